@@ -1,0 +1,1 @@
+"""The Dagster project: definitions, resources, IO managers, jobs, sensors, and the command."""

@@ -1,0 +1,1 @@
+"""RAPTOR trees: build them, keep them in Qdrant, search them. Knows nothing of Dagster."""

@@ -1,0 +1,1 @@
+"""Chunking: sentences, and chunks that end with them."""

@@ -1,0 +1,1 @@
+"""Clustering a layer: the paper's method, contiguous windows, spherical k-means."""

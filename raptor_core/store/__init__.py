@@ -1,0 +1,1 @@
+"""Vector stores: Qdrant embedded, local and remote behind one Protocol."""

@@ -1,0 +1,160 @@
+"""The seam for vector stores: stage, publish, look up, delete, read.
+
+Life of a node: *staged* while its tree is built, *live* once the tree is published. Readers see
+live nodes only. Staged points are apart from live ones, so that staging never changes what a
+reader sees, even for a node whose id is already live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol, Self
+
+from raptor_core.documents.base import MetadataValue
+from raptor_core.embedding.base import Vectors
+from raptor_core.tree.values import Node
+
+
+@dataclass(frozen=True, slots=True)
+class StoreIdentity:
+    """What a store was made for; it refuses any other.
+
+    ``corpus`` names the collection's alias; the collection itself also carries the embedder.
+    """
+
+    corpus: str
+    embedder_model: str
+    embedder_fingerprint: str
+    n_dims: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What is published under one tree name.
+
+    ``build_id`` is a digest of all nodes: the same content has the same build id.
+    ``layer_sizes[k]`` is the number of nodes in layer ``k``. ``documents`` maps document id to
+    content hash. ``end`` says why the tree ended at its top layer.
+    ``published_at`` is an ISO 8601 time in UTC; it is no part of any identity.
+    """
+
+    tree: str
+    build_id: str
+    layer_sizes: tuple[int, ...]
+    n_tokens: int
+    documents: Mapping[str, str]
+    end: str
+    settings_fingerprint: str
+    published_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A filter on live nodes; every field that is given must match.
+
+    ``trees``, ``documents`` and ``layers`` match any of their values (a summary matches a
+    document that lies under it); ``ids`` are node ids; ``metadata`` matches equal values.
+    """
+
+    trees: tuple[str, ...] | None = None
+    documents: tuple[str, ...] | None = None
+    layers: tuple[int, ...] | None = None
+    ids: tuple[str, ...] | None = None
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A node that a search found. ``score``: cosine similarity, or the lexical score."""
+
+    node: Node
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What one publication changed, in nodes."""
+
+    added: int
+    updated: int
+    unchanged: int
+    removed: int
+
+
+class VectorStore(Protocol):
+    """One open collection. A context manager: an embedded engine is locked while it is open."""
+
+    @property
+    def identity(self) -> StoreIdentity:
+        """What the store was made for."""
+
+    def stage(self, nodes: Sequence[Node], vectors: Vectors | None) -> None:
+        """Store nodes of unpublished work. Staging twice is the same as once.
+
+        ``vectors`` are row for row, or None for summaries that are written and not yet embedded.
+
+        Raises:
+            StoreMismatchError: the vectors' length is not the store's.
+        """
+
+    def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
+        """Known vectors by embedding key, staged or live, of any tree; unknown keys left out."""
+
+    def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
+        """Known summary texts by content key, staged or live, of any tree."""
+
+    def publish(self, manifest: Manifest, nodes: Sequence[Node]) -> Published:
+        """Make ``nodes`` the tree.
+
+        They become live, every other point of the tree goes, staged ones too, and the manifest is
+        written, so that a reader sees the old tree or the new one. Vectors are taken by embedding key from what is staged or live. Repeating it after a
+        crash at any point completes it.
+
+        Raises:
+            StoreError: a node's vector is not in the store; nothing was changed.
+        """
+
+    def drop(self, tree: str) -> int:
+        """Remove a tree with all its points and its manifest; number of live nodes removed."""
+
+    def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
+        """What is published, by tree name; of these trees, or all."""
+
+    def search(self, vectors: Vectors, limit: int, where: Where = Where()) -> list[list[Hit]]:
+        """Nearest live nodes to each row of ``vectors`` by cosine, best first.
+
+        Ties are broken by node id.
+        """
+
+    def search_text(
+        self, texts: Sequence[str], limit: int, where: Where = Where()
+    ) -> list[list[Hit]]:
+        """Best live nodes for each text by lexical score (BM25 weights, IDF of the corpus)."""
+
+    def nodes(self, where: Where = Where()) -> list[Node]:
+        """Live nodes, ordered by tree, layer, position, id."""
+
+    def count(self, where: Where = Where()) -> int:
+        """Number of live nodes."""
+
+    def point_ids(self, tree: str) -> tuple[list[str], list[str]]:
+        """Ids of the tree's live and of its staged points, sorted: what an audit compares."""
+
+    def optimize(self) -> None:
+        """Build what makes search fast, where the engine does not do so by itself."""
+
+    def close(self) -> None:
+        """Release the engine and its lock; closing twice is allowed."""
+
+    def __enter__(self) -> Self:
+        """Itself."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""

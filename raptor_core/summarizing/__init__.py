@@ -1,0 +1,1 @@
+"""Summarizers: extractive, and OpenAI-compatible chat."""

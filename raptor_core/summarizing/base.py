@@ -1,0 +1,77 @@
+"""What a summarizer is asked and what it answers, and the seam for summarizers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from raptor_core.embedding.base import Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What model calls took. Zero calls for a summarizer that calls no model."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    retries: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Sum, field by field."""
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.retries + other.retries,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SummaryRequest:
+    """One summary to make.
+
+    ``key`` is the content key of the summary node; ``name`` says for people which node it is.
+    ``texts`` are the children's texts in document order, at least two, ``n_tokens`` their token
+    counts, ``vectors`` their unit vectors, shape ``(len(texts), n_dims)``.
+    """
+
+    key: str
+    name: str
+    texts: tuple[str, ...]
+    n_tokens: tuple[int, ...]
+    vectors: Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A finished summary: never empty, never truncated, never an error text."""
+
+    key: str
+    text: str
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedSummary:
+    """A summary that could not be made, after all retries."""
+
+    key: str
+    name: str
+    reason: str
+    usage: Usage = field(default_factory=Usage)
+
+
+class Summarizer(Protocol):
+    """Summarizes clusters."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the model, the prompt and the limits that change its texts."""
+
+    def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
+        """One answer for each request, as they finish, in any order; lazily.
+
+        A failure of one request never hides another's answer.
+        """

@@ -1,0 +1,1 @@
+"""Token counting: the embedder's own tokenizer, or tiktoken."""

@@ -1,0 +1,1 @@
+"""The tree: values, building it, its invariants, its tables."""

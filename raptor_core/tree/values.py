@@ -1,0 +1,137 @@
+"""Frozen values: nodes, layers, trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from raptor_core.documents.base import MetadataValue
+from raptor_core.embedding.base import Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node of a tree: a leaf (layer 0) or a summary.
+
+    Attributes:
+        id: UUIDv5 of tree, layer and content key.
+        tree: name of the tree.
+        layer: 0 for leaves.
+        content_key: see ``raptor_core.identity``.
+        text: the chunk, or the summary.
+        n_tokens: tokens of ``text``.
+        position: order in the tree's documents; a summary has its first child's position.
+        documents: ids of the documents under this node, sorted.
+        children: ids of the nodes one layer below that it summarizes, in document order.
+        fingerprint: of the chunking (leaf) or the summarizer (summary) that made the text.
+        embedding_key: key of its vector (text that the embedder read, and embedder).
+        start: leaf only, first character in the document; -1 for a summary.
+        end: leaf only, character after the last; -1 for a summary.
+        section: leaf only, path of headings.
+        source: leaf only, path or URL of the document.
+        context: leaf only, what the embedder read before the text; never part of the span.
+        metadata: of the document; a summary keeps what all its children agree on.
+        quality: numbers that judge the node, for example ``compression_ratio``.
+    """
+
+    id: str
+    tree: str
+    layer: int
+    content_key: str
+    text: str
+    n_tokens: int
+    position: int
+    documents: tuple[str, ...]
+    children: tuple[str, ...]
+    fingerprint: str
+    embedding_key: str
+    start: int = -1
+    end: int = -1
+    section: tuple[str, ...] = ()
+    source: str = ""
+    context: str = ""
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+    quality: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the node is a chunk."""
+        return self.layer == 0
+
+    @property
+    def embedding_text(self) -> str:
+        """What the embedder reads."""
+        return f"{self.context}\n{self.text}" if self.context else self.text
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """The nodes of one layer in order of position, and their vectors, row for row.
+
+    ``vectors`` has shape ``(len(nodes), n_dims)``, float32, unit norm.
+    """
+
+    nodes: tuple[Node, ...]
+    vectors: Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Where a tree ended: ``layer`` is its top layer, ``reason`` says why in words."""
+
+    layer: int
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A layered directed acyclic graph; ``layers[0]`` holds the leaves."""
+
+    name: str
+    layers: tuple[Layer, ...]
+    end: End
+
+    @cached_property
+    def _by_id(self) -> dict[str, tuple[Node, int]]:
+        return {n.id: (n, row) for layer in self.layers for row, n in enumerate(layer.nodes)}
+
+    @cached_property
+    def _parents(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, list[str]] = {}
+        for node in self.nodes():
+            for child in node.children:
+                found.setdefault(child, []).append(node.id)
+        return {child: tuple(parents) for child, parents in found.items()}
+
+    def nodes(self) -> Iterator[Node]:
+        """All nodes, layer by layer from the leaves up, in order of position."""
+        for layer in self.layers:
+            yield from layer.nodes
+
+    def node(self, node_id: str) -> Node:
+        """The node with this id.
+
+        Raises:
+            KeyError: it is not in this tree.
+        """
+        return self._by_id[node_id][0]
+
+    def vector(self, node_id: str) -> Vectors:
+        """The node's vector, shape ``(n_dims,)``."""
+        node, row = self._by_id[node_id]
+        vector: Vectors = self.layers[node.layer].vectors[row]
+        return vector
+
+    def children(self, node_id: str) -> tuple[Node, ...]:
+        """The nodes that this one summarizes, in document order; none for a leaf."""
+        return tuple(self.node(child) for child in self.node(node_id).children)
+
+    def parents(self, node_id: str) -> tuple[Node, ...]:
+        """The summaries over this node, several under soft membership."""
+        return tuple(self.node(parent) for parent in self._parents.get(node_id, ()))
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes in all layers."""
+        return sum(len(layer.nodes) for layer in self.layers)
