@@ -109,8 +109,8 @@ class VectorStore(Protocol):
         """Make ``nodes`` the tree.
 
         They become live, every other point of the tree goes, staged ones too, and the manifest is
-        written, so that a reader sees the old tree or the new one. Vectors are taken by embedding key from what is staged or live. Repeating it after a
-        crash at any point completes it.
+        written, so that a reader sees the old tree or the new one. Vectors are taken by embedding
+        key from what is staged or live. Repeating it after a crash at any point completes it.
 
         Raises:
             StoreError: a node's vector is not in the store; nothing was changed.
