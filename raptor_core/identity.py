@@ -53,9 +53,22 @@ def summary_content_key(child_keys: Iterable[str], summarizer_fingerprint: str) 
     return digest("summary", *sorted(child_keys), summarizer_fingerprint)
 
 
-def node_id(tree: str, layer: int, content_key: str) -> str:
-    """UUIDv5 of tree, layer and content key, in canonical text form."""
-    return str(uuid.uuid5(NODE_NAMESPACE, digest(tree, str(layer), content_key)))
+def leaf_id(tree: str, document_id: str, content_key: str) -> str:
+    """UUIDv5 of tree, layer 0, document and content key, in canonical text form.
+
+    The document is part of it because two documents of one tree may hold equal chunks, and each
+    is a node with a span of its own.
+    """
+    return str(uuid.uuid5(NODE_NAMESPACE, digest(tree, "0", document_id, content_key)))
+
+
+def summary_id(tree: str, layer: int, content_key: str, occurrence: int = 0) -> str:
+    """UUIDv5 of tree, layer and content key, in canonical text form.
+
+    ``occurrence`` numbers summaries of equal content in one layer (copies of one text in
+    several documents), from 0.
+    """
+    return str(uuid.uuid5(NODE_NAMESPACE, digest(tree, str(layer), content_key, str(occurrence))))
 
 
 def embedding_key(embedding_text: str, embedder_fingerprint: str) -> str:

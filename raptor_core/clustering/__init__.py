@@ -1,1 +1,23 @@
-"""Clustering a layer: the paper's method, contiguous windows, spherical k-means."""
+"""Clustering of one layer: soft groups of nodes that will share a summary."""
+
+from __future__ import annotations
+
+from raptor_core.clustering.base import Clusterer, Clusters
+from raptor_core.settings.models import ClusteringSettings
+
+__all__ = ["Clusterer", "Clusters", "make_clusterer"]
+
+
+def make_clusterer(settings: ClusteringSettings) -> Clusterer:
+    """The clusterer that ``settings.method`` names."""
+    if settings.method == "contiguous":
+        from raptor_core.clustering.contiguous import ContiguousClusterer
+
+        return ContiguousClusterer(settings)
+    if settings.method == "kmeans":
+        from raptor_core.clustering.kmeans import KMeansClusterer
+
+        return KMeansClusterer(settings)
+    from raptor_core.clustering.raptor import RaptorClusterer
+
+    return RaptorClusterer(settings)

@@ -14,6 +14,7 @@ from raptor_core.settings.models import (
     SourceSettings,
     StoreSettings,
     SummarizerSettings,
+    TablesSettings,
     TokensSettings,
     TreeSettings,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "SourceSettings",
     "StoreSettings",
     "SummarizerSettings",
+    "TablesSettings",
     "TokensSettings",
     "TreeSettings",
     "load_settings",

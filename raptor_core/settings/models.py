@@ -144,6 +144,8 @@ class SummarizerSettings(Part):
         max_retries: of one summary, after a refusal, an empty or a truncated answer or a fault.
         concurrency: calls under way at once.
         temperature: of the endpoint.
+        prompt: the paper's words alone ("paper"), or followed by the length asked for, which
+            spares the second call that a cut-off answer costs.
     """
 
     kind: Literal["extractive", "openai"] = "extractive"
@@ -157,6 +159,7 @@ class SummarizerSettings(Part):
     max_retries: int = Field(4, ge=0, le=20)
     concurrency: int = Field(8, ge=1, le=512)
     temperature: float = Field(0.0, ge=0, le=2)
+    prompt: Literal["bounded", "paper"] = "bounded"
 
 
 class TreeSettings(Part):
@@ -190,6 +193,16 @@ class StoreSettings(Part):
     api_key_env: str = "QDRANT_API_KEY"
     lock_seconds: float = Field(30.0, ge=0)
     timeout_seconds: float = Field(30.0, gt=0)
+
+
+class TablesSettings(Part):
+    """Where tables are kept.
+
+    Attributes:
+        url: folder or fsspec URL, such as ``s3://bucket/tables``; empty is ``tables`` in the home.
+    """
+
+    url: str = ""
 
 
 class RetrievalSettings(Part):
@@ -258,6 +271,7 @@ class Settings(Part):
     summarizer: SummarizerSettings = SummarizerSettings()
     tree: TreeSettings = TreeSettings()
     store: StoreSettings = StoreSettings()
+    tables: TablesSettings = TablesSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     reader: ReaderSettings = ReaderSettings()
     checks: CheckSettings = CheckSettings()

@@ -21,7 +21,7 @@ _PAPER: Mapping[str, Any] = {
         "epochs": 0,
         "max_tokens": 3500,
     },
-    "summarizer": {"kind": "openai", "model": "gpt-3.5-turbo"},
+    "summarizer": {"kind": "openai", "model": "gpt-3.5-turbo", "prompt": "paper"},
     "tree": {"top_nodes": 11},
     "retrieval": {"strategy": "collapsed", "budget_tokens": 2000, "top_k": 20},
 }

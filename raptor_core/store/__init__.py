@@ -1,1 +1,102 @@
-"""Vector stores: Qdrant embedded, local and remote behind one Protocol."""
+"""Vector stores: Qdrant embedded, local and remote behind one Protocol.
+
+``open_store`` opens what the settings name; ``stored_identity`` says what is there without
+starting an engine.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.settings.models import StoreSettings
+from raptor_core.store.base import (
+    Hit,
+    Manifest,
+    Published,
+    StoreIdentity,
+    VectorStore,
+    Where,
+)
+from raptor_core.store.home import Home
+
+__all__ = [
+    "Hit",
+    "Manifest",
+    "Published",
+    "StoreIdentity",
+    "VectorStore",
+    "Where",
+    "open_store",
+    "stored_identity",
+]
+
+
+def open_store(
+    settings: StoreSettings, root: Path | None, identity: StoreIdentity | None = None
+) -> VectorStore:
+    """Open the corpus that the settings name; with an identity, make it where it is new.
+
+    Args:
+        settings: kind "auto" is what the corpus was made with, else "edge" where it has a wheel,
+            else "local".
+        root: directory of embedded stores. None is a store in memory, of kinds "auto" and
+            "local". Ignored by kind "server".
+        identity: what the store must be made for. None opens whatever is there, to read.
+
+    Raises:
+        StoreError: nothing is there to read, the place is damaged, or the disk refuses.
+        StoreLockedError: another process held an embedded store for ``lock_seconds``.
+        StoreMismatchError: the store was made for another embedder, dimension or schema, or
+            with another engine.
+    """
+    _check_corpus(settings, identity)
+    if settings.kind == "server":
+        from raptor_core.store.server import open_server
+
+        return open_server(settings, identity)
+    if root is None:
+        return _open_memory(settings, identity)
+    from raptor_core.store.embedded import open_embedded
+
+    return open_embedded(settings, root, identity)
+
+
+def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity | None:
+    """What the corpus was made for; None where it does not exist yet.
+
+    On embedded engines it takes no lock and starts no engine.
+
+    Raises:
+        StoreError: the place is damaged, or the server does not answer.
+    """
+    if settings.kind == "server":
+        from raptor_core.store.server import server_identity
+
+        return server_identity(settings)
+    alias = None if root is None else Home(root, settings.corpus).alias()
+    return None if alias is None else alias.identity
+
+
+def _check_corpus(settings: StoreSettings, identity: StoreIdentity | None) -> None:
+    if identity is not None and identity.corpus != settings.corpus:
+        raise StoreMismatchError(
+            f"the settings name corpus {settings.corpus!r} and the identity {identity.corpus!r}; "
+            "make the identity from the same settings"
+        )
+
+
+def _open_memory(settings: StoreSettings, identity: StoreIdentity | None) -> VectorStore:
+    from raptor_core.store.local import open_memory
+    from raptor_core.store.store import QdrantStore
+
+    if settings.kind == "edge" or identity is None:
+        raise StoreError(
+            f'a store of kind "{settings.kind}" without a directory is one in memory, which needs '
+            'kind "auto" or "local" and an identity; give a root directory'
+        )
+    if find_spec("qdrant_client") is None:  # pragma: no cover
+        raise StoreError("qdrant-client is not installed; install raptor-assets again")
+    engine = open_memory(identity.n_dims)
+    return QdrantStore(engine, identity, engine.apply, lambda: None)

@@ -134,7 +134,7 @@ class VectorStore(Protocol):
         """Best live nodes for each text by lexical score (BM25 weights, IDF of the corpus)."""
 
     def nodes(self, where: Where = Where()) -> list[Node]:
-        """Live nodes, ordered by tree, layer, position, id."""
+        """Live nodes, ordered by tree, layer, ``Node.order``."""
 
     def count(self, where: Where = Where()) -> int:
         """Number of live nodes."""

@@ -1,1 +1,32 @@
 """Token counting: the embedder's own tokenizer, or tiktoken."""
+
+from raptor_core.errors import SettingsError
+from raptor_core.settings.models import EmbedderSettings, TokensSettings
+from raptor_core.tokens.base import TokenCounter
+from raptor_core.tokens.embedder import (
+    TokenizerCounter,
+    bundled_tokenizer_file,
+    model_tokenizer,
+)
+from raptor_core.tokens.tiktoken_counter import TiktokenCounter
+
+__all__ = ["TiktokenCounter", "TokenCounter", "TokenizerCounter", "make_counter"]
+
+
+def make_counter(tokens: TokensSettings, embedder: EmbedderSettings) -> TokenCounter:
+    """The counter that the settings name.
+
+    Raises:
+        SettingsError: the embedder is an endpoint, whose tokenizer cannot be read.
+        ModelError: the tokenizer cannot be loaded.
+    """
+    if tokens.counter == "tiktoken":
+        return TiktokenCounter(tokens.encoding)
+    if embedder.kind == "openai":
+        raise SettingsError(
+            'tokens.counter is "embedder", but an embedder of kind "openai" is an endpoint that '
+            'shows no tokenizer: set tokens.counter = "tiktoken"'
+        )
+    if embedder.kind == "bundled":
+        return TokenizerCounter(bundled_tokenizer_file())
+    return TokenizerCounter(model_tokenizer(embedder.model, embedder.revision))

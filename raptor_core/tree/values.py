@@ -15,13 +15,13 @@ class Node:
     """One node of a tree: a leaf (layer 0) or a summary.
 
     Attributes:
-        id: UUIDv5 of tree, layer and content key.
+        id: UUIDv5, see ``raptor_core.identity``.
         tree: name of the tree.
         layer: 0 for leaves.
         content_key: see ``raptor_core.identity``.
         text: the chunk, or the summary.
         n_tokens: tokens of ``text``.
-        position: order in the tree's documents; a summary has its first child's position.
+        position: order in its document; a summary has its first child's position.
         documents: ids of the documents under this node, sorted.
         children: ids of the nodes one layer below that it summarizes, in document order.
         fingerprint: of the chunking (leaf) or the summarizer (summary) that made the text.
@@ -60,6 +60,11 @@ class Node:
         return self.layer == 0
 
     @property
+    def order(self) -> tuple[str, int, str]:
+        """Sorts the nodes of a layer in document order: first document, position, id."""
+        return (self.documents[0], self.position, self.id)
+
+    @property
     def embedding_text(self) -> str:
         """What the embedder reads."""
         return f"{self.context}\n{self.text}" if self.context else self.text
@@ -67,7 +72,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """The nodes of one layer in order of position, and their vectors, row for row.
+    """The nodes of one layer in document order (``Node.order``), and their vectors, row for row.
 
     ``vectors`` has shape ``(len(nodes), n_dims)``, float32, unit norm.
     """
@@ -105,7 +110,7 @@ class Tree:
         return {child: tuple(parents) for child, parents in found.items()}
 
     def nodes(self) -> Iterator[Node]:
-        """All nodes, layer by layer from the leaves up, in order of position."""
+        """All nodes, layer by layer from the leaves up, in document order."""
         for layer in self.layers:
             yield from layer.nodes
 

@@ -1,0 +1,155 @@
+"""Seconds of a build per stage, and their ratio to the floor: embedding its distinct texts.
+
+The floor is one call of the embedder over every distinct leaf and summary text of the same tree,
+in length-sorted batches, on the same threads, in the same process, beside each build.
+
+    python benchmarks/build.py SOURCE --tokens 50000
+    python benchmarks/build.py SOURCE --tokens 50000 --cold --dagster
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from raptor_core import Document, Settings, Tools, Tree, build_tree, load_documents
+
+
+def main() -> None:
+    arguments = _arguments()
+    if arguments.child:
+        _child(arguments)
+        return
+    documents = sample(arguments.source, arguments.tokens)
+    print(f"{len(documents)} documents of {arguments.source}, at most {arguments.tokens} tokens\n")
+    if arguments.cold:
+        _cold(arguments)
+    rows = [_warm_round(documents) for _ in range(arguments.rounds + 1)][1:]
+    _print_stages(rows)
+    _print_ratio(rows)
+    if arguments.dagster:
+        _dagster(documents, statistics.median(row["build"] for row in rows), arguments.rounds)
+
+
+def sample(source: str, n_tokens: int) -> list[Document]:
+    """Documents of a source, in order, cut so that all together have about ``n_tokens``."""
+    counter = Tools().counter
+    chosen: list[Document] = []
+    room = n_tokens
+    for document in load_documents(source).documents:
+        spans = counter.token_spans(document.text)
+        if len(spans) > room:
+            end = spans[room - 1][1] if room else 0
+            document = Document(document.id, document.text[:end], document.title)  # noqa: PLW2901
+        if document.text.strip():
+            chosen.append(document)
+        room -= min(room, len(spans))
+        if not room:
+            break
+    return chosen
+
+
+def timed_build(documents: Sequence[Document], tools: Tools) -> tuple[Tree, dict[str, float]]:
+    """A tree, and the seconds of each kind of stage."""
+    seconds: dict[str, float] = {}
+    last = time.perf_counter()
+
+    def tell(step: str, _n_nodes: int) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        stage = step.split("/")[-1]
+        seconds[stage] = seconds.get(stage, 0.0) + now - last
+        last = now
+
+    started = last
+    tree = build_tree(documents, tools=tools, progress=tell)
+    seconds["build"] = time.perf_counter() - started
+    return tree, seconds
+
+
+_TOOLS = Tools(Settings())
+
+
+def _warm_round(documents: Sequence[Document]) -> dict[str, float]:
+    tree, seconds = timed_build(documents, _TOOLS)
+    texts = list({node.embedding_text for node in tree.nodes()})
+    started = time.perf_counter()
+    _TOOLS.embedder.embed(texts)
+    seconds["floor"] = time.perf_counter() - started
+    seconds["n_texts"] = len(texts)
+    seconds["n_leaves"] = len(tree.layers[0].nodes)
+    seconds["n_layers"] = len(tree.layers)
+    return seconds
+
+
+def _print_stages(rows: Sequence[dict[str, float]]) -> None:
+    first = rows[0]
+    print(f"{first['n_leaves']:.0f} leaves, {first['n_texts']:.0f} texts, ", end="")
+    print(f"{first['n_layers']:.0f} layers; medians of {len(rows)} warm rounds\n")
+    print("| stage | seconds |\n| --- | --- |")
+    for stage in ("chunks", "embeddings", "clusters", "summaries", "build", "floor"):
+        print(f"| {stage} | {statistics.median(row[stage] for row in rows):.2f} |")
+
+
+def _print_ratio(rows: Sequence[dict[str, float]]) -> None:
+    ratios = sorted(row["build"] / row["floor"] for row in rows)
+    print(f"\nwarm build / floor: median {statistics.median(ratios):.2f}", end="")
+    print(f" (from {ratios[0]:.2f} to {ratios[-1]:.2f})\n")
+
+
+def _cold(arguments: argparse.Namespace) -> None:
+    command = [sys.executable, __file__, arguments.source, "--tokens", str(arguments.tokens)]
+    for name in ("first process", "second process"):
+        started = time.perf_counter()
+        run = subprocess.run([*command, "--child"], check=True, capture_output=True, text=True)
+        whole = time.perf_counter() - started
+        print(f"cold, {name}: {whole:.1f} s, of which build {run.stdout.strip()} s")
+    print()
+
+
+def _child(arguments: argparse.Namespace) -> None:
+    documents = sample(arguments.source, arguments.tokens)
+    _, seconds = timed_build(documents, Tools(Settings()))
+    print(f"{seconds['build']:.1f}")
+
+
+def _dagster(documents: Sequence[Document], plain: float, rounds: int) -> None:
+    from dagster_project.execute import build
+    from dagster_project.home import Home
+
+    beside = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / "source"
+            source.mkdir()
+            text = "\n\n".join(document.text for document in documents)
+            (source / "one.txt").write_text(text, encoding="utf-8")
+            home = Home(Path(folder) / "home")
+            home.create(sources=[str(source)])
+            started = time.perf_counter()
+            build(home, home.load_settings())
+            beside.append(time.perf_counter() - started)
+    through = statistics.median(beside)
+    print(f"through Dagster (one partition, one run): {through:.2f} s, ", end="")
+    print(f"{through - plain:+.2f} s beside the plain call")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("source", nargs="?", default="examples/handbook")
+    parser.add_argument("--tokens", type=int, default=50_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cold", action="store_true", help="also time two fresh processes")
+    parser.add_argument("--dagster", action="store_true", help="also time a Dagster run")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Everything that Dagster loads, assembled by one function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import dagster as dg
+
+from dagster_project.home import Home
+from dagster_project.io_managers import QdrantLayersIOManager, TablesIOManager
+from dagster_project.jobs import build_drop_job, build_job
+from dagster_project.resources import (
+    SourceResource,
+    StoreResource,
+    TablesResource,
+    ToolsResource,
+    ignore_progress,
+)
+from dagster_project.sensors import build_source_sensor
+from raptor_assets import keys
+from raptor_assets.chain import Progress, build_chain
+from raptor_assets.specs import QDRANT, TABLES
+from raptor_core.documents import Corpus, Document
+from raptor_core.settings import Settings, load_settings
+from raptor_core.tables import frame_to_documents
+from raptor_core.tree.tools import Tools
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The resources of one home."""
+
+    source: SourceResource
+    tools: ToolsResource
+    tables: TablesResource
+    store: StoreResource
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        home: Home,
+        *,
+        tools: Tools | None = None,
+        corpus: Corpus | None = None,
+    ) -> Parts:
+        """Resources that load nothing until they are used."""
+        made = ToolsResource(settings, tools)
+        return cls(
+            source=SourceResource(settings, corpus),
+            tools=made,
+            tables=TablesResource(settings, home),
+            store=StoreResource(settings, home, made),
+        )
+
+    def known(self, partition: str) -> Iterable[Document]:
+        """Documents that a partition was last built from."""
+        tables = self.tables.tables()
+        if not tables.exists(keys.DOCUMENTS.path, partition):
+            return ()
+        trees = frame_to_documents(tables.read(keys.DOCUMENTS.path, partition))
+        return (document for found in trees.values() for document in found)
+
+
+def build_definitions(
+    settings: Settings | None = None,
+    home: Home | None = None,
+    *,
+    parts: Parts | None = None,
+    progress: Callable[[Progress], None] = ignore_progress,
+    assets: Iterable[dg.AssetsDefinition] = (),
+) -> dg.Definitions:
+    """The chain, its checks, jobs, sensor, resources and IO managers.
+
+    Args:
+        settings: None for the home's settings file, or the defaults where there is none.
+        home: None for what ``RAPTOR_HOME`` names, else ``.raptor``.
+        parts: resources in place of those that settings and home would make.
+        progress: told of each step of a run in this process.
+        assets: further assets, for example of the team's own downstream of the chain.
+
+    Raises:
+        SettingsError: the settings file or the environment is wrong; it says where.
+    """
+    home = home or Home.at()
+    settings = settings or load_settings(home.settings if home.settings.exists() else None)
+    parts = parts or Parts.of(settings, home)
+    chain = build_chain(settings)
+    jobs = [build_job(chain), build_drop_job(settings)]
+    tables = TablesIOManager(parts.tables)
+    return dg.Definitions(
+        assets=[chain, *assets],
+        jobs=jobs,
+        sensors=[build_source_sensor(settings, parts.source.corpus, parts.known, jobs)],
+        executor=dg.in_process_executor,
+        resources={
+            "source": parts.source,
+            "tools": parts.tools,
+            "tables": parts.tables,
+            "store": parts.store,
+            "progress": progress,
+            TABLES: tables,
+            QDRANT: QdrantLayersIOManager(parts.tables, parts.store),
+            "io_manager": tables,
+        },
+    )

@@ -1,0 +1,58 @@
+"""The command group: commands are imported when they are called."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+from dagster_project.cli.exits import EXITS
+
+COMMANDS = {
+    "ask": "Answer a question from the trees, with its sources.",
+    "build": "Build what is new or changed in the source, and publish it.",
+    "drop": "Remove a tree: its vectors, tables and partition.",
+    "init": "Make a home with a commented settings file.",
+    "query": "Retrieve the nodes that match a question.",
+    "status": "Show what is published, and whether its checks passed.",
+    "tree": "Print a tree, from the top down to its chunks.",
+    "ui": "Open the Dagster UI on this home.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in modules of their own name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in alphabetical order."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import one command."""
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"dagster_project.cli.commands.{name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+_EXIT_HELP = "\n".join(f"  {code}  {meaning}" for code, meaning in EXITS.items())
+
+
+@click.command(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=(
+        f"\b\nExit codes:\n{_EXIT_HELP}\n\n"
+        "\b\nExample:\n  raptor build docs/ && raptor query 'what changed?'"
+    ),
+)
+@click.version_option(package_name="raptor-assets", prog_name="raptor")
+def main(**_: Any) -> None:
+    """Trees of summaries over your documents: built, checked, published, queried."""

@@ -1,0 +1,39 @@
+"""`raptor init`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dagster_project.cli.options import home_and_json
+
+
+@click.command(epilog="\b\nExample:\n  raptor init docs/ --group-by folder")
+@click.argument("sources", nargs=-1)
+@click.option("--preset", default="default", show_default=True, help="Settings to start from.")
+@click.option(
+    "--group-by",
+    type=click.Choice(["document", "folder", "corpus"]),
+    default="document",
+    show_default=True,
+    help="Which documents make one tree.",
+)
+@home_and_json
+def command(
+    sources: tuple[str, ...], preset: str, group_by: str, home: Path, as_json: bool
+) -> None:
+    """Make a home with a commented settings file. An existing file is never overwritten."""
+    from dagster_project.cli.output import print_json
+    from dagster_project.home import Home
+
+    opened = Home(home)
+    created = opened.create(sources=sources, preset=preset, group_by=group_by)
+    if as_json:
+        print_json(
+            {"home": str(opened.path), "settings": str(opened.settings_file), "created": created}
+        )
+        return
+    verb = "wrote" if created else "kept the existing"
+    click.echo(f"{verb} {opened.settings_file}")
+    click.echo("next: raptor build" if sources else "next: raptor build SOURCE")

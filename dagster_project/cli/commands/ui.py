@@ -1,0 +1,33 @@
+"""`raptor ui`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from dagster_project.cli.options import home_and_json
+
+
+@click.command(epilog="\b\nExample:\n  raptor ui --port 3333")
+@click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True)
+@click.option("--host", default="127.0.0.1", show_default=True)
+@home_and_json
+def command(port: int, host: str, home: Path, as_json: bool) -> None:
+    """Open the Dagster UI on this home: web server and daemon, until interrupted."""
+    from dagster_project.cli.output import print_json
+    from dagster_project.cli.session import open_home
+
+    opened, _settings = open_home(home)
+    opened.ensure()
+    url = f"http://{host}:{port}"
+    if as_json:
+        print_json({"url": url, "home": str(opened.path)})
+    else:
+        click.echo(f"{url} (stop with Ctrl+C)")
+    arguments = ["dev", "--module-name", "dagster_project.definitions"]
+    arguments += ["--host", host, "--port", str(port)]
+    program = Path(sys.executable).with_name("dagster")
+    os.execve(program, [str(program), *arguments], {**os.environ, **opened.environment()})  # noqa: S606

@@ -1,0 +1,198 @@
+"""Builds and drops in this process, recorded as Dagster runs: what the command calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+
+from dagster_project.build import Parts, build_definitions
+from dagster_project.home import Home
+from dagster_project.jobs import BUILD, DROP, drop_config
+from dagster_project.plan import Changes, contiguous_ranges, find_changes, order_with, range_tags
+from dagster_project.resources import ignore_progress
+from raptor_assets import keys
+from raptor_assets.chain import Progress
+from raptor_assets.work import Failure
+from raptor_core.documents import Corpus, load_documents
+from raptor_core.errors import SettingsError
+from raptor_core.settings import Settings
+from raptor_core.tree.tools import Tools
+
+LOCATION = "dagster_project.definitions"
+_LOGGERS = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+_TAGS = {".dagster/repository": f"__repository__@{LOCATION}"}
+"""Puts a run of this process under its job in the UI."""
+
+
+@dataclass
+class BuildReport:
+    """What a build did.
+
+    Attributes:
+        changes: the plan it followed.
+        corpus: the documents as they were read, and what could not be.
+        built: partitions that were built and published.
+        failed: partitions that were not, and why; what was published of them stays.
+        dropped: partitions that were removed.
+        run_ids: Dagster runs, in order.
+    """
+
+    changes: Changes
+    corpus: Corpus
+    built: list[str] = field(default_factory=list)
+    failed: dict[str, Failure] = field(default_factory=dict)
+    dropped: list[str] = field(default_factory=list)
+    run_ids: list[str] = field(default_factory=list)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether no partition failed."""
+        return not self.failed
+
+
+@contextmanager
+def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
+    """Dagster's instance of a home, made where it is new."""
+    home.ensure()
+    with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
+        yield instance
+
+
+def build(
+    home: Home,
+    settings: Settings,
+    partitions: Collection[str] | None = None,
+    *,
+    force: bool = False,
+    corpus: Corpus | None = None,
+    tools: Tools | None = None,
+    on_progress: Callable[[Progress], None] = ignore_progress,
+) -> BuildReport:
+    """Bring the trees in step with the source: build what is new or changed, drop what is gone.
+
+    Args:
+        home: where everything is kept.
+        settings: of the build.
+        partitions: only these; nothing is dropped then. None for all.
+        force: also those that are up to date; finished work is still reused.
+        corpus: the source where it was read already.
+        tools: in place of those that the settings would make.
+        on_progress: told of each step.
+
+    Raises:
+        SettingsError: a partition is named that the source does not hold.
+        SourceError: the source cannot be read, or is empty; nothing was changed.
+    """
+    corpus = corpus or load_documents(settings=settings.source)
+    parts = Parts.of(settings, home, tools=tools, corpus=corpus)
+    with open_instance(home) as instance:
+        changes = find_changes(instance, settings, corpus, parts.known)
+        names = _chosen(changes, partitions, force=force)
+        report = BuildReport(changes, corpus)
+        watch = _Watch(report, on_progress)
+        defs = build_definitions(settings, home, parts=parts, progress=watch)
+        new = [name for name in changes.new if name in names]
+        order = order_with(instance, new)
+        if new:
+            instance.add_dynamic_partitions(str(keys.TREES.name), new)
+        for found in contiguous_ranges(order, names):
+            result = _execute(defs, instance, BUILD, tags=range_tags(found))
+            report.run_ids.append(result.run_id)
+            watch.close(found, result)
+        if partitions is None and changes.removed:
+            _drop(defs, instance, changes.removed, report)
+    return report
+
+
+def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
+    """Remove partitions with their vectors and tables.
+
+    Raises:
+        SettingsError: there is no such partition.
+    """
+    with open_instance(home) as instance:
+        known = set(instance.get_dynamic_partitions(str(keys.TREES.name)))
+        _require_known(partitions, known, "partition")
+        changes = Changes((), (), (), tuple(partitions), (), {})
+        report = BuildReport(changes, Corpus(()))
+        _drop(build_definitions(settings, home), instance, partitions, report)
+    return report
+
+
+class _Watch:
+    """Passes progress on, and keeps what failed and what was published."""
+
+    def __init__(self, report: BuildReport, tell: Callable[[Progress], None]) -> None:
+        self._report = report
+        self._tell = tell
+
+    def __call__(self, progress: Progress) -> None:
+        self._report.failed.update(progress.failed)
+        if progress.asset == keys.TREE.to_user_string():
+            self._report.built += [n for n in progress.partitions if n not in progress.failed]
+        self._tell(progress)
+
+    def close(self, names: Sequence[str], result: dg.ExecuteInProcessResult) -> None:
+        """A partition without an outcome failed with its run."""
+        done = {*self._report.built, *self._report.failed}
+        if not result.success:
+            reason = _error(result)
+            self._report.failed |= {n: Failure("run", reason) for n in names if n not in done}
+
+
+def _drop(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    partitions: Sequence[str],
+    report: BuildReport,
+) -> None:
+    result = _execute(defs, instance, DROP, run_config=drop_config(list(partitions)))
+    report.run_ids.append(result.run_id)
+    left = set(instance.get_dynamic_partitions(str(keys.TREES.name)))
+    report.dropped += [name for name in partitions if name not in left]
+    if not result.success:
+        reason = _error(result)
+        report.failed |= {name: Failure(DROP, reason) for name in partitions if name in left}
+
+
+def _execute(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    job: str,
+    *,
+    tags: dict[str, str] | None = None,
+    run_config: dict[str, Any] | None = None,
+) -> dg.ExecuteInProcessResult:
+    return defs.resolve_job_def(job).execute_in_process(
+        instance=instance,
+        run_config={**_LOGGERS, **(run_config or {})},
+        tags={**_TAGS, **(tags or {})},
+        raise_on_error=False,
+    )
+
+
+def _chosen(changes: Changes, partitions: Collection[str] | None, *, force: bool) -> set[str]:
+    in_source = {*changes.to_build, *changes.unchanged}
+    if partitions is not None:
+        _require_known(partitions, in_source, "partition in the source")
+    due = in_source if force else set(changes.to_build)
+    return due if partitions is None else due & set(partitions)
+
+
+def _require_known(names: Collection[str], known: Collection[str], what: str) -> None:
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        some = ", ".join(sorted(known)[:5]) or "none"
+        raise SettingsError(f"there is no {what} called {unknown[0]!r}; there are: {some}")
+
+
+def _error(result: dg.ExecuteInProcessResult) -> str:
+    for event in result.all_events:
+        if event.is_failure and event.step_failure_data and event.step_failure_data.error:
+            error = event.step_failure_data.error
+            return (error.cause or error).message.strip()
+    return "the run failed; see it in the UI"

@@ -1,0 +1,107 @@
+"""IO managers: how assets of the team's own read the chain's assets, and keep their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from dagster_project.resources import StoreResource, TablesResource
+from raptor_assets import keys
+from raptor_core.errors import StoreError, TableError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WHOLE = "all"
+"""File name of a table without partitions."""
+
+
+class TablesIOManager(dg.IOManager):
+    """Data frames as Parquet files on any fsspec path.
+
+    A downstream asset of one partition gets a data frame; one that spans several gets them by
+    partition key.
+    """
+
+    def __init__(self, tables: TablesResource) -> None:
+        self._tables = tables
+
+    def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
+        """Write one table per partition of the output.
+
+        Raises:
+            TableError: it is no data frame, or spans several partitions.
+        """
+        name = context.asset_key.to_user_string()
+        partitions = context.asset_partition_keys if context.has_asset_partitions else [WHOLE]
+        if not _is_frame(obj) or len(partitions) != 1:
+            raise TableError(
+                f"asset {name} gave {type(obj).__name__} for {len(partitions)} partitions; "
+                "expected a pandas data frame for one. Convert it, or name another io_manager_key"
+            )
+        path = self._tables.tables().write(context.asset_key.path, partitions[0], obj)
+        context.add_output_metadata({"path": path, "dagster/row_count": len(obj)})
+
+    def load_input(self, context: dg.InputContext) -> Any:
+        """The data frame of the input's partition, or several by partition key.
+
+        Raises:
+            TableError: a table is missing or damaged.
+        """
+        key = context.asset_key
+        if not context.has_asset_partitions:
+            return self.read(key, WHOLE)
+        names = context.asset_partition_keys
+        frames = {name: self.read(key, name) for name in names}
+        return frames[names[0]] if len(names) == 1 else frames
+
+    def read(self, key: dg.AssetKey, partition: str) -> pd.DataFrame:
+        """One table."""
+        return self._tables.tables().read(key.path, partition)
+
+
+class QdrantLayersIOManager(TablesIOManager):
+    """``layer_k/embeddings`` as a data frame: the layer's nodes with a ``vector`` column.
+
+    Nodes come from the layer's table, vectors (float32) from the vector store.
+    """
+
+    def __init__(self, tables: TablesResource, store: StoreResource) -> None:
+        super().__init__(tables)
+        self._store = store
+
+    def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
+        """Refuse: only the chain stages layers.
+
+        Raises:
+            StoreError: always.
+        """
+        raise StoreError(
+            f"asset {context.asset_key.to_user_string()} cannot write layers: {type(obj).__name__} "
+            "given. Only the chain stages nodes in the vector store; use another io_manager_key"
+        )
+
+    def read(self, key: dg.AssetKey, partition: str) -> pd.DataFrame:
+        """Nodes and vectors of one layer and partition.
+
+        Raises:
+            StoreError: a vector is not in the store.
+        """
+        layer = int(key.path[0].removeprefix("layer_"))
+        frame = super().read(keys.nodes(layer), partition)
+        with self._store.open_existing() as store:
+            vectors = store.vectors(frame["embedding_key"])
+        missing = set(frame["embedding_key"]) - vectors.keys()
+        if missing:
+            raise StoreError(
+                f"{len(missing)} of {len(frame)} vectors of {key.to_user_string()}, partition "
+                f"{partition!r}, are not in the vector store; materialize it again"
+            )
+        return frame.assign(vector=[vectors[found] for found in frame["embedding_key"]])
+
+
+def _is_frame(obj: Any) -> bool:
+    import pandas as pd
+
+    return isinstance(obj, pd.DataFrame)

@@ -1,0 +1,101 @@
+"""Jobs: build the chain, drop partitions."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import dagster as dg
+from dagster._core.definitions.data_version import (
+    DATA_VERSION_IS_USER_PROVIDED_TAG,
+    DATA_VERSION_TAG,
+)
+
+from raptor_assets import keys
+from raptor_assets.ownership import abandoned_trees
+from raptor_assets.versions import DROPPED
+from raptor_core.settings import Settings
+from raptor_core.store import VectorStore
+from raptor_core.tables import TableStore
+
+BUILD = "build"
+DROP = "drop_partitions"
+
+
+class DropConfig(dg.Config):
+    """Which partitions to drop."""
+
+    partitions: list[str]
+
+
+def build_job(chain: dg.AssetsDefinition) -> Any:
+    """The job that builds every asset of the chain, for the partitions chosen at launch."""
+    return dg.define_asset_job(
+        BUILD,
+        selection=dg.AssetSelection.assets(*chain.keys),
+        partitions_def=keys.TREES,
+        description="Build, check and publish the trees of the partitions chosen at launch.",
+    )
+
+
+def build_drop_job(settings: Settings) -> dg.JobDefinition:
+    """The job that removes partitions: vectors, tables, and the partition keys themselves."""
+
+    @dg.op(
+        name=DROP,
+        description="Remove trees from Qdrant, then tables, then partition keys; log a tombstone "
+        "for every asset.",
+        required_resource_keys={"tables", "store"},
+        out=dg.Out(dg.Nothing),
+    )
+    def drop_partitions(
+        context: dg.OpExecutionContext, config: DropConfig
+    ) -> Iterator[dg.AssetMaterialization | dg.Output[None]]:
+        tables = context.resources.tables.tables()
+        for partition in config.partitions:
+            n_nodes = _drop(partition, tables, context.resources.store.open(), settings)
+            yield from _tombstones(partition, settings, n_nodes)
+            context.instance.delete_dynamic_partition(str(keys.TREES.name), partition)
+            context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
+        yield dg.Output(None)
+
+    @dg.job(name=DROP, description="Remove partitions whose documents are gone.")
+    def drop_job() -> None:
+        drop_partitions()
+
+    return drop_job
+
+
+def drop_config(partitions: list[str]) -> dict[str, Any]:
+    """Run configuration of the drop job."""
+    return {"ops": {DROP: {"config": {"partitions": partitions}}}}
+
+
+def _drop(
+    partition: str,
+    tables: TableStore,
+    opened: AbstractContextManager[VectorStore],
+    settings: Settings,
+) -> int:
+    """Nodes first, so that a crash in between leaves nothing live without its table."""
+    chain = keys.chain_keys(settings.tree.max_layers)
+    with opened as store:
+        n_nodes = sum(
+            store.drop(tree) for tree in abandoned_trees(tables, settings.grouping, partition)
+        )
+    for key in reversed(chain):
+        tables.delete(key.path, partition)
+    return n_nodes
+
+
+def _tombstones(
+    partition: str, settings: Settings, n_nodes: int
+) -> Iterator[dg.AssetMaterialization]:
+    """A version of its own for each asset, so that the same bytes coming back count as new."""
+    for key in keys.chain_keys(settings.tree.max_layers):
+        yield dg.AssetMaterialization(
+            asset_key=key,
+            partition=partition,
+            description="The partition was dropped.",
+            metadata={"state": "dropped", "n_nodes": 0, "n_nodes_dropped": n_nodes},
+            tags={DATA_VERSION_TAG: DROPPED, DATA_VERSION_IS_USER_PROVIDED_TAG: "true"},
+        )

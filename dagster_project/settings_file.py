@@ -1,0 +1,78 @@
+"""The text of a new settings file: every setting with its meaning, as a comment."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+
+import tomlkit
+from pydantic import BaseModel
+
+from raptor_core import settings as core_settings
+from raptor_core.settings import Settings
+
+_HEADER = """\
+# Settings of raptor. A line that starts with # shows a default; remove the # to change it.
+# Environment variables override this file: RAPTOR_CHUNKING__MAX_TOKENS=80.
+"""
+
+
+def settings_text(*, sources: Sequence[str], preset: str, group_by: str) -> str:
+    """The commented settings file of a new home.
+
+    Raises:
+        SettingsError: no preset has this name.
+    """
+    values = core_settings.preset(preset)
+    lines = [_HEADER, f'preset = "{preset}"', ""]
+    for section, field in Settings.model_fields.items():
+        model = field.annotation
+        if not isinstance(model, type) or not issubclass(model, BaseModel):
+            continue
+        given: dict[str, object] = {}
+        if section == "source":
+            given["paths"] = list(sources)
+        if section == "grouping":
+            given["by"] = group_by
+        lines += _section(section, model, getattr(values, section), given)
+    return "\n".join(lines)
+
+
+def add_sources(text: str, sources: Sequence[str]) -> str:
+    """The settings file with more ``source.paths``; everything else stays as it was."""
+    document = tomlkit.parse(text)
+    table = document.setdefault("source", tomlkit.table())
+    paths = table.setdefault("paths", tomlkit.array())
+    for source in sources:
+        paths.append(source)
+    return tomlkit.dumps(document)
+
+
+def _section(
+    name: str, model: type[BaseModel], defaults: BaseModel, given: dict[str, object]
+) -> Iterator[str]:
+    doc = inspect.getdoc(model) or ""
+    meanings = dict(_meanings(doc))
+    yield f"# {doc.splitlines()[0]}"
+    yield f"[{name}]"
+    for key in model.model_fields:
+        if key in meanings:
+            yield f"# {key}: {meanings[key]}"
+        if key in given:
+            yield f"{key} = {_toml(given[key])}"
+        else:
+            yield f"# {key} = {_toml(getattr(defaults, key))}"
+    yield ""
+
+
+def _meanings(doc: str) -> Iterator[tuple[str, str]]:
+    _, _, attributes = doc.partition("Attributes:\n")
+    folded = re.sub(r"\n {8,}", " ", attributes)
+    for names, meaning in re.findall(r"^ {4}([\w, ]+): (.+)$", folded, re.MULTILINE):
+        for name in names.split(","):
+            yield name.strip(), meaning
+
+
+def _toml(value: object) -> str:
+    return tomlkit.item(list(value) if isinstance(value, tuple) else value).as_string()

@@ -1,0 +1,94 @@
+"""What the steps of a run work with: settings, tools, tables, the vector store, the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from raptor_core.audit.base import Judge
+from raptor_core.documents.base import Corpus, Document
+from raptor_core.documents.grouping import group_documents
+from raptor_core.embedding.base import Vectors
+from raptor_core.settings import Settings
+from raptor_core.store.base import VectorStore
+from raptor_core.tables import TableStore
+from raptor_core.tree.tools import Tools
+from raptor_core.tree.values import Node
+
+Trees = Mapping[str, Sequence[Document]]
+"""Documents of one partition by tree."""
+
+
+class StoreOpener(Protocol):
+    """Opens the vector store; an embedded engine is locked until it is closed."""
+
+    def open(self) -> AbstractContextManager[VectorStore]:
+        """The store, made for the settings' embedder where it is new."""
+
+
+class StoreCache:
+    """The vector store as a cache, opened for each call and never held in between.
+
+    So a reader in another process waits for a look-up or a write, never for a model.
+    ``known`` collects the keys that were found, which tells what was reused.
+    """
+
+    def __init__(self, opener: StoreOpener) -> None:
+        self._opener = opener
+        self.known: set[str] = set()
+
+    def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
+        """See ``NodeCache.vectors``."""
+        wanted = list(embedding_keys)
+        if not wanted:
+            return {}
+        with self._opener.open() as store:
+            found = store.vectors(wanted)
+        self.known.update(found)
+        return found
+
+    def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
+        """See ``NodeCache.texts``."""
+        wanted = list(content_keys)
+        if not wanted:
+            return {}
+        with self._opener.open() as store:
+            found = store.texts(wanted)
+        self.known.update(found)
+        return found
+
+    def stage(self, nodes: Sequence[Node], vectors: Vectors | None) -> None:
+        """See ``NodeCache.stage``."""
+        if nodes:
+            with self._opener.open() as store:
+                store.stage(nodes, vectors)
+
+
+@dataclass
+class Bench:
+    """One run's tools and places."""
+
+    settings: Settings
+    versions: Mapping[str, str]
+    tools: Tools
+    tables: TableStore
+    store: StoreOpener
+    read_source: Callable[[], Corpus]
+    judge: Judge
+    warn: Callable[[str], None] = field(default=lambda _message: None)
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The source, read once in a run; what it could not read is warned of by name."""
+        corpus = self.read_source()
+        for skipped in corpus.skipped:
+            self.warn(f"not read: {skipped.name}: {skipped.reason}")
+        return corpus
+
+    @cached_property
+    def partitions(self) -> dict[str, dict[str, tuple[Document, ...]]]:
+        """The source's documents by partition and tree."""
+        return group_documents(self.corpus.documents, self.settings.grouping)

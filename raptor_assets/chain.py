@@ -1,0 +1,233 @@
+"""The chain as one multi-asset: all layers of many partitions in one step and process.
+
+Why one step: docs/adr/0001-one-op-for-the-chain.md. Every partition's materializations and
+check results are logged one by one; a partition that fails is left out of what follows, the
+others are finished and published, and the step then fails with the names of those that did not.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import dagster as dg
+from dagster._core.definitions.asset_checks.asset_check_evaluation import (
+    AssetCheckEvaluationTargetMaterializationData as Target,
+)
+
+from raptor_assets import keys
+from raptor_assets.bench import Bench
+from raptor_assets.findings import evaluation
+from raptor_assets.provenance import Provenance
+from raptor_assets.specs import build_asset_specs, build_check_specs
+from raptor_assets.steps import Step, build_steps
+from raptor_assets.versions import code_versions
+from raptor_assets.work import Failure, Outcome, Work
+from raptor_core.errors import EndpointError, ModelError, RaptorError
+from raptor_core.quality.verdicts import blocking_failures
+from raptor_core.settings import Settings
+
+BATCH_PARTITIONS = 64
+"""Partitions that go through all layers together: what bounds memory, and what is published
+before the next begin."""
+
+RESOURCES = {"source", "tools", "tables", "store", "progress"}
+NAMED_FAILURES = 20
+
+Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A step is done for some partitions. ``failed`` holds those that it stopped, and why."""
+
+    asset: str
+    partitions: tuple[str, ...]
+    n_rows: int
+    seconds: float
+    failed: Mapping[str, Failure] = field(default_factory=dict)
+
+
+def build_chain(settings: Settings) -> dg.AssetsDefinition:
+    """The multi-asset of the whole chain for these settings."""
+
+    @dg.multi_asset(
+        name="raptor",
+        description="Documents to published trees, layer by layer, for many partitions at once.",
+        specs=build_asset_specs(settings),
+        check_specs=build_check_specs(settings),
+        partitions_def=keys.TREES,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        can_subset=True,
+        required_resource_keys=RESOURCES,
+    )
+    def raptor(context: dg.AssetExecutionContext) -> Events:
+        yield from _Run(context, settings).events()
+
+    return raptor
+
+
+class _Run:
+    """One execution of the step."""
+
+    def __init__(self, context: dg.AssetExecutionContext, settings: Settings) -> None:
+        self._context = context
+        self._settings = settings
+        self._versions = code_versions(settings)
+        self._selected: Collection[dg.AssetKey] = context.selected_asset_keys
+        self._checks = context.selected_asset_check_keys
+        self._struck: Failure | None = None
+        self._tell: Callable[[Progress], None] = context.resources.progress
+        self._bench = Bench(
+            settings=settings,
+            versions=self._versions,
+            tools=context.resources.tools.tools(),
+            tables=context.resources.tables.tables(),
+            store=context.resources.store,
+            read_source=context.resources.source.corpus,
+            judge=context.resources.tools.judge(),
+            warn=context.log.warning,
+        )
+
+    def events(self) -> Events:
+        """Log everything, then fail if a partition did.
+
+        Raises:
+            Failure: it names each failed partition with asset, reason and remedy.
+        """
+        names = list(self._context.partition_keys)
+        failures: dict[str, Failure] = {}
+        for start in range(0, len(names), BATCH_PARTITIONS):
+            works = [Work(name) for name in names[start : start + BATCH_PARTITIONS]]
+            if self._struck:
+                works = [Work(work.name, _not_started(self._struck)) for work in works]
+            yield from self._batch(works)
+            failures |= {work.name: work.failure for work in works if work.failure}
+        if failures:
+            raise _failure(failures, len(names))
+
+    def _batch(self, works: Sequence[Work]) -> Events:
+        provenance = Provenance(
+            self._context.instance,
+            [work.name for work in works],
+            self._versions,
+            keys.dependencies(self._settings.tree.max_layers),
+        )
+        for step in build_steps(self._settings.tree.max_layers):
+            alive = [work for work in works if not work.failure]
+            if alive and step.key in self._selected:
+                yield from self._step(step, alive, provenance)
+
+    def _step(self, step: Step, works: Sequence[Work], provenance: Provenance) -> Events:
+        started = time.monotonic()
+        outcomes = self._attempt(step, works)
+        seconds = time.monotonic() - started
+        for outcome in outcomes:
+            if outcome.data_version is not None:
+                yield self._materialization(step, outcome, outcomes, seconds, provenance)
+        provenance.recorded(step.key)
+        for outcome in outcomes:
+            yield from self._evaluations(step, outcome, provenance)
+            self._stop_if_refused(step, outcome)
+        self._report(step, works, outcomes, seconds)
+
+    def _attempt(self, step: Step, works: Sequence[Work]) -> list[Outcome]:
+        """Run the step on all partitions; when a model fails, on each alone, to spare the others.
+
+        What strikes two in a row, or is no matter of one partition's text (the store, a key, the
+        source, the disk), strikes all, and the run starts no further partition.
+        """
+        try:
+            return step.run(self._bench, works)
+        except RaptorError as error:
+            lone = isinstance(error, ModelError | EndpointError) and len(works) > 1
+            if not lone:
+                self._strike(step, works, error)
+                return []
+        outcomes: list[Outcome] = []
+        for at, work in enumerate(works):
+            try:
+                outcomes += step.run(self._bench, [work])
+            except RaptorError as error:
+                work.fail(step.key, error)
+                if at and works[at - 1].failure:
+                    self._strike(step, works[at:], error)
+                    break
+        return outcomes
+
+    def _strike(self, step: Step, works: Sequence[Work], error: RaptorError) -> None:
+        for work in works:
+            work.fail(step.key, error)
+        self._struck = works[0].failure
+
+    def _materialization(
+        self,
+        step: Step,
+        outcome: Outcome,
+        outcomes: Sequence[Outcome],
+        seconds: float,
+        provenance: Provenance,
+    ) -> dg.AssetMaterialization:
+        """``seconds`` of the step are shared out by rows, since it works on all at once."""
+        total = sum(other.n_rows + 1 for other in outcomes)
+        name = outcome.work.name
+        return dg.AssetMaterialization(
+            asset_key=step.key,
+            partition=name,
+            metadata={
+                **outcome.metadata,
+                "dagster/row_count": outcome.n_rows,
+                "reused": outcome.reused,
+                "seconds": round(seconds * (outcome.n_rows + 1) / total, 4),
+                "batch_seconds": round(seconds, 4),
+                "batch_partitions": len(outcomes),
+            },
+            tags=provenance.tags(step.key, name, str(outcome.data_version)),
+        )
+
+    def _evaluations(self, step: Step, outcome: Outcome, provenance: Provenance) -> Events:
+        name = outcome.work.name
+        recorded = provenance.latest(step.key).get(name) if outcome.verdicts else None
+        target = recorded and Target(
+            storage_id=recorded.storage_id, run_id=self._context.run_id, timestamp=time.time()
+        )
+        for verdict in outcome.verdicts:
+            if dg.AssetCheckKey(step.key, verdict.name) in self._checks:
+                blocking = verdict.severity == "error"
+                yield evaluation(step.key, name, verdict, blocking, target)
+
+    def _stop_if_refused(self, step: Step, outcome: Outcome) -> None:
+        refused = blocking_failures(outcome.verdicts)
+        if refused:
+            told = "; ".join(f"check {v.name}: {v.summary} {v.remedy}" for v in refused)
+            outcome.work.failure = Failure(step.key.to_user_string(), told)
+
+    def _report(
+        self, step: Step, works: Sequence[Work], outcomes: Sequence[Outcome], seconds: float
+    ) -> None:
+        names = tuple(outcome.work.name for outcome in outcomes)
+        failed = {work.name: work.failure for work in works if work.failure}
+        for name, failure in failed.items():
+            self._context.log.error(f"{name}: {failure.asset}: {failure.reason}")
+        n_rows = sum(outcome.n_rows for outcome in outcomes)
+        self._tell(Progress(step.key.to_user_string(), names, n_rows, seconds, failed))
+
+
+def _not_started(struck: Failure) -> Failure:
+    return Failure(struck.asset, f"not started, since the run stopped there: {struck.reason}")
+
+
+def _failure(failures: dict[str, Failure], n_partitions: int) -> dg.Failure:
+    named = [
+        f"- {name}, at {failure.asset}: {failure.reason}" for name, failure in failures.items()
+    ]
+    shown = named[:NAMED_FAILURES]
+    if len(named) > NAMED_FAILURES:
+        shown.append(f"- and {len(named) - NAMED_FAILURES} more, named in the log")
+    return dg.Failure(
+        description=(
+            f"{len(failures)} of {n_partitions} partitions failed; what was published of them "
+            "stays as it was, and the others are finished:\n" + "\n".join(shown)
+        ),
+        metadata={"failed_partitions": dg.MetadataValue.json(sorted(failures))},
+        allow_retries=False,
+    )

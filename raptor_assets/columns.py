@@ -1,0 +1,77 @@
+"""Column schemas of the tables, for the UI."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+_NODES = (
+    ("id", "string", "UUIDv5 of tree, layer and content"),
+    ("tree", "string", "name of the tree"),
+    ("layer", "int", "0 for leaves"),
+    ("content_key", "string", "digest of text and settings; for a summary, of its children"),
+    ("text", "string", "the chunk, or the summary"),
+    ("n_tokens", "int", "tokens of text"),
+    ("position", "int", "order in its document; of a summary, of its first child"),
+    ("documents", "list[string]", "ids of the documents under the node"),
+    ("children", "list[string]", "ids of the nodes that it summarizes"),
+    ("fingerprint", "string", "settings that made the text"),
+    ("embedding_key", "string", "key of the node's vector"),
+    ("start", "int", "first character in the document; -1 for a summary"),
+    ("end", "int", "character after the last; -1 for a summary"),
+    ("section", "list[string]", "headings over the span, outermost first"),
+    ("source", "string", "path or URL of the document"),
+    ("context", "string", "what the embedder reads before the text"),
+    ("metadata", "json", "of the document; of a summary, what its children agree on"),
+    ("quality", "json", "numbers that judge the node"),
+)
+_DOCUMENTS = (
+    ("tree", "string", "tree that the document belongs to"),
+    ("id", "string", "unique in the corpus"),
+    ("title", "string", ""),
+    ("source", "string", "path or URL"),
+    ("text", "string", "what spans refer to"),
+    ("sections", "json", "headings with the spans that they govern"),
+    ("metadata", "json", ""),
+    ("content_hash", "string", "changes with anything that a build reads"),
+)
+_CLUSTERS = (
+    ("tree", "string", "name of the tree"),
+    ("layer", "int", "layer that was clustered"),
+    ("cluster", "int", "number of the cluster; -1 where the tree ended"),
+    ("node_ids", "list[string]", "members in document order"),
+    ("ended", "string", "why the tree ended at this layer"),
+    ("details", "json", "numbers that explain the clustering"),
+)
+_EMBEDDINGS = (
+    ("tree", "string", "name of the tree"),
+    ("id", "string", "id of the node"),
+    ("embedding_key", "string", "key of its vector in Qdrant"),
+)
+_TREES = (
+    ("tree", "string", "name of the published tree"),
+    ("build_id", "string", "digest of all nodes"),
+    ("layer_sizes", "json", "nodes by layer, leaves first"),
+    ("n_nodes", "int", ""),
+    ("n_tokens", "int", ""),
+    ("ended", "string", "why the tree ended at its top layer"),
+    ("published_at", "string", "ISO 8601, UTC"),
+)
+_BY_NAME = {
+    "documents": _DOCUMENTS,
+    "chunks": _NODES,
+    "summaries": _NODES,
+    "clusters": _CLUSTERS,
+    "embeddings": _EMBEDDINGS,
+    "tree": _TREES,
+}
+
+
+def column_schema(key: dg.AssetKey) -> dg.TableSchema:
+    """The columns of an asset's table."""
+    columns = _BY_NAME[key.path[-1]]
+    return dg.TableSchema(
+        columns=[
+            dg.TableColumn(name, kind, description=description or None)
+            for name, kind, description in columns
+        ]
+    )

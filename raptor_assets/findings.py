@@ -1,0 +1,55 @@
+"""Verdicts of the quality checks as evaluations that Dagster records and shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import dagster as dg
+from dagster._core.definitions.asset_checks.asset_check_evaluation import (
+    AssetCheckEvaluationTargetMaterializationData as Target,
+)
+
+from raptor_assets.tables_markdown import worst_markdown
+from raptor_core.quality.verdicts import CheckInfo, Verdict
+
+
+def evaluation(
+    key: dg.AssetKey,
+    partition: str,
+    verdict: Verdict,
+    blocking: bool,
+    target: Target | None = None,
+) -> dg.AssetCheckEvaluation:
+    """One verdict on one partition: its numbers, the worst nodes, the remedy."""
+    return dg.AssetCheckEvaluation(
+        asset_key=key,
+        check_name=verdict.name,
+        partition=partition,
+        passed=verdict.passed,
+        severity=_severity(verdict),
+        blocking=blocking,
+        description=" ".join(text for text in (verdict.summary, verdict.remedy) if text),
+        metadata=_metadata(verdict),
+        target_materialization_data=target,
+    )
+
+
+def past_top(checks: Iterable[CheckInfo], layer: int) -> list[Verdict]:
+    """Verdicts on a layer above the top of every tree: nothing to judge."""
+    told = f"Layer {layer} is above the top of every tree of this partition."
+    return [Verdict(check.name, True, check.severity, told, {}) for check in checks]
+
+
+def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:
+    error = verdict.severity == "error"
+    return dg.AssetCheckSeverity.ERROR if error else dg.AssetCheckSeverity.WARN
+
+
+def _metadata(verdict: Verdict) -> Mapping[str, Any]:
+    found: dict[str, Any] = dict(verdict.numbers)
+    if verdict.remedy:
+        found["remedy"] = verdict.remedy
+    if verdict.worst:
+        found["worst_nodes"] = dg.MetadataValue.md(worst_markdown(verdict.worst))
+    return found

@@ -1,0 +1,67 @@
+"""Asset keys, their order and their dependencies, and the partitions that all of them share."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+TREES = dg.DynamicPartitionsDefinition(name="trees")
+"""The unit of rebuild: a partition holds one tree or more (``grouping`` settings)."""
+
+DOCUMENTS = dg.AssetKey("documents")
+CHUNKS = dg.AssetKey("chunks")
+TREE = dg.AssetKey("tree")
+
+
+def embeddings(layer: int) -> dg.AssetKey:
+    """The nodes of a layer with their vectors, staged in Qdrant."""
+    return dg.AssetKey([f"layer_{layer}", "embeddings"])
+
+
+def clusters(layer: int) -> dg.AssetKey:
+    """The clusters over layer ``layer - 1`` that layer ``layer`` is made of."""
+    return dg.AssetKey([f"layer_{layer}", "clusters"])
+
+
+def summaries(layer: int) -> dg.AssetKey:
+    """The summary nodes of a layer, from 1."""
+    return dg.AssetKey([f"layer_{layer}", "summaries"])
+
+
+def nodes(layer: int) -> dg.AssetKey:
+    """The table that holds a layer's nodes: chunks for layer 0, summaries above."""
+    return summaries(layer) if layer else CHUNKS
+
+
+def layer_keys(layer: int) -> tuple[dg.AssetKey, ...]:
+    """The assets of one layer of summaries, in the order in which they are made."""
+    return clusters(layer), summaries(layer), embeddings(layer)
+
+
+def chain_keys(max_layers: int) -> tuple[dg.AssetKey, ...]:
+    """All assets of the chain in the order in which they are made."""
+    above = [key for layer in range(1, max_layers + 1) for key in layer_keys(layer)]
+    return (DOCUMENTS, CHUNKS, embeddings(0), *above, TREE)
+
+
+def dependencies(max_layers: int) -> dict[dg.AssetKey, tuple[dg.AssetKey, ...]]:
+    """What each asset of the chain is made from."""
+    found: dict[dg.AssetKey, tuple[dg.AssetKey, ...]] = {
+        DOCUMENTS: (),
+        CHUNKS: (DOCUMENTS,),
+        embeddings(0): (CHUNKS,),
+    }
+    for layer in range(1, max_layers + 1):
+        found[clusters(layer)] = (embeddings(layer - 1),)
+        found[summaries(layer)] = (embeddings(layer - 1), clusters(layer))
+        found[embeddings(layer)] = (summaries(layer),)
+    found[TREE] = tuple(embeddings(layer) for layer in range(max_layers + 1))
+    return found
+
+
+def group_name(key: dg.AssetKey) -> str:
+    """Name of the group that shows an asset: the source, its layer, or what is published."""
+    if key == DOCUMENTS:
+        return "source"
+    if key == TREE:
+        return "published"
+    return "layer_0" if key == CHUNKS else key.path[0]

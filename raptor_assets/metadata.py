@@ -1,0 +1,196 @@
+"""Metadata of the assets: numbers that are plotted over time, samples, pictures.
+
+Names are stable from build to build. A number that nothing was measured for is left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+
+from raptor_assets.plots import distribution_png, png_markdown
+from raptor_assets.tables_markdown import markdown_table, nodes_markdown, shorten
+from raptor_core.documents.base import Corpus, Document
+from raptor_core.quality.cluster_size import measure_cluster_size
+from raptor_core.quality.compression import measure_compression
+from raptor_core.settings import Settings
+from raptor_core.store.base import Manifest, Published
+from raptor_core.tree.cluster import Clustering
+from raptor_core.tree.steps import Summarized
+from raptor_core.tree.tools import Tools
+from raptor_core.tree.values import Node, Tree
+
+BUILT = "built"
+PAST_TOP = "past_top"
+SHOWN_ROWS = 8
+MIN_PICTURED = 2
+"""Fewer values than these make no distribution to look at."""
+
+Metadata = dict[str, Any]
+
+
+def documents_metadata(trees: Mapping[str, Sequence[Document]], corpus: Corpus) -> Metadata:
+    """Of ``documents``. ``n_not_read`` counts what the whole source holds and cannot be read."""
+    documents = [document for found in trees.values() for document in found]
+    rows = [
+        (document.id, shorten(document.title, 60), str(len(document.text)))
+        for document in documents[:SHOWN_ROWS]
+    ]
+    return {
+        "n_documents": len(documents),
+        "n_trees": len(trees),
+        "n_chars": sum(len(document.text) for document in documents),
+        "n_not_read": len(corpus.skipped),
+        "documents": dg.MetadataValue.md(markdown_table(("document", "title", "chars"), rows)),
+    }
+
+
+def nodes_metadata(nodes: Mapping[str, Sequence[Node]]) -> Metadata:
+    """Of ``chunks``: counts, tokens, sample nodes."""
+    flat = _flat(nodes)
+    tokens = [node.n_tokens for node in flat]
+    return {
+        "state": BUILT,
+        "n_nodes": len(flat),
+        "n_tokens": sum(tokens),
+        "n_trees": len(nodes),
+        "tokens_mean": sum(tokens) / max(len(tokens), 1),
+        "tokens_maximum": max(tokens, default=0),
+        "sample_nodes": dg.MetadataValue.md(nodes_markdown(flat)),
+    }
+
+
+def embeddings_metadata(nodes: Sequence[Node], known: set[str], tools: Tools) -> Metadata:
+    """Of ``layer_k/embeddings``. ``known`` are the embedding keys that the store had."""
+    if not nodes:
+        return _past_top()
+    distinct = {node.embedding_key for node in nodes}
+    return {
+        "state": BUILT,
+        "n_nodes": len(nodes),
+        "n_tokens": sum(node.n_tokens for node in nodes),
+        "n_distinct_texts": len(distinct),
+        "n_reused": len(distinct & known),
+        "n_computed": len(distinct - known),
+        "model": tools.embedder.model,
+        "n_dims": tools.embedder.n_dims,
+    }
+
+
+def clusters_metadata(clusterings: Sequence[Clustering]) -> Metadata:
+    """Of ``layer_k/clusters``: clusters, trees that ended here and why."""
+    if not clusterings:
+        return {**_past_top(), "n_clusters": 0}
+    sizes = [len(group) for done in clusterings for group in done.groups]
+    ended = {done.tree: done.end for done in clusterings if done.end}
+    found: Metadata = {
+        "state": BUILT if sizes else PAST_TOP,
+        "n_clusters": len(sizes),
+        "n_trees": len(clusterings) - len(ended),
+        "n_trees_ended": len(ended),
+    }
+    if sizes:
+        found["cluster_size_mean"] = sum(sizes) / len(sizes)
+        found["cluster_size_maximum"] = max(sizes)
+        found |= {f"clustering_{name}": value for name, value in _details(clusterings).items()}
+    if ended:
+        rows = [
+            (tree, f"layer {end.layer}", end.reason)
+            for tree, end in itertools.islice(ended.items(), SHOWN_ROWS)
+        ]
+        found["ended_trees"] = dg.MetadataValue.md(markdown_table(("tree", "top", "why"), rows))
+    return found
+
+
+def summaries_metadata(
+    nodes: Mapping[str, Sequence[Node]],
+    below: Mapping[str, Sequence[Node]],
+    known: set[str] | None,
+    done: Summarized,
+    settings: Settings,
+) -> Metadata:
+    """Of ``layer_k/summaries``.
+
+    ``known`` are the content keys whose texts the store had; None when the whole table was
+    reused. Usage is counted for all partitions that were summarized together.
+    """
+    flat = _flat(nodes)
+    if not flat:
+        return _past_top()
+    content = {node.content_key for node in flat}
+    made = set() if known is None else content - known
+    found = {**nodes_metadata(nodes), "n_made": len(made), "n_reused": len(content - made)}
+    if made and done.usage.calls:
+        found |= {
+            "model": settings.summarizer.model,
+            "batch_calls": done.usage.calls,
+            "batch_retries": done.usage.retries,
+            "batch_prompt_tokens": done.usage.prompt_tokens,
+            "batch_completion_tokens": done.usage.completion_tokens,
+        }
+    return found | _distributions(flat, {node.id: node for node in _flat(below)}, settings)
+
+
+def published_metadata(
+    trees: Sequence[Tree],
+    manifests: Mapping[str, Manifest],
+    published: Sequence[Published],
+    dropped: Sequence[str],
+    settings: Settings,
+) -> Metadata:
+    """Of ``tree``: shapes, what publishing changed, where it is kept."""
+    rows = [
+        (tree.name, " → ".join(map(str, manifests[tree.name].layer_sizes)), tree.end.reason)
+        for tree in trees[:SHOWN_ROWS]
+    ]
+    layers = Counter(node.layer for tree in trees for node in tree.nodes())
+    return {
+        "state": "published",
+        "n_trees": len(trees),
+        "n_nodes": sum(tree.n_nodes for tree in trees),
+        "n_tokens": sum(manifest.n_tokens for manifest in manifests.values()),
+        **{f"n_nodes_layer_{layer}": count for layer, count in sorted(layers.items())},
+        "n_nodes_added": sum(done.added for done in published),
+        "n_nodes_updated": sum(done.updated for done in published),
+        "n_nodes_unchanged": sum(done.unchanged for done in published),
+        "n_nodes_removed": sum(done.removed for done in published),
+        "n_trees_dropped": len(dropped),
+        "collection": settings.store.corpus,
+        "trees": dg.MetadataValue.md(markdown_table(("tree", "nodes by layer", "end"), rows)),
+    }
+
+
+def _distributions(
+    nodes: Sequence[Node], below: Mapping[str, Node], settings: Settings
+) -> Metadata:
+    sizes = measure_cluster_size(nodes, below, settings.clustering.max_tokens)
+    ratios = measure_compression(nodes, below)
+    found: Metadata = {
+        **sizes.children.numbers("children"),
+        **ratios.ratio.numbers("compression"),
+    }
+    if len(sizes.sizes) >= MIN_PICTURED:
+        picture = distribution_png(sizes.sizes, ratios.ratios)
+        alt = "Distributions of cluster size and compression"
+        found["distributions"] = dg.MetadataValue.md(png_markdown(picture, alt))
+    return found
+
+
+def _details(clusterings: Iterable[Clustering]) -> dict[str, float]:
+    """Sums of what the clusterer says of its work, over the trees."""
+    sums: Counter[str] = Counter()
+    for done in clusterings:
+        sums.update({name: value for name, value in done.details.items() if name != "threshold"})
+    return dict(sums)
+
+
+def _past_top() -> Metadata:
+    return {"state": PAST_TOP, "n_nodes": 0, "n_tokens": 0}
+
+
+def _flat(nodes: Mapping[str, Sequence[Node]]) -> list[Node]:
+    return [node for found in nodes.values() for node in found]

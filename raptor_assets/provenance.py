@@ -1,0 +1,92 @@
+"""Version tags of a materialization, as Dagster writes them for an output.
+
+The chain logs one materialization per partition itself, because in a run over several
+partitions an output has one data version for all of them. With these tags staleness and
+provenance in the UI are what they would be with outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import dagster as dg
+from dagster._core.definitions.data_version import (
+    CODE_VERSION_TAG,
+    DATA_VERSION_IS_USER_PROVIDED_TAG,
+    DATA_VERSION_TAG,
+    DEFAULT_DATA_VERSION,
+    NULL_EVENT_POINTER,
+    get_input_data_version_tag,
+    get_input_event_pointer_tag,
+)
+
+MATERIALIZED = dg.DagsterEventType.ASSET_MATERIALIZATION
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The latest materialization of one partition of an asset."""
+
+    data_version: str
+    storage_id: int
+
+
+class Provenance:
+    """Knows the latest materializations of a batch of partitions, and tags new ones.
+
+    One instance serves one batch in one run. ``code_versions`` and ``dependencies`` are by asset.
+    """
+
+    def __init__(
+        self,
+        instance: dg.DagsterInstance,
+        partitions: Sequence[str],
+        code_versions: Mapping[dg.AssetKey, str],
+        dependencies: Mapping[dg.AssetKey, Sequence[dg.AssetKey]],
+    ) -> None:
+        self._instance = instance
+        self._partitions = list(partitions)
+        self._code_versions = code_versions
+        self._dependencies = dependencies
+        self._known: dict[dg.AssetKey, dict[str, Recorded]] = {}
+
+    def tags(self, key: dg.AssetKey, partition: str, data_version: str) -> dict[str, str]:
+        """Tags of a new materialization."""
+        tags = {CODE_VERSION_TAG: self._code_versions[key]}
+        for upstream in self._dependencies[key]:
+            found = self.latest(upstream).get(partition)
+            version = found.data_version if found else DEFAULT_DATA_VERSION.value
+            pointer = str(found.storage_id) if found else NULL_EVENT_POINTER
+            tags[get_input_data_version_tag(upstream)] = version
+            tags[get_input_event_pointer_tag(upstream)] = pointer
+        tags[DATA_VERSION_TAG] = data_version
+        tags[DATA_VERSION_IS_USER_PROVIDED_TAG] = "true"
+        return tags
+
+    def latest(self, key: dg.AssetKey) -> Mapping[str, Recorded]:
+        """What is recorded of an asset, by partition; asked of the instance once."""
+        if key not in self._known:
+            ids = self._instance.get_latest_storage_id_by_partition(
+                key, MATERIALIZED, set(self._partitions)
+            )
+            versions = recorded_versions(self._instance, key, self._partitions)
+            self._known[key] = {
+                partition: Recorded(versions.get(partition, DEFAULT_DATA_VERSION.value), found)
+                for partition, found in ids.items()
+            }
+        return self._known[key]
+
+    def recorded(self, key: dg.AssetKey) -> None:
+        """Forget what was known of an asset: new materializations of it are in the log."""
+        self._known.pop(key, None)
+
+
+def recorded_versions(
+    instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Sequence[str] | None = None
+) -> dict[str, str]:
+    """Data version of the latest materialization by partition; of these, or of all."""
+    found = instance.event_log_storage.get_latest_tags_by_partition(
+        key, MATERIALIZED, [DATA_VERSION_TAG], asset_partitions=partitions
+    )
+    return {partition: tags[DATA_VERSION_TAG] for partition, tags in found.items()}

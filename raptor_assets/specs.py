@@ -1,0 +1,122 @@
+"""Specs of the assets and checks of the chain."""
+
+from __future__ import annotations
+
+import warnings
+
+import dagster as dg
+
+from raptor_assets import keys
+from raptor_assets.columns import column_schema
+from raptor_assets.versions import code_versions
+from raptor_core.quality.registry import LAYER_CHECKS, STORE_CHECKS, TREE_CHECKS
+from raptor_core.quality.verdicts import CheckInfo
+from raptor_core.settings import Settings
+
+OWNERS = ["team:raptor"]
+TABLES = "tables_io_manager"
+"""Key of the IO manager of tables."""
+QDRANT = "qdrant_layers_io_manager"
+"""Key of the IO manager of layers with their vectors."""
+
+PUBLISHED_CHECKS = tuple({check.name: check for check in (*TREE_CHECKS, *STORE_CHECKS)}.values())
+"""Checks of ``tree``: on the finished trees, then on what the store holds of them."""
+
+
+def build_asset_specs(settings: Settings) -> list[dg.AssetSpec]:
+    """Specs of the whole chain in the order in which the assets are made."""
+    specs = [_documents(), _chunks(settings), _embeddings(0, settings)]
+    for layer in range(1, settings.tree.max_layers + 1):
+        specs += build_layer_specs(layer, settings)
+    specs.append(_tree())
+    versions = code_versions(settings)
+    depends = keys.dependencies(settings.tree.max_layers)
+    return [
+        spec.replace_attributes(
+            deps=depends[spec.key],
+            skippable=True,
+            group_name=keys.group_name(spec.key),
+            code_version=versions[spec.key],
+            owners=OWNERS,
+            partitions_def=keys.TREES,
+        ).merge_attributes(metadata={"dagster/column_schema": column_schema(spec.key)})
+        for spec in specs
+    ]
+
+
+def build_layer_specs(layer: int, settings: Settings) -> list[dg.AssetSpec]:
+    """Specs of one layer of summaries: its clusters, its nodes, their vectors."""
+    maker = "openai" if settings.summarizer.kind == "openai" else "python"
+    return [
+        dg.AssetSpec(
+            keys.clusters(layer),
+            description=f"Soft clusters over layer {layer - 1} (`{settings.clustering.method}`): "
+            f"each becomes one summary of layer {layer}. Says where and why a tree ended.",
+            kinds={"parquet", "umap" if settings.clustering.method == "raptor" else "python"},
+        ).with_io_manager_key(TABLES),
+        dg.AssetSpec(
+            keys.summaries(layer),
+            description=f"Summary nodes of layer {layer} (`{settings.summarizer.kind}`).",
+            kinds={"parquet", maker},
+        ).with_io_manager_key(TABLES),
+        _embeddings(layer, settings),
+    ]
+
+
+def build_check_specs(settings: Settings) -> list[dg.AssetCheckSpec]:
+    """Specs of the checks, on every layer of summaries and on the published trees."""
+    layers = range(1, settings.tree.max_layers + 1)
+    pairs = [(keys.summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
+    pairs += [(keys.TREE, check) for check in PUBLISHED_CHECKS]
+    with warnings.catch_warnings():
+        # Partitioned checks are in preview; without them a check would say of all partitions
+        # what it last found in one.
+        warnings.simplefilter("ignore", dg.PreviewWarning)
+        return [_check_spec(key, check) for key, check in pairs]
+
+
+def _check_spec(key: dg.AssetKey, check: CheckInfo) -> dg.AssetCheckSpec:
+    return dg.AssetCheckSpec(
+        check.name,
+        asset=key,
+        description=check.description,
+        blocking=check.blocking,
+        partitions_def=keys.TREES,
+    )
+
+
+def _documents() -> dg.AssetSpec:
+    return dg.AssetSpec(
+        keys.DOCUMENTS,
+        description="The partition's documents as they were read from the source.",
+        kinds={"parquet"},
+    ).with_io_manager_key(TABLES)
+
+
+def _chunks(settings: Settings) -> dg.AssetSpec:
+    return dg.AssetSpec(
+        keys.CHUNKS,
+        description="The leaves: spans of the documents, cut at sentence ends, of at most "
+        f"{settings.chunking.max_tokens} tokens.",
+        kinds={"parquet"},
+    ).with_io_manager_key(TABLES)
+
+
+def _embeddings(layer: int, settings: Settings) -> dg.AssetSpec:
+    kind = settings.embedder.kind
+    model = "all-MiniLM-L6-v2" if kind == "bundled" else settings.embedder.model
+    return dg.AssetSpec(
+        keys.embeddings(layer),
+        description=f"Layer {layer} with its vectors (`{model}`), staged in Qdrant: readers see "
+        "nothing of it before `tree` is published.",
+        kinds={"qdrant", "openai" if kind == "openai" else "pytorch"},
+    ).with_io_manager_key(QDRANT)
+
+
+def _tree() -> dg.AssetSpec:
+    return dg.AssetSpec(
+        keys.TREE,
+        description="The published trees: what readers see in Qdrant. A structural check that "
+        "fails keeps the trees that were published before.",
+        kinds={"qdrant", "parquet"},
+    ).with_io_manager_key(TABLES)

@@ -1,0 +1,59 @@
+"""What the steps share: their seam, and the rule by which a step's earlier result is reused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import dagster as dg
+
+from raptor_assets.bench import Bench
+from raptor_assets.work import Outcome, Work
+from raptor_core.errors import TableError
+from raptor_core.identity import digest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Step(Protocol):
+    """Makes one asset of many partitions."""
+
+    @property
+    def key(self) -> dg.AssetKey:
+        """The asset."""
+
+    def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
+        """Make the asset for every partition; one that fails is marked and has no outcome.
+
+        Raises:
+            RaptorError: something that concerns all partitions failed, such as the store.
+        """
+
+
+def inputs_digest(bench: Bench, key: dg.AssetKey, *parts: str) -> str:
+    """Digest of all that a step's result depends on: its code version and its input."""
+    return digest("inputs", bench.versions[key], *parts)
+
+
+def recorded_version(bench: Bench, key: dg.AssetKey, work: Work, inputs: str) -> str | None:
+    """Data version of the partition's table when it was made from the same inputs, else None.
+
+    A damaged table counts as none and is warned of: the step writes it anew.
+    """
+    if not bench.tables.exists(key.path, work.name):
+        return None
+    try:
+        found = bench.tables.properties(key.path, work.name)
+    except TableError as error:
+        bench.warn(f"{error} It is made again now.")
+        return None
+    return found.get("data_version") if found.get("inputs") == inputs else None
+
+
+def save(
+    bench: Bench, key: dg.AssetKey, work: Work, frame: pd.DataFrame, version: str, inputs: str
+) -> None:
+    """Write the partition's table with what ``recorded_version`` needs."""
+    properties = {"data_version": version, "inputs": inputs}
+    bench.tables.write(key.path, work.name, frame, properties)

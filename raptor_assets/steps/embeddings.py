@@ -1,0 +1,62 @@
+"""``layer_k/embeddings``: the vectors of a layer, staged in the vector store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from raptor_assets import keys
+from raptor_assets.bench import Bench, StoreCache
+from raptor_assets.metadata import embeddings_metadata
+from raptor_assets.steps.base import inputs_digest, recorded_version, save
+from raptor_assets.versions import nodes_version
+from raptor_assets.work import Outcome, Work
+from raptor_core.tree.steps import embed_nodes
+from raptor_core.tree.values import Node
+
+
+class EmbeddingsStep:
+    """Embeds the nodes of all partitions at once; known vectors are taken from the store."""
+
+    def __init__(self, layer: int) -> None:
+        self.layer = layer
+        self.key = keys.embeddings(layer)
+
+    def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
+        """See ``Step.run``."""
+        flat = {work.name: self._nodes(bench, work) for work in works}
+        nodes = [node for found in flat.values() for node in found]
+        known: set[str] = set()
+        if nodes:
+            cache = StoreCache(bench.store)
+            embedded = embed_nodes(nodes, bench.tools, cache)
+            known = cache.known
+            vectors = dict(
+                zip((node.embedding_key for node in nodes), embedded.vectors, strict=True)
+            )
+            for work in works:
+                work.put_vectors(self.layer, vectors)
+        return [self._outcome(bench, work, flat[work.name], known) for work in works]
+
+    def _nodes(self, bench: Bench, work: Work) -> list[Node]:
+        return [node for found in work.nodes(bench, self.layer).values() for node in found]
+
+    def _outcome(self, bench: Bench, work: Work, nodes: Sequence[Node], known: set[str]) -> Outcome:
+        version = nodes_version(nodes)
+        inputs = inputs_digest(bench, self.key, version)
+        if recorded_version(bench, self.key, work, inputs) is None:
+            save(bench, self.key, work, _frame(nodes), version, inputs)
+        metadata = embeddings_metadata(nodes, known, bench.tools)
+        reused = metadata["n_computed"] == 0
+        return Outcome(work, version, metadata, len(nodes), reused)
+
+
+def _frame(nodes: Sequence[Node]):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "tree": [node.tree for node in nodes],
+            "id": [node.id for node in nodes],
+            "embedding_key": [node.embedding_key for node in nodes],
+        }
+    )

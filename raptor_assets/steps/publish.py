@@ -1,0 +1,172 @@
+"""``tree``: the checks on whole trees, then publication, then what the store holds of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from raptor_assets import keys
+from raptor_assets.bench import Bench
+from raptor_assets.metadata import published_metadata
+from raptor_assets.ownership import abandoned_trees
+from raptor_assets.steps.base import save
+from raptor_assets.steps.summaries import SummariesStep
+from raptor_assets.versions import documents_version, published_version
+from raptor_assets.work import Outcome, Work
+from raptor_core.errors import InvariantError, RaptorError
+from raptor_core.quality.registry import tree_verdicts
+from raptor_core.quality.stored import evaluate_store, measure_store
+from raptor_core.quality.verdicts import Verdict, blocking_failures, require
+from raptor_core.store.base import Manifest, Published, VectorStore
+from raptor_core.tree.invariants import violations
+from raptor_core.tree.publish import make_manifest
+from raptor_core.tree.steps import cluster_layer
+from raptor_core.tree.values import End, Layer, Node, Tree
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class PublishStep:
+    """Publishes the trees of every partition that keeps the laws."""
+
+    key = keys.TREE
+
+    def __init__(self, max_layers: int) -> None:
+        self.max_layers = max_layers
+
+    def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
+        """See ``Step.run``."""
+        ready: list[tuple[Work, list[Tree], list[Verdict]]] = []
+        for work in works:
+            try:
+                trees = self._trees(bench, work)
+                ready.append((work, trees, self._judge(bench, work, trees)))
+            except RaptorError as error:
+                work.fail(self.key, error)
+        if not ready:
+            return []
+        outcomes = []
+        with bench.store.open() as store:
+            for work, trees, verdicts in ready:
+                try:
+                    outcomes.append(self._publish(bench, store, work, trees, verdicts))
+                except RaptorError as error:
+                    work.fail(self.key, error)
+            store.optimize()
+        return outcomes
+
+    def _trees(self, bench: Bench, work: Work) -> list[Tree]:
+        layers: dict[str, list[Layer]] = {}
+        for number in range(self.max_layers + 1):
+            for tree, layer in work.layers(bench, number).items():
+                layers.setdefault(tree, []).append(layer)
+        return [
+            Tree(name, tuple(found), self._end(bench, work, name, found))
+            for name, found in layers.items()
+        ]
+
+    def _end(self, bench: Bench, work: Work, tree: str, layers: Sequence[Layer]) -> End:
+        top = len(layers) - 1
+        if top == self.max_layers:
+            end = cluster_layer(tree, layers[top], bench.tools).end
+        else:
+            end = work.clusterings(bench, top + 1)[tree].end
+        if end is None:
+            raise InvariantError(
+                f"tree {tree!r} has no layer above {top} and no reason to end there; build "
+                "partition "
+                f"{work.name!r} again from layer_{top + 1}/clusters"
+            )
+        return end
+
+    def _judge(self, bench: Bench, work: Work, trees: Sequence[Tree]) -> list[Verdict]:
+        """Verdicts on the trees, when nothing forbids to publish them.
+
+        Raises:
+            InvariantError: a law is broken; it names checks, nodes and remedies.
+        """
+        depth = max(len(tree.layers) for tree in trees)
+        for layer in range(1, depth):
+            require(SummariesStep(layer).verdicts(bench, work))
+        verdicts = tree_verdicts(_by_layer(trees, depth))
+        broken = [told for tree in trees for told in violations(tree)]
+        if broken and not blocking_failures(verdicts):
+            raise InvariantError(
+                f"{len(broken)} invariants are broken, first: {broken[0]}. Nothing was published"
+            )
+        return verdicts
+
+    def _publish(
+        self,
+        bench: Bench,
+        store: VectorStore,
+        work: Work,
+        trees: Sequence[Tree],
+        verdicts: list[Verdict],
+    ) -> Outcome:
+        documents = work.documents(bench)
+        source = documents_version(documents)
+        if blocking_failures(verdicts):
+            return Outcome(work, None, {}, 0, False, verdicts)
+        manifests = {
+            tree.name: make_manifest(
+                tree.name, list(tree.nodes()), documents[tree.name], tree.end.reason, bench.settings
+            )
+            for tree in trees
+        }
+        published = [store.publish(manifests[tree.name], list(tree.nodes())) for tree in trees]
+        gone = self._drop_gone(bench, store, work, set(manifests))
+        verdicts.append(_stored(store, trees))
+        version = published_version(
+            source, bench.versions[self.key], [m.build_id for m in manifests.values()]
+        )
+        save(bench, self.key, work, _frame(trees, manifests), version, version)
+        metadata = published_metadata(trees, manifests, published, gone, bench.settings)
+        return Outcome(work, version, metadata, len(trees), _unchanged(published), verdicts)
+
+    def _drop_gone(self, bench: Bench, store: VectorStore, work: Work, live: set[str]) -> list[str]:
+        """Drop trees that this partition published before and no longer has."""
+        gone = abandoned_trees(bench.tables, bench.settings.grouping, work.name, live)
+        for tree in gone:
+            store.drop(tree)
+        return gone
+
+
+def _by_layer(trees: Sequence[Tree], depth: int) -> list[list[Node]]:
+    return [
+        [node for tree in trees if number < len(tree.layers) for node in tree.layers[number].nodes]
+        for number in range(depth)
+    ]
+
+
+def _stored(store: VectorStore, trees: Sequence[Tree]) -> Verdict:
+    found = {manifest.tree: manifest for manifest in store.manifests([t.name for t in trees])}
+    reports = []
+    for tree in trees:
+        live, staged = store.point_ids(tree.name)
+        expected = [node.id for node in tree.nodes()]
+        reports.append(measure_store(found.get(tree.name), live, staged, expected))
+    return evaluate_store(reports)
+
+
+def _unchanged(published: Sequence[Published]) -> bool:
+    return not any(done.added or done.updated or done.removed for done in published)
+
+
+def _frame(trees: Sequence[Tree], manifests: dict[str, Manifest]) -> pd.DataFrame:
+    import pandas as pd
+
+    found = [manifests[tree.name] for tree in trees]
+    return pd.DataFrame(
+        {
+            "tree": [manifest.tree for manifest in found],
+            "build_id": [manifest.build_id for manifest in found],
+            "layer_sizes": [json.dumps(manifest.layer_sizes) for manifest in found],
+            "n_nodes": [sum(manifest.layer_sizes) for manifest in found],
+            "n_tokens": [manifest.n_tokens for manifest in found],
+            "ended": [manifest.end for manifest in found],
+            "published_at": [manifest.published_at for manifest in found],
+        }
+    )

@@ -1,0 +1,67 @@
+"""Markdown tables for metadata, safe for any text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from raptor_core.quality.verdicts import WorstNode
+from raptor_core.tree.values import Node
+
+_TEXT_CHARS = 160
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=:@-])")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+"""A summary is any text: it must neither end its cell nor become markup, HTML or a link."""
+
+
+def nodes_markdown(nodes: Sequence[Node], limit: int = 5, text_chars: int = _TEXT_CHARS) -> str:
+    """Table of the first ``limit`` nodes; empty without nodes.
+
+    ``text_chars`` is the number of characters that a text is cut to, at a word.
+    """
+    if not nodes:
+        return ""
+    rows = (
+        (node.tree, str(node.n_tokens), str(len(node.children)), shorten(node.text, text_chars))
+        for node in nodes[:limit]
+    )
+    return markdown_table(("tree", "tokens", "children", "text"), rows)
+
+
+def worst_markdown(worst: Sequence[WorstNode], text_chars: int = _TEXT_CHARS) -> str:
+    """Table of the nodes that a check wants looked at; empty without nodes."""
+    if not worst:
+        return ""
+    rows = ((w.node_id, f"{w.value:.4g}", w.why, shorten(w.text, text_chars)) for w in worst)
+    return markdown_table(("node", "value", "why", "text"), rows)
+
+
+def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of plain texts, which it escapes; one row of it is one line."""
+    lines = [headers, ["---"] * len(headers), *rows]
+    rule = lines.pop(1)
+    cells = ["| " + " | ".join(map(escape_cell, line)) + " |" for line in lines]
+    cells.insert(1, "| " + " | ".join(rule) + " |")
+    return "\n".join(cells)
+
+
+def escape_cell(text: str) -> str:
+    """``text`` as Markdown that shows it as it is, on one line."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    entities = "".join(_ENTITIES.get(c, c) for c in line)
+    return _MARKUP.sub(r"\\\1", entities)
+
+
+def shorten(text: str, max_chars: int) -> str:
+    """``text`` on one line, cut at a word and ended by an ellipsis when it is too long.
+
+    The result has at most ``max_chars`` characters. A text without spaces is cut anywhere.
+    """
+    line = " ".join(text.split())
+    if len(line) <= max_chars:
+        return line
+    cut = line[: max(0, max_chars - 1)]
+    if not line[len(cut)].isspace():
+        at = cut.rfind(" ")
+        cut = cut[:at] if at > max_chars // 2 else cut
+    return cut.rstrip(" ,;:-–—") + "…"

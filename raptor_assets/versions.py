@@ -1,0 +1,100 @@
+"""Code versions from the settings, data versions from content.
+
+A code version is the fingerprint of the settings that an asset's result depends on, so that a
+changed setting makes exactly those assets stale. A data version is a digest of the result, so
+that an unchanged result has an unchanged version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import dagster as dg
+
+from raptor_assets import keys
+from raptor_core.documents.base import Document
+from raptor_core.identity import digest, fingerprint
+from raptor_core.settings import Settings
+from raptor_core.tree.cluster import Clustering
+from raptor_core.tree.publish import build_id, build_settings_fingerprint, content_settings
+from raptor_core.tree.values import Node
+
+METHOD = "1"
+"""Raise it when the code of a step changes its result under the same settings."""
+
+PAST_TOP = "past_top"
+"""Data version of an asset above the top of every tree in its partition."""
+
+DROPPED = "dropped"
+"""Data version of an asset whose partition was dropped."""
+
+
+def code_versions(settings: Settings) -> dict[dg.AssetKey, str]:
+    """The code version of every asset of the chain."""
+    chunks = _version(settings, "chunking", "tokens", "embedder")
+    embedded = _version(settings, "embedder")
+    clustered = _version(settings, "clustering", top_nodes=settings.tree.top_nodes)
+    summarized = _version(settings, "summarizer", "tokens", "embedder")
+    found = {
+        keys.DOCUMENTS: _version(settings),
+        keys.CHUNKS: chunks,
+        keys.embeddings(0): embedded,
+        keys.TREE: build_version(settings),
+    }
+    for layer in range(1, settings.tree.max_layers + 1):
+        found[keys.clusters(layer)] = clustered
+        found[keys.summaries(layer)] = summarized
+        found[keys.embeddings(layer)] = embedded
+    return found
+
+
+def build_version(settings: Settings) -> str:
+    """Fingerprint of all settings that a published tree depends on, and of where it is kept."""
+    store = settings.store
+    place = {"kind": store.kind, "corpus": store.corpus, "url": store.url}
+    build = build_settings_fingerprint(settings)
+    return fingerprint("asset", {"method": METHOD, "build": build, "store": place})
+
+
+def documents_version(trees: Mapping[str, Sequence[Document]]) -> str:
+    """Digest of one partition's documents and of how they are grouped into trees."""
+    lines = [
+        f"{tree}\0{document.id}\0{document.content_hash}"
+        for tree, documents in trees.items()
+        for document in documents
+    ]
+    return digest("documents", *sorted(lines))
+
+
+def nodes_version(nodes: Sequence[Node]) -> str:
+    """Digest of all fields of all nodes; an empty layer is past the top."""
+    return build_id(nodes) if nodes else PAST_TOP
+
+
+def clusters_version(clusterings: Sequence[Clustering]) -> str:
+    """Digest of the groups of every tree, and of where and why a tree ended."""
+    if not clusterings:
+        return PAST_TOP
+    lines = []
+    for done in sorted(clusterings, key=lambda done: done.tree):
+        lines.append(f"{done.tree}\0{done.layer}\0{done.end.reason if done.end else ''}")
+        lines += ["\0".join(group) for group in done.groups]
+    return digest("clusters", *lines)
+
+
+def published_version(documents: str, build: str, build_ids: Sequence[str]) -> str:
+    """Data version of ``tree``: what it was built from, then what came of it.
+
+    The first two parts say without opening the store whether a partition is up to date.
+    """
+    return f"{source_version(documents, build)}-{digest('tree', *sorted(build_ids))[:16]}"
+
+
+def source_version(documents: str, build: str) -> str:
+    """The part of ``published_version`` that is known before anything is built."""
+    return f"{documents[:16]}-{build[:16]}"
+
+
+def _version(settings: Settings, *parts: str, **values: object) -> str:
+    content: dict[str, object] = {part: content_settings(settings, part) for part in parts}
+    return fingerprint("asset", {"method": METHOD, **content, **values})

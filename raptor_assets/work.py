@@ -1,0 +1,131 @@
+"""One partition on its way through the chain, and what each step says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from raptor_assets import keys
+from raptor_assets.bench import Bench
+from raptor_core.documents.base import Document
+from raptor_core.errors import RaptorError, StoreError
+from raptor_core.quality.verdicts import Verdict
+from raptor_core.tables import frame_to_clusterings, frame_to_documents, frame_to_nodes
+from raptor_core.tree.cluster import Clustering
+from raptor_core.tree.values import Layer, Node
+
+if TYPE_CHECKING:
+    import dagster as dg
+    import pandas as pd
+
+Nodes = dict[str, tuple[Node, ...]]
+"""Nodes of one layer by tree, in document order."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a partition went no further: the asset at which it stopped, and the error's words."""
+
+    asset: str
+    reason: str
+
+
+@dataclass
+class Work:
+    """One partition. What a step needs and no step of this run made is read from its table."""
+
+    name: str
+    failure: Failure | None = None
+    _documents: dict[str, tuple[Document, ...]] | None = None
+    _nodes: dict[int, Nodes] = field(default_factory=dict)
+    _layers: dict[int, dict[str, Layer]] = field(default_factory=dict)
+    _clusterings: dict[int, dict[str, Clustering]] = field(default_factory=dict)
+
+    def fail(self, key: dg.AssetKey, error: RaptorError) -> None:
+        """Stop this partition at an asset."""
+        self.failure = Failure(key.to_user_string(), str(error))
+
+    def documents(self, bench: Bench) -> dict[str, tuple[Document, ...]]:
+        """Documents by tree."""
+        if self._documents is None:
+            self._documents = frame_to_documents(self._read(bench, keys.DOCUMENTS))
+        return self._documents
+
+    def nodes(self, bench: Bench, layer: int) -> Nodes:
+        """Nodes of a layer by tree; a tree that ended below is left out."""
+        if layer not in self._nodes:
+            self.put_nodes(layer, frame_to_nodes(self._read(bench, keys.nodes(layer))))
+        return self._nodes[layer]
+
+    def layers(self, bench: Bench, layer: int) -> dict[str, Layer]:
+        """Nodes of a layer with their vectors, by tree.
+
+        Raises:
+            StoreError: a vector is not in the store.
+        """
+        if layer not in self._layers:
+            nodes = self.nodes(bench, layer)
+            wanted = {node.embedding_key for found in nodes.values() for node in found}
+            with bench.store.open() as store:
+                vectors = store.vectors(wanted)
+            if missing := wanted - vectors.keys():
+                raise StoreError(
+                    f"partition {self.name!r}: {len(missing)} of {len(wanted)} vectors of layer "
+                    f"{layer} are not in the vector store; materialize "
+                    f"{keys.embeddings(layer).to_user_string()} for this partition first"
+                )
+            self.put_vectors(layer, vectors)
+        return self._layers[layer]
+
+    def clusterings(self, bench: Bench, layer: int) -> dict[str, Clustering]:
+        """Clusters that a layer is made of, by tree of the layer below."""
+        if layer not in self._clusterings:
+            frame = self._read(bench, keys.clusters(layer))
+            self._clusterings[layer] = frame_to_clusterings(frame)
+        return self._clusterings[layer]
+
+    def put_documents(self, documents: Mapping[str, Sequence[Document]]) -> None:
+        """Keep what a step made."""
+        self._documents = {tree: tuple(found) for tree, found in documents.items()}
+
+    def put_nodes(self, layer: int, nodes: Sequence[Node]) -> None:
+        """Keep what a step made; ``nodes`` of any trees, in document order within each."""
+        found: dict[str, list[Node]] = {}
+        for node in nodes:
+            found.setdefault(node.tree, []).append(node)
+        self._nodes[layer] = {tree: tuple(members) for tree, members in found.items()}
+        self._layers.pop(layer, None)
+
+    def put_vectors(self, layer: int, vectors: Mapping[str, Any]) -> None:
+        """Keep the vectors of a layer whose nodes are known, by embedding key."""
+        import numpy as np
+
+        self._layers[layer] = {
+            tree: Layer(nodes, np.stack([vectors[node.embedding_key] for node in nodes]))
+            for tree, nodes in self._nodes[layer].items()
+        }
+
+    def put_clusterings(self, layer: int, clusterings: Mapping[str, Clustering]) -> None:
+        """Keep what a step made."""
+        self._clusterings[layer] = dict(clusterings)
+
+    def _read(self, bench: Bench, key: dg.AssetKey) -> pd.DataFrame:
+        return bench.tables.read(key.path, self.name)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one step made of one partition.
+
+    ``data_version`` is None when a check refused the result, which is then not materialized.
+    ``metadata`` are raw metadata values. ``reused`` says that nothing had to be computed.
+    ``verdicts`` are those of the asset's checks, empty where it has none.
+    """
+
+    work: Work
+    data_version: str | None
+    metadata: Mapping[str, Any]
+    n_rows: int
+    reused: bool = False
+    verdicts: Sequence[Verdict] = ()

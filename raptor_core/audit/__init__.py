@@ -1,0 +1,1 @@
+"""Whether summaries say what their children say: sampling, judges, findings."""

@@ -1,0 +1,48 @@
+"""What an audit finds, and the seam for judges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from raptor_core.tree.values import Node
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceFinding:
+    """One sentence of a summary, judged against the node's children.
+
+    Attributes:
+        node_id: the summary node.
+        sentence: as it stands in the summary.
+        supported: the judge's verdict.
+        score: support in [0, 1], higher is better supported; judges do not share a scale.
+        missing: what the children do not hold, as it stands in the sentence.
+        evidence_child: id of the child that supports it best, None when none does.
+    """
+
+    node_id: str
+    sentence: str
+    supported: bool
+    score: float
+    missing: tuple[str, ...] = ()
+    evidence_child: str | None = None
+
+
+class Judge(Protocol):
+    """Says sentence by sentence whether a summary follows from its children."""
+
+    @property
+    def name(self) -> str:
+        """Name of the method, as a setting names it."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever the same summary may be judged differently."""
+
+    def judge(self, node: Node, children: Sequence[Node]) -> list[SentenceFinding]:
+        """One finding for every sentence of ``node.text``, in order; none for a blank text.
+
+        Deterministic for the same texts. Without children nothing is supported.
+        """

@@ -1,0 +1,157 @@
+"""Paragraphs of plain text and Markdown: where blocks begin and end, and of what kind.
+
+A block's kind and extent depend on its own lines and the next line alone, so that an edit
+reaches no further; the one exception is a code fence, which Markdown reads up to its twin.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["prose", "heading", "lines"]
+
+# A longer line is a paragraph by itself: text of that kind is not wrapped by hand.
+WRAP_CHARS = 120
+
+_LINE = re.compile(r"[^\n\r\f\x85\u2028\u2029]*(?:\r\n|[\n\r\f\x85\u2028\u2029]|\Z)")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})\s*$")
+_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}\s*$")
+_TABLE = re.compile(r"\s*\|.*\|\s*$")
+_INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
+_CODE = re.compile(r"[{}<>=;]|\w\(|^\s*(?:[$#@]|//|import |return\b|def |class )")
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A block of text: ``start`` and ``end`` are characters, white space around it left out.
+
+    Of kind "prose" it is cut into sentences, of kind "lines" (code, tables) into lines; a
+    "heading" stays whole.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    start: int
+    end: int
+    text: str
+
+
+def paragraphs(text: str, headings: Sequence[int] = ()) -> list[Paragraph]:
+    """The paragraphs of ``text`` in order, covering all but white space.
+
+    ``headings`` are the characters at which sections begin, ascending; the line there is a
+    heading even where no mark says so.
+    """
+    starts = set(headings)
+    block: list[_Line] = []
+    found: list[Paragraph] = []
+    for lines, kind in _blocks(_lines(text), starts):
+        if kind is None:
+            block += lines
+            continue
+        found += _close(block)
+        block = []
+        found += _trimmed(lines, kind)
+    return [*found, *_close(block)]
+
+
+def _lines(text: str) -> list[_Line]:
+    return [
+        _Line(m.start(), m.end(), m.group()) for m in _LINE.finditer(text) if m.end() > m.start()
+    ]
+
+
+def _blocks(
+    lines: list[_Line], sections: set[int]
+) -> Iterator[tuple[list[_Line], Kind | None]]:
+    """Finished blocks with their kind; lines of kind None continue the open block."""
+    fences = _fences(lines)
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        n_lines, kind = 1, _kind_of_line(lines, at, sections)
+        if at in fences:
+            n_lines, kind = fences[at] + 1 - at, "lines"
+        elif kind == "heading" and _is_underlined(lines, at):
+            n_lines = 2
+        elif not line.text.strip() or _breaks(lines, at):
+            yield [], "prose"
+        yield lines[at : at + n_lines], kind
+        at += n_lines
+
+
+def _fences(lines: list[_Line]) -> dict[int, int]:
+    """First line of each closed code fence, and its last."""
+    found: dict[int, int] = {}
+    opened, mark = -1, ""
+    for at, line in enumerate(lines):
+        match = _FENCE.match(line.text)
+        if match is None:
+            continue
+        if opened < 0:
+            opened, mark = at, match.group(1)
+        elif match.group(1).startswith(mark) and not line.text[match.end() :].strip():
+            found[opened] = at
+            opened = -1
+    return found
+
+
+def _kind_of_line(lines: list[_Line], at: int, sections: set[int]) -> Kind | None:
+    line = lines[at]
+    if not line.text.strip():
+        return None
+    indent = len(line.text) - len(line.text.lstrip())
+    named = any(start in sections for start in range(line.start, line.start + indent + 1))
+    if named or _HEADING.match(line.text) or _is_underlined(lines, at):
+        return "heading"
+    return None
+
+
+def _is_underlined(lines: list[_Line], at: int) -> bool:
+    """Whether the next line underlines this one, which begins a block, as a heading."""
+    if at + 1 >= len(lines) or not _UNDERLINE.match(lines[at + 1].text):
+        return False
+    first = at == 0 or not lines[at - 1].text.strip()
+    text = lines[at].text
+    return first and bool(text.strip()) and len(text) <= WRAP_CHARS and not _RULE.match(text)
+
+
+def _breaks(lines: list[_Line], at: int) -> bool:
+    """Whether a new paragraph begins with this line, though no blank line precedes it."""
+    if at == 0:
+        return False
+    line, before = lines[at].text, lines[at - 1].text
+    if max(len(line), len(before)) > WRAP_CHARS:
+        return True
+    return bool(_TABLE.match(line)) != bool(_TABLE.match(before))
+
+
+def _close(block: list[_Line]) -> list[Paragraph]:
+    """The open block as a paragraph of prose, or of lines when it looks like code or a table."""
+    filled = [line.text for line in block if line.text.strip()]
+    if not filled:
+        return []
+    table = all(_TABLE.match(line) for line in filled)
+    code = all(_INDENTED.match(line) for line in filled) and 2 * sum(
+        bool(_CODE.search(line)) for line in filled
+    ) >= len(filled)
+    return _trimmed(block, "lines" if table or code else "prose")
+
+
+def _trimmed(lines: list[_Line], kind: Kind) -> list[Paragraph]:
+    """The lines as one paragraph without the white space around; none if there is no more."""
+    joined = "".join(line.text for line in lines)
+    if not joined.strip():
+        return []
+    start = lines[0].start + len(joined) - len(joined.lstrip())
+    return [Paragraph(start, lines[0].start + len(joined.rstrip()), kind)]

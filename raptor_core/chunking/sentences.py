@@ -1,0 +1,116 @@
+"""Where sentences end: rules over single paragraphs, exact spans, linear time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from raptor_core.chunking.abbreviations import (
+    BEFORE_NUMBER,
+    MAY_END,
+    MONTHS,
+    NEVER_END,
+    STARTERS,
+)
+from raptor_core.chunking.paragraphs import Paragraph, paragraphs
+
+Span = tuple[int, int]
+
+_CLOSERS = "\"'”’»›)\\]}*_`"
+_WIDE_CLOSERS = "」』）】》〉”’\"'"
+_MARKS = ".!?…؟۔।॥։።፧፨។៕"
+# Possessive, and never begun inside a run: a long row of dots costs linear time.
+# Marks that end a sentence only before white space, and marks that need none after them.
+_END = re.compile(
+    rf"(?P<mark>[.!?…؟۔।॥։።፧፨။៕]+)(?P<close>[{_CLOSERS}]*)(?=\s)"
+    rf"|(?P<wide>[。！？｡︕︖]+[。！？｡︕︖!?…]*)[{_WIDE_CLOSERS}]*"
+)
+_ITEM = re.compile(r"\n[ \t>]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])[ \t]+(?=\S)")
+_WORD_BEFORE = re.compile(r"[^\s(\[{\"'“‘«„—–/]*\Z")
+_WORD_AFTER = re.compile(r"\s+[\"'“‘«„‹(\[*_`¿¡—–-]*(?P<word>[^\W\d_]*)(?P<digit>\d?)")
+_NUMERAL = re.compile(r"\(?(?:\d{1,3}|[ivxlcIVXLC]{1,5}|[a-zA-Z])")
+_DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
+_LINE = re.compile(r"[^\n\r]+")
+_WINDOW_CHARS = 48
+
+
+def sentences(text: str) -> list[Span]:
+    """Spans of all sentences of a text, in order, covering all but white space."""
+    return [span for block in paragraphs(text) for span in sentences_of(text, block)]
+
+
+def sentences_of(text: str, block: Paragraph) -> list[Span]:
+    """Spans of the sentences (or lines) of one paragraph, without white space around them."""
+    if block.kind == "heading":
+        return [(block.start, block.end)]
+    if block.kind == "lines":
+        lines = _LINE.finditer(text, block.start, block.end)
+        return [span for line in lines if (span := _strip(text, *line.span()))[0] < span[1]]
+    cuts = sorted({*_ends(text, block), *_items(text, block)})
+    bounds = [block.start, *cuts, block.end]
+    spans = (_strip(text, a, b) for a, b in zip(bounds, bounds[1:]))
+    return [span for span in spans if span[0] < span[1]]
+
+
+def _strip(text: str, start: int, end: int) -> Span:
+    piece = text[start:end]
+    lead = len(piece) - len(piece.lstrip())
+    return start + lead, max(start + lead, start + len(piece.rstrip()))
+
+
+def _items(text: str, block: Paragraph) -> Iterator[int]:
+    """Where list items begin."""
+    for match in _ITEM.finditer(text, block.start, block.end):
+        yield match.start() + 1
+
+
+def _ends(text: str, block: Paragraph) -> Iterator[int]:
+    """Characters after the sentences that end inside the block."""
+    last = block.start
+    for match in _END.finditer(text, block.start, block.end):
+        if match.end() < block.end and _is_end(text, last, match):
+            last = match.end()
+            yield last
+
+
+def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
+    """Whether the marks matched end the sentence that began at ``start``."""
+    mark = match.group("mark")
+    if mark is None:
+        return _ends_wide(text, match)
+    after = _WORD_AFTER.match(text, match.end())
+    word, digit = (after.group("word"), after.group("digit")) if after else ("", "")
+    if word[:1].islower():
+        return False
+    if mark != ".":
+        return True
+    at = match.start()
+    before = text[max(start, at - _WINDOW_CHARS) : at]
+    found = _WORD_BEFORE.search(before)
+    last = found.group() if found else ""
+    if match.group("close") and len(last) > 1:
+        return last.lower() not in NEVER_END
+    return _dot_ends(last, before[: len(before) - len(last)], word, bool(digit))
+
+
+def _ends_wide(text: str, match: re.Match[str]) -> bool:
+    """Wide marks end a sentence, except inside a quotation that the sentence goes on after."""
+    following = text[match.end() : match.end() + 1]
+    return following not in "，、；：,"
+
+
+def _dot_ends(last: str, earlier: str, word: str, digit: bool) -> bool:
+    """Whether a single dot after the word ``last`` ends a sentence before ``word``."""
+    lower, starts = last.lower(), word.lower() in STARTERS
+    if lower in NEVER_END or (digit and lower in BEFORE_NUMBER):
+        return False
+    if not earlier.strip() and _NUMERAL.fullmatch(last):
+        return False
+    if last.isdigit() and len(last) <= 2 and word.lower() in MONTHS:
+        return False
+    if len(last) == 1 and last.isalpha():
+        # "J. R. R. Tolkien" and "z. B. Anna" go on; "vitamin C. The" ends.
+        return starts and earlier.split()[-1:] != [] and earlier.split()[-1][:1].islower()
+    if lower in MAY_END or _DOTTED.fullmatch(last):
+        return starts
+    return True

@@ -1,0 +1,265 @@
+"""What makes any grouping lawful: token budget, two members at least, no repeats, fewer clusters.
+
+Every step ends: a cluster over its budget is split into proper parts, merging only lowers the
+number of clusters, and the last resort is a construction that always exists.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raptor_core.clustering.base import Clusters
+from raptor_core.errors import ClusteringError
+
+Rows = NDArray[np.int64]
+Grid = NDArray[np.float64] | NDArray[np.float32]
+Recluster = Callable[[Rows], list[Rows]]
+
+MAX_RECLUSTERINGS = 4
+MAX_SHARE = 0.75
+MAX_OVERLAP = 1.5
+BLOCK_ROWS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Guard:
+    """The laws for one layer.
+
+    Attributes:
+        grid: the layer's vectors, shape ``(n, n_dims)``, all of about the same norm.
+        n_tokens: tokens of each row, shape ``(n,)``.
+        max_tokens: tokens that a cluster may hold.
+    """
+
+    grid: Grid
+    n_tokens: NDArray[np.int64]
+    max_tokens: int
+
+    def check(self) -> None:
+        """Refuse a layer that no clustering can serve.
+
+        Raises:
+            ClusteringError: the tokens are not one number per row, a vector is not finite, or
+                some row fits with no other; names the first or heaviest such row.
+        """
+        if self.n_tokens.shape != (len(self.grid),):
+            raise ClusteringError(
+                f"expected n_tokens of shape ({len(self.grid)},), one per vector, got "
+                f"{self.n_tokens.shape}"
+            )
+        broken = np.flatnonzero(~np.isfinite(self.grid).all(axis=1))
+        if len(broken):
+            raise ClusteringError(
+                f"the vector of row {broken[0]} holds NaN or infinity ({len(broken)} of "
+                f"{len(self.grid)} rows do): embed the layer again"
+            )
+        lightest, second = np.argsort(self.n_tokens, kind="stable")[:2]
+        partner = np.full(len(self.n_tokens), self.n_tokens[lightest])
+        partner[lightest] = self.n_tokens[second]
+        alone = np.flatnonzero(self.n_tokens + partner > self.max_tokens)
+        if len(alone):
+            row = int(alone[self.n_tokens[alone].argmax()])
+            raise ClusteringError(
+                f"a cluster may hold {self.max_tokens} tokens and needs two nodes, but row {row} "
+                f"of {len(self.n_tokens)} has {self.n_tokens[row]} tokens and the lightest other "
+                f"row {partner[row]} ({len(alone)} such rows): raise clustering.max_tokens, or "
+                "lower chunking.max_tokens or summarizer.max_tokens"
+            )
+
+    def finish(
+        self, groups: Iterable[Rows], recluster: Recluster, details: dict[str, float]
+    ) -> Clusters:
+        """Clusters that keep every law of ``Clusters``, as close to ``groups`` as can be.
+
+        Args:
+            groups: rows of each cluster, ascending; together they cover all rows.
+            recluster: parts of a cluster that is over its budget; together they cover it.
+            details: what explains the groups; the numbers of this step are added.
+        """
+        n = len(self.n_tokens)
+        counts: Counter[str] = Counter()
+        found = self.within_budget(groups, recluster, counts)
+        found = self.without_singletons(found, counts)
+        found = without_subsets(found, counts)
+        found = self.shrunk(found, max(1, n // 2), counts)
+        if len(found) >= n:
+            found = self.pairs()
+            counts["paired_rows"] = n
+        members = sorted({tuple(rows.tolist()) for rows in found})
+        details |= {key: float(value) for key, value in sorted(counts.items())}
+        details |= {
+            "clusters": float(len(members)),
+            "mean_members": float(np.mean([len(rows) for rows in members])),
+            "clusters_per_row": sum(len(rows) for rows in members) / n,
+        }
+        return Clusters(tuple(members), details)
+
+    def tokens(self, rows: Rows) -> int:
+        """Tokens of these rows together."""
+        return int(self.n_tokens[rows].sum())
+
+    def within_budget(
+        self, groups: Iterable[Rows], recluster: Recluster, counts: Counter[str]
+    ) -> list[Rows]:
+        """The groups, those over the budget split until each part fits or is one row."""
+        done: list[Rows] = []
+        waiting = [(rows, 0) for rows in groups]
+        while waiting:
+            rows, depth = waiting.pop()
+            if len(rows) == 1 or self.tokens(rows) <= self.max_tokens:
+                done.append(rows)
+                continue
+            counts["budget_splits"] += 1
+            parts = recluster(rows) if depth < MAX_RECLUSTERINGS else [rows]
+            if not divides(parts, len(rows)):
+                parts = list(self.halves(rows))
+            waiting.extend((part, depth + 1) for part in parts)
+        return done
+
+    def halves(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Two parts of about equal tokens, cut across the longest direction of the rows."""
+        points = self.grid[rows].astype(np.float64)
+        far = points[squared_distance(points, points.mean(axis=0)).argmax()]
+        direction = points[squared_distance(points, far).argmax()] - far
+        order = np.argsort(np.einsum("ij,j->i", points, direction), kind="stable")
+        running = np.cumsum(self.n_tokens[rows[order]])
+        least = 2 if len(rows) >= 4 else 1
+        cut = int(np.abs(2 * running - running[-1]).argmin()) + 1
+        cut = min(max(cut, least), len(rows) - least)
+        return np.sort(rows[order[:cut]]), np.sort(rows[order[cut:]])
+
+    def without_singletons(self, groups: list[Rows], counts: Counter[str]) -> list[Rows]:
+        """The groups with every lone row joined to the nearest group that has room for it.
+
+        A lone row for which none has room shares the nearest row that it fits with.
+        """
+        kept = [rows for rows in groups if len(rows) > 1]
+        covered = np.zeros(len(self.n_tokens), dtype=bool)
+        for rows in kept:
+            covered[rows] = True
+        lone = np.flatnonzero(~covered)
+        if not len(lone):
+            return kept
+        counts["merged_singletons"] += len(lone)
+        return self.joined([*kept, *lone[:, None]], len(kept))
+
+    def joined(self, groups: list[Rows], first_lone: int) -> list[Rows]:
+        """The groups after those from ``first_lone`` on, of one row each, have joined others."""
+        centers = self.centers(groups)
+        tokens = np.array([self.tokens(rows) for rows in groups])
+        alive = np.ones(len(groups), dtype=bool)
+        pairs: list[Rows] = []
+        for start in range(first_lone, len(groups), BLOCK_ROWS):
+            similarity = centers[start : start + BLOCK_ROWS] @ centers.T
+            for lone, row_similarity in enumerate(similarity, start):
+                if len(groups[lone]) > 1:
+                    continue
+                room = alive & (tokens + tokens[lone] <= self.max_tokens)
+                room[lone] = False
+                alive[lone] = False
+                if not room.any():
+                    pairs.append(self.pair(int(groups[lone][0])))
+                    continue
+                target = int(np.where(room, row_similarity, -np.inf).argmax())
+                groups[target] = np.union1d(groups[target], groups[lone])
+                tokens[target] += tokens[lone]
+        return [rows for rows, lives in zip(groups, alive, strict=True) if lives] + pairs
+
+    def pair(self, row: int) -> Rows:
+        """The row and the most similar one that it fits with."""
+        fits = self.n_tokens + self.n_tokens[row] <= self.max_tokens
+        fits[row] = False
+        similarity = self.grid @ self.grid[row]
+        return np.sort(np.array([row, np.where(fits, similarity, -np.inf).argmax()]))
+
+    def centers(self, groups: Sequence[Rows]) -> NDArray[np.float64]:
+        """Unit mean direction of each group, shape ``(n_groups, n_dims)``."""
+        sums = np.empty((len(groups), self.grid.shape[1]))
+        for at, rows in enumerate(groups):
+            sums[at] = self.grid[rows].sum(axis=0, dtype=np.float64)
+        norms = np.sqrt(np.einsum("ij,ij->i", sums, sums))
+        return np.asarray(sums / np.maximum(norms, 1e-12)[:, None])
+
+    def shrunk(self, groups: list[Rows], limit: int, counts: Counter[str]) -> list[Rows]:
+        """At most ``limit`` groups where the budget allows it: the most similar ones merged."""
+        while len(groups) > limit:
+            merged = self.merged_once(groups, len(groups) - limit)
+            if len(merged) == len(groups):
+                break
+            counts["merged_clusters"] += len(groups) - len(merged)
+            groups = without_subsets(merged, counts)
+        return groups
+
+    def merged_once(self, groups: list[Rows], at_most: int) -> list[Rows]:
+        """The groups after up to ``at_most`` merges of disjoint pairs, most similar first."""
+        tokens = np.array([self.tokens(rows) for rows in groups])
+        partner, similarity = self.partners(groups, tokens)
+        used: set[int] = set()
+        merged: list[Rows] = []
+        for one in np.argsort(-similarity, kind="stable").tolist():
+            other = int(partner[one])
+            if len(merged) == at_most or similarity[one] == -np.inf:
+                break
+            if one not in used and other not in used:
+                used |= {one, other}
+                merged.append(np.union1d(groups[one], groups[other]))
+        return [rows for at, rows in enumerate(groups) if at not in used] + merged
+
+    def partners(
+        self, groups: list[Rows], tokens: NDArray[np.int64]
+    ) -> tuple[Rows, NDArray[np.float64]]:
+        """For each group the most similar one that fits with it, and the similarity."""
+        centers = self.centers(groups)
+        partner = np.zeros(len(groups), dtype=np.int64)
+        best = np.full(len(groups), -np.inf)
+        for start in range(0, len(groups), BLOCK_ROWS):
+            stop = min(start + BLOCK_ROWS, len(groups))
+            similarity = centers[start:stop] @ centers.T
+            similarity[tokens[start:stop, None] + tokens > self.max_tokens] = -np.inf
+            similarity[np.arange(stop - start), np.arange(start, stop)] = -np.inf
+            partner[start:stop] = similarity.argmax(axis=1)
+            best[start:stop] = similarity.max(axis=1)
+        return partner, best
+
+    def pairs(self) -> list[Rows]:
+        """Fewer pairs than rows, whatever the budget: each row with the lightest one."""
+        lightest = int(self.n_tokens.argmin())
+        rest = [row for row in range(len(self.n_tokens)) if row != lightest]
+        return [np.array(sorted((row, lightest))) for row in rest]
+
+
+def divides(parts: Sequence[Rows], n_rows: int) -> bool:
+    """Whether parts of ``n_rows`` rows are small and disjoint enough for splitting to end."""
+    largest = max(len(part) for part in parts)
+    return largest <= MAX_SHARE * n_rows and sum(map(len, parts)) <= MAX_OVERLAP * n_rows
+
+
+def squared_distance(points: NDArray[np.float64], to: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared Euclidean distance of points ``(n, d)`` to one, shape ``(n,)``."""
+    gaps = points - to
+    result: NDArray[np.float64] = np.einsum("ij,ij->i", gaps, gaps)
+    return result
+
+
+def without_subsets(groups: list[Rows], counts: Counter[str]) -> list[Rows]:
+    """The groups less those whose rows all lie in one other: their summary would say no more."""
+    distinct = sorted(
+        {tuple(rows.tolist()) for rows in groups}, key=lambda rows: (-len(rows), rows)
+    )
+    holders: dict[int, list[frozenset[int]]] = {}
+    kept: list[Rows] = []
+    for rows in distinct:
+        rarest = min(rows, key=lambda row: len(holders.get(row, ())))
+        if any(held.issuperset(rows) for held in holders.get(rarest, ())):
+            continue
+        kept.append(np.array(rows))
+        members = frozenset(rows)
+        for row in rows:
+            holders.setdefault(row, []).append(members)
+    counts["dropped_subsets"] += len(groups) - len(kept)
+    return kept

@@ -1,0 +1,97 @@
+"""Gaussian mixtures: as many components as BIC prefers, soft membership above a threshold."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raptor_core.clustering.workers import n_workers
+
+Rows = NDArray[np.int64]
+
+REGULARIZATION = 1e-6
+TOLERANCE = 1e-3
+MAX_ROUNDS = 100
+MAX_KMEANS_ROUNDS = 300
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A fitted mixture.
+
+    ``responsibilities`` has shape ``(n_components, n_points)``, its columns sum to 1;
+    ``log_likelihood`` is the mean over the points.
+    """
+
+    responsibilities: NDArray[np.float64]
+    log_likelihood: float
+    n_dims: int
+
+    @property
+    def n_components(self) -> int:
+        """Components, empty ones included."""
+        return len(self.responsibilities)
+
+    @property
+    def bic(self) -> float:
+        """Bayesian information criterion; lower is better."""
+        k, n = self.responsibilities.shape
+        parameters = k * self.n_dims * (self.n_dims + 3) / 2 + k - 1
+        return float(parameters * math.log(n) - 2.0 * n * self.log_likelihood)
+
+
+def fit_mixture(points: NDArray[np.float32], k: int, seed: int) -> Mixture:
+    """Full-covariance mixture of ``k`` components over points ``(n, d)``, from k-means.
+
+    Defaults are scikit-learn's: covariance floor 1e-6, tolerance 1e-3, at most 100 rounds.
+    """
+    from raptor_core.clustering import mixture_kernels as kernels
+
+    by_dimension = np.ascontiguousarray(points.T, dtype=np.float64)
+    labels = kernels.kmeans_labels(by_dimension, k, seed, MAX_KMEANS_ROUNDS)
+    found = kernels.fit(by_dimension, labels, k, REGULARIZATION, TOLERANCE, MAX_ROUNDS)
+    return Mixture(*found, n_dims=points.shape[1])
+
+
+def best_mixture(
+    points: NDArray[np.float32],
+    *,
+    max_components: int,
+    patience: int,
+    seed: int,
+    pool: Executor | None = None,
+) -> Mixture:
+    """The mixture with the lowest BIC for 1 to ``min(max_components, n - 1)`` components.
+
+    The scan stops after ``patience`` values of k without a better one; 0 tries them all. A pool
+    fits several k at once; the result is the same.
+    """
+    best = fit_mixture(points, 1, seed)
+    last = min(max_components, len(points) - 1)
+    wave = n_workers() if pool else 1
+    for start in range(2, last + 1, wave):
+        ks = range(start, min(start + wave, last + 1))
+        fit = partial(fit_mixture, points, seed=seed)
+        for tried in pool.map(fit, ks) if pool else map(fit, ks):
+            if patience and tried.n_components - best.n_components > patience:
+                return best
+            if tried.bic < best.bic:
+                best = tried
+    return best
+
+
+def soft_members(mixture: Mixture, threshold: float) -> tuple[list[Rows], int]:
+    """Rows of each component that is not empty, and how many rows were above no threshold.
+
+    A row belongs to every component whose responsibility for it exceeds ``threshold``; one
+    above no threshold goes to its most probable component.
+    """
+    above = mixture.responsibilities > threshold
+    forced = np.flatnonzero(~above.any(axis=0))
+    above[mixture.responsibilities[:, forced].argmax(axis=0), forced] = True
+    return [np.flatnonzero(rows) for rows in above if rows.any()], len(forced)

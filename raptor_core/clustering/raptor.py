@@ -1,0 +1,126 @@
+"""The paper's clustering: global, then local within each global cluster (RAPTOR, section 3)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raptor_core.clustering.base import Clusters
+from raptor_core.clustering.guards import Guard
+from raptor_core.clustering.kmeans import coarse_parts
+from raptor_core.clustering.mixture import Rows, best_mixture, soft_members
+from raptor_core.clustering.reduction import Doubles, on_grid, umap_layout
+from raptor_core.clustering.workers import n_workers
+from raptor_core.embedding.base import Vectors
+from raptor_core.identity import fingerprint
+from raptor_core.settings.models import ClusteringSettings
+
+VERSION = 1
+MAX_GLOBAL_ROWS = 8192
+READ_SETTINGS = {
+    "dimensions",
+    "local_neighbors",
+    "threshold",
+    "max_components",
+    "patience",
+    "epochs",
+    "max_tokens",
+    "seed",
+}
+
+
+@dataclass(frozen=True)
+class RaptorClusterer:
+    """Soft clusters by UMAP and Gaussian mixtures, the number of them by BIC.
+
+    A layer of at most ``dimensions + 1`` rows is one cluster, if the budget allows. One of more
+    than 8,192 rows is first parted by k-means, so that time and memory stay linear.
+    """
+
+    settings: ClusteringSettings
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the settings that this method reads."""
+        read = self.settings.model_dump(include=READ_SETTINGS)
+        return fingerprint("clustering/raptor", {"version": VERSION} | read)
+
+    def cluster(self, vectors: Vectors, n_tokens: NDArray[np.int64]) -> Clusters:
+        """See ``Clusterer.cluster``."""
+        if len(vectors) < 2:
+            return Clusters(())
+        grid = on_grid(vectors)
+        guard = Guard(grid, n_tokens, self.settings.max_tokens)
+        guard.check()
+        with ThreadPoolExecutor(n_workers()) as pool:
+            run = _Run(grid, self.settings, pool)
+            groups = run.groups(np.arange(len(grid)))
+            return guard.finish(groups, run.groups, run.details())
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One layer on its way; ``counts`` explains what was done."""
+
+    grid: Doubles
+    settings: ClusteringSettings
+    pool: ThreadPoolExecutor
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def details(self) -> dict[str, float]:
+        """Numbers that explain the groups."""
+        keys = ("coarse_parts", "global_components", "local_components", "forced_rows")
+        found = {key: float(self.counts[key]) for key in keys}
+        return {"threshold": self.settings.threshold} | found
+
+    def groups(self, rows: Rows) -> list[Rows]:
+        """Soft groups of ``rows``, global then local; they cover the rows."""
+        if len(rows) <= MAX_GLOBAL_ROWS:
+            return self.global_then_local(rows)
+        parts = coarse_parts(self.grid[rows], MAX_GLOBAL_ROWS // 2, self.settings.seed)
+        self.counts["coarse_parts"] += len(parts)
+        return [group for part in parts for group in self.global_then_local(rows[part])]
+
+    def global_then_local(self, rows: Rows) -> list[Rows]:
+        """Soft groups of at most 8,192 rows."""
+        n_neighbors = math.isqrt(max(1, len(rows) - 1))
+        regions, forced = self.mixed(rows, n_neighbors, self.pool)
+        self.counts["global_components"] += len(regions)
+        self.counts["forced_rows"] += forced
+        found: list[Rows] = []
+        for groups, forced in self.pool.map(self.local, regions):
+            self.counts["local_components"] += len(groups)
+            self.counts["forced_rows"] += forced
+            found.extend(groups)
+        return found
+
+    def local(self, rows: Rows) -> tuple[list[Rows], int]:
+        """Soft groups of one global cluster, and how many rows were above no threshold."""
+        return self.mixed(rows, self.settings.local_neighbors, None)
+
+    def mixed(
+        self, rows: Rows, n_neighbors: int, pool: ThreadPoolExecutor | None
+    ) -> tuple[list[Rows], int]:
+        """Soft groups by one reduction and one mixture; all rows as one where they are few."""
+        points = self.grid[rows]
+        n_dims = self.settings.dimensions
+        if len(rows) <= n_dims + 1 or not (points != points[0]).any():
+            return [rows], 0
+        seed = self.settings.seed
+        layout = umap_layout(
+            points, n_neighbors=n_neighbors, n_dims=n_dims, epochs=self.settings.epochs, seed=seed
+        )
+        mixture = best_mixture(
+            layout,
+            max_components=self.settings.max_components,
+            patience=self.settings.patience,
+            seed=seed,
+            pool=pool,
+        )
+        members, forced = soft_members(mixture, self.settings.threshold)
+        return [rows[member] for member in members], forced

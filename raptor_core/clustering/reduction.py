@@ -1,0 +1,133 @@
+"""Reduction: UMAP with the cosine metric, exact neighbours, seeded, one thread.
+
+The algorithm and constants are umap-learn's (min_dist 0.1, spread 1). Its parts are written out
+here because the library compiles for seconds in every process and its results depend on the
+number of threads: here they do not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raptor_core.embedding.base import Vectors
+
+GRID = 2.0**16
+BLOCK_ROWS = 1024
+
+Doubles = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def on_grid(vectors: Vectors) -> Doubles:
+    """Unit vectors as whole numbers, ``round(v * 65536)``, shape kept, float64.
+
+    Their products are exact in float64, in whatever order they are added, so that similarities
+    do not depend on the linear algebra library, its threads or the processor.
+    """
+    doubles = vectors.astype(np.float64)
+    norms = np.sqrt(np.einsum("ij,ij->i", doubles, doubles))
+    doubles *= (GRID / np.maximum(norms, 1e-12))[:, None]
+    return np.rint(doubles, out=doubles)
+
+
+def nearest(grid: Doubles, k: int) -> tuple[Ints, Doubles]:
+    """The ``k`` nearest other rows of each row and their cosine distances, both ``(n, k)``.
+
+    Exact, in blocks of rows: memory is linear in n. Sorted by distance, then by row.
+    """
+    n = len(grid)
+    norms = np.sqrt(np.einsum("ij,ij->i", grid, grid))
+    norms = np.maximum(norms, 1.0)
+    rows = np.empty((n, k), dtype=np.int64)
+    distances = np.empty((n, k))
+    for start in range(0, n, BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, n)
+        block = grid[start:stop] @ grid.T
+        block /= -norms
+        block[np.arange(stop - start), np.arange(start, stop)] = np.inf
+        found = (
+            np.argpartition(block, k - 1, axis=1)[:, :k] if k < n - 1 else others(start, stop, n)
+        )
+        found.sort(axis=1)
+        values = np.take_along_axis(block, found, axis=1)
+        order = np.argsort(values, axis=1, kind="stable")
+        rows[start:stop] = np.take_along_axis(found, order, axis=1)
+        ordered = np.take_along_axis(values, order, axis=1)
+        distances[start:stop] = 1.0 + ordered / norms[start:stop, None]
+    distances[distances < 1e-9] = 0.0
+    return rows, distances
+
+
+def others(start: int, stop: int, n: int) -> Ints:
+    """For rows ``start`` to ``stop``: all rows but itself, shape ``(stop - start, n - 1)``."""
+    columns = np.arange(n - 1)[None, :]
+    result: Ints = columns + (columns >= np.arange(start, stop)[:, None])
+    return result
+
+
+def fuzzy_graph(rows: Ints, weights: Doubles) -> tuple[Ints, Ints, Doubles]:
+    """Heads, tails and weights of the fuzzy union ``w + w' - w w'``, sorted by head, tail."""
+    n, k = rows.shape
+    heads = np.repeat(np.arange(n), k)
+    tails = rows.ravel()
+    keys = np.concatenate([heads * n + tails, tails * n + heads])
+    both = np.concatenate([weights.ravel(), weights.ravel()])
+    order = np.argsort(keys, kind="stable")
+    keys, both = keys[order], both[order]
+    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+    united = both[first]
+    paired = np.flatnonzero(np.diff(np.concatenate([first, [len(keys)]])) == 2)
+    other = both[first[paired] + 1]
+    united[paired] = united[paired] + other - united[paired] * other
+    kept = united > 0.0
+    keys, united = keys[first][kept], united[kept]
+    return keys // n, keys % n, united
+
+
+def umap_layout(
+    grid: Doubles, *, n_neighbors: int, n_dims: int, epochs: int, seed: int
+) -> NDArray[np.float32]:
+    """UMAP layout of shape ``(n, n_dims)``.
+
+    Args:
+        grid: rows from ``on_grid``, shape ``(n, n_source_dims)``, n >= 3.
+        n_neighbors: neighbours with the row itself among them, as umap-learn counts.
+        n_dims: dimensions of the layout.
+        epochs: of the layout; 0 is umap-learn's choice, 500, or 200 above 10,000 rows.
+        seed: of the start and of the negative samples.
+    """
+    from raptor_core.clustering import layout_kernels as kernels
+
+    n = len(grid)
+    epochs = epochs or (500 if n <= 10_000 else 200)
+    rows, distances = nearest(grid, max(1, min(n_neighbors, n) - 1))
+    strengths = kernels.membership_strengths(distances, bandwidth_floors(distances))
+    heads, tails, weights = fuzzy_graph(rows, strengths)
+    layout = spectral_start(heads, tails, weights, n, n_dims, seed)
+    kept = weights >= weights.max() / epochs
+    periods = weights.max() / weights[kept]
+    kernels.optimize_layout(layout, heads[kept], tails[kept], periods, epochs, seed)
+    return layout
+
+
+def bandwidth_floors(distances: Doubles) -> Doubles:
+    """Least bandwidth of each row: a thousandth of its mean distance, or of all, shape (n,)."""
+    means = distances.mean(axis=1)
+    floors: Doubles = 1e-3 * np.where(means > 0.0, means, distances.mean())
+    return np.maximum(floors, 1e-12)
+
+
+def spectral_start(
+    heads: Ints, tails: Ints, weights: Doubles, n: int, n_dims: int, seed: int
+) -> NDArray[np.float32]:
+    """Eigenvectors of the graph with a little noise, each dimension scaled to [0, 10]."""
+    from raptor_core.clustering import layout_kernels as kernels
+
+    starts = np.searchsorted(heads, np.arange(n + 1)).astype(np.int64)
+    basis = kernels.leading_eigenvectors(starts, tails, weights, n_dims + 1, seed, 4)[:, 1:]
+    basis = basis * (10.0 / np.maximum(np.abs(basis).max(), 1e-12))
+    basis = basis + np.random.default_rng(seed).normal(scale=1e-4, size=basis.shape)
+    low, high = basis.min(axis=0), basis.max(axis=0)
+    scaled = 10.0 * (basis - low) / np.maximum(high - low, 1e-12)
+    return np.asarray(scaled, dtype=np.float32)

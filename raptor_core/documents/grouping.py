@@ -1,0 +1,84 @@
+"""Which documents make one tree, and which trees make one partition."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+from raptor_core.documents.base import Document
+from raptor_core.identity import digest
+from raptor_core.settings import GroupingSettings
+
+CORPUS_TREE = "corpus"
+"""Name of the one tree that holds the whole corpus."""
+
+MAX_KEY_BYTES = 200
+"""Longer partition keys are cut and completed by a digest: databases index them."""
+
+_KEPT_BYTES = 150
+
+
+def tree_name(document: Document, grouping: GroupingSettings) -> str:
+    """Name of the tree that holds this document.
+
+    By document it is the document's id; by folder the part of the id before the last slash, or
+    "." without one; by corpus "corpus".
+    """
+    if grouping.by == "corpus":
+        return CORPUS_TREE
+    if grouping.by == "folder":
+        return document.id.rpartition("/")[0] or "."
+    return document.id
+
+
+def partition_key(tree: str, grouping: GroupingSettings) -> str:
+    """Key of the partition that holds this tree.
+
+    With ``shards`` it is "shard-0007", chosen by a stable hash. Without, it is the tree's name,
+    percent-encoded where a partition key cannot hold it: control characters, "...", white space
+    at either end, line separators, lone surrogates, and "%" itself, so that two names never
+    share a key. A key over ``MAX_KEY_BYTES`` bytes of UTF-8 keeps its beginning and ends in
+    "%~" and a digest of the name. An empty name is "%".
+    """
+    if grouping.shards:
+        shard = int(digest("shard", tree), 16) % grouping.shards
+        width = max(4, len(str(grouping.shards - 1)))
+        return f"shard-{shard:0{width}d}"
+    key = _escape(tree) or "%"
+    if len(key.encode()) <= MAX_KEY_BYTES:
+        return key
+    kept = key.encode()[:_KEPT_BYTES].decode(errors="ignore")
+    return f"{kept}%~{digest('partition', tree)}"
+
+
+def group_documents(
+    documents: Iterable[Document], grouping: GroupingSettings
+) -> dict[str, dict[str, tuple[Document, ...]]]:
+    """Documents by partition and tree; keys sorted, documents ordered by id."""
+    trees: dict[str, list[Document]] = {}
+    for document in sorted(documents, key=lambda document: document.id):
+        trees.setdefault(tree_name(document, grouping), []).append(document)
+    partitions: dict[str, dict[str, tuple[Document, ...]]] = {}
+    for tree in sorted(trees):
+        partition = partitions.setdefault(partition_key(tree, grouping), {})
+        partition[tree] = tuple(trees[tree])
+    return {key: partitions[key] for key in sorted(partitions)}
+
+
+def _escape(name: str) -> str:
+    escaped = "".join(_percent(char) if _is_unsafe(char) else char for char in name)
+    escaped = escaped.replace("...", "%2E%2E%2E")
+    inner = escaped.strip()
+    if inner == escaped:
+        return escaped
+    at = escaped.index(inner) if inner else len(escaped)
+    head, tail = escaped[:at], escaped[at + len(inner) :]
+    return "".join(map(_percent, head)) + inner + "".join(map(_percent, tail))
+
+
+def _is_unsafe(char: str) -> bool:
+    return char == "%" or unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}
+
+
+def _percent(char: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,73 @@
+"""Parquet tables; the columns are those of JSON Lines rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from raptor_core.documents.base import Document, Skipped
+from raptor_core.documents.parsed import UnreadableError
+from raptor_core.documents.records import Table, row_document
+from raptor_core.documents.source import MEGABYTE
+from raptor_core.settings import SourceSettings
+
+MAX_EXPANSION = 20
+"""Times ``max_file_mb`` that a table may hold uncompressed."""
+
+_ROWS_PER_BATCH = 1024
+_NESTED_FIELDS = ("metadata", "sections")
+
+
+def read_parquet(
+    data: bytes, table: Table, settings: SourceSettings
+) -> Iterator[Document | Skipped]:
+    """Documents of a Parquet file; what is skipped is named by its row, from 1.
+
+    Raises:
+        UnreadableError: the file is damaged, too large uncompressed, or lacks the text column.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data))
+        columns = _columns(file.schema_arrow, settings)
+        _check_size(file.metadata, settings.max_file_mb)
+        for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=columns):
+            for row in batch.to_pylist():
+                number += 1
+                try:
+                    yield row_document(row, table, settings)
+                except UnreadableError as error:
+                    yield Skipped(f"{table.name}:{number}", str(error))
+    except (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise UnreadableError(f"is damaged, or no Parquet file: {reason}") from error
+
+
+def _columns(schema: Any, settings: SourceSettings) -> list[str]:
+    """Columns worth reading: single values, and the nested fields that rows may have."""
+    if settings.text_field not in schema.names:
+        raise UnreadableError(
+            f"has no column {settings.text_field!r} (source.text_field); "
+            f"its columns: {', '.join(schema.names)}"
+        )
+    from pyarrow import types
+
+    return [
+        field.name
+        for field in schema
+        if field.name in _NESTED_FIELDS
+        or not (types.is_nested(field.type) or types.is_binary(field.type))
+    ]
+
+
+def _check_size(metadata: Any, max_file_mb: float) -> None:
+    groups = range(metadata.num_row_groups)
+    size = sum(metadata.row_group(group).total_byte_size for group in groups)
+    if size > max_file_mb * MEGABYTE * MAX_EXPANSION:
+        raise UnreadableError(
+            f"{size / MEGABYTE:.0f} MB uncompressed is over the limit of "
+            f"{MAX_EXPANSION * max_file_mb:g} MB ({MAX_EXPANSION} x source.max_file_mb)"
+        )

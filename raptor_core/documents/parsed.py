@@ -1,0 +1,65 @@
+"""What a format's parser yields, and the cleaning that all of them share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from raptor_core.documents.base import MetadataValue, Section
+
+_TO_CLEAN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_WORD_BREAKS = re.compile(r"[-_\s]+")
+
+
+class UnreadableError(Exception):
+    """A file or record cannot be read; the message is the reason, in words for a person.
+
+    Private to this package: the loader turns it into ``Skipped``.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """One document's text as its format's parser gives it; ``title`` is empty if unknown."""
+
+    text: str
+    title: str = ""
+    sections: tuple[Section, ...] = ()
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+
+
+def clean_text(text: str) -> str:
+    r"""Text without control characters and byte order mark, newlines as ``\n``.
+
+    Control characters other than ``\n`` and ``\t`` become a space, and lone surrogates (which
+    no encoding can store) U+FFFD, one for one. Nothing else changes, so spans resolve to the
+    file.
+    """
+    if not _TO_CLEAN.search(text):
+        return text
+    text = text.removeprefix("\ufeff")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
+
+
+def control_share(text: str) -> float:
+    """Share of control characters other than white space, 0 to 1."""
+    white = sum(text.count(char) for char in "\r\f\v\x85")
+    return (len(_CONTROL.findall(text)) - white) / max(1, len(text))
+
+
+def one_line(text: str) -> str:
+    """A title: cleaned, runs of white space folded to one space, stripped."""
+    return " ".join(clean_text(text).split())
+
+
+def readable_stem(document_id: str) -> str:
+    """Title of a document that has none: the file name without extension, words apart."""
+    name = document_id.rpartition("/")[2]
+    stem = name.rpartition(".")[0] or name
+    words = _WORD_BREAKS.sub(" ", stem).strip()
+    return words[:1].upper() + words[1:] if words else name

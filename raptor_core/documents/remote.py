@@ -1,0 +1,139 @@
+"""Files behind any fsspec URL: s3://, gs://, abfs://, https://, memory:// and others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from raptor_core.documents.encoding import decode
+from raptor_core.documents.parsed import UnreadableError
+from raptor_core.documents.patterns import IGNORE_FILE
+from raptor_core.documents.source import (
+    MEGABYTE,
+    Listing,
+    Rules,
+    SourceFile,
+    too_large,
+    unsupported,
+)
+from raptor_core.errors import MissingExtraError, SourceError
+from raptor_core.settings import SourceSettings
+
+_MODIFIED = ("mtime", "modified", "LastModified", "last_modified", "updated", "created")
+_ETAGS = ("ETag", "etag", "md5Hash", "content_md5")
+
+
+class RemoteSource:
+    """A file or a folder at an fsspec URL, chained URLs included."""
+
+    def __init__(self, url: str, settings: SourceSettings) -> None:
+        from fsspec.core import url_to_fs
+
+        self._url = url
+        self._settings = settings
+        try:
+            self._fs, self._root = url_to_fs(url)
+        except ImportError as error:
+            if url.startswith(("s3://", "s3a://")):
+                raise MissingExtraError("s3", f"reading {url}") from error
+            raise SourceError(f"cannot open {url}: {error}") from error
+        except ValueError as error:
+            raise SourceError(
+                f"cannot open {url}: {error}; give a path or an fsspec URL"
+            ) from error
+
+    def list(self) -> Listing:
+        """What there is to read; see ``Source.list``."""
+        with _reached(self._url):
+            info = self._fs.info(self._root)
+            if info["type"] != "directory":
+                name = self._root.rstrip("/").rpartition("/")[2].partition("?")[0]
+                found = [self._file(name, self._root, info)]
+            else:
+                found = list(self._folder())
+        problems = [problem for problem in map(unsupported, found) if problem]
+        names = {problem.name for problem in problems}
+        return Listing(tuple(f for f in found if f.id not in names), tuple(problems))
+
+    def read(self, file: SourceFile) -> bytes:
+        """The bytes of a listed file; see ``Source.read``."""
+        limit = int(self._settings.max_file_mb * MEGABYTE)
+        reason = too_large(file.size_bytes or 0, self._settings.max_file_mb)
+        if reason:
+            raise UnreadableError(reason)
+        try:
+            with _reached(file.path), self._fs.open(self._path(file), "rb") as stream:
+                data: bytes = stream.read(limit + 1)
+        except SourceError as error:
+            # Only the storage's own answer about this file makes it unreadable. A connection
+            # that broke must not look like a document that is gone.
+            if isinstance(error.__cause__, FileNotFoundError | PermissionError):
+                raise UnreadableError(f"cannot be read: {error.__cause__}") from error
+            raise
+        if len(data) > limit:
+            raise UnreadableError(too_large(len(data), self._settings.max_file_mb))
+        return data
+
+    def _path(self, file: SourceFile) -> str:
+        return self._root if file.path == self._url else f"{self._base()}{file.id}"
+
+    def _base(self) -> str:
+        return f"{self._root.rstrip('/')}/" if self._root else ""
+
+    def _folder(self) -> Iterator[SourceFile]:
+        base = self._base()
+        listed: Mapping[str, Mapping[str, Any]] = self._fs.find(self._root, detail=True)
+        ignore: list[str] = []
+        if f"{base}{IGNORE_FILE}" in listed:
+            try:
+                ignore = decode(self._fs.cat_file(f"{base}{IGNORE_FILE}")).splitlines()
+            except UnreadableError as error:
+                raise SourceError(f"{self._url}/{IGNORE_FILE} {error}") from error
+        rules = Rules.of(self._settings, ignore)
+        # Some storages list keys without the leading slash that their root has.
+        prefix = base if all(path.startswith(base) for path in listed) else base.lstrip("/")
+        for path in sorted(listed):
+            name = path.removeprefix(prefix)
+            if name and rules.wants(name) and not _omitted(rules, name):
+                yield self._file(name, f"{self._url.rstrip('/')}/{name}", listed[path])
+
+    def _file(self, name: str, path: str, info: Mapping[str, Any]) -> SourceFile:
+        modified = next((info[key] for key in _MODIFIED if info.get(key) is not None), None)
+        if isinstance(modified, datetime):
+            modified = modified.timestamp()
+        known = isinstance(modified, int | float)
+        etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
+        return SourceFile(
+            id=name,
+            path=self._url if path == self._root else path,
+            size_bytes=info.get("size"),
+            modified=float(modified) if known and modified is not None else None,
+            etag=etag,
+        )
+
+
+def _omitted(rules: Rules, name: str) -> bool:
+    steps = [at for at, char in enumerate(name) if char == "/"]
+    return rules.omit(name) or any(rules.omit(name[:at], is_folder=True) for at in steps)
+
+
+@contextmanager
+def _reached(url: str) -> Iterator[None]:
+    """Every failure of a storage's client as a SourceError that names the URL.
+
+    The clients behind fsspec raise errors of their own (botocore, aiohttp, google), which share
+    no base class but Exception.
+    """
+    try:
+        yield
+    except SourceError:
+        raise
+    except FileNotFoundError as error:
+        raise SourceError(f"nothing at {url}; check the address") from error
+    except Exception as error:
+        raise SourceError(
+            f"cannot read {url}: {type(error).__name__}: {error}; check the address, the "
+            f"network and the credentials"
+        ) from error

@@ -1,0 +1,157 @@
+"""Where files come from: a path or URL, listed by rules, read file by file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from raptor_core.documents.base import Skipped
+from raptor_core.documents.patterns import Patterns, compile_patterns
+from raptor_core.identity import digest
+from raptor_core.settings import SourceSettings
+
+FORMATS = {
+    ".txt": "text",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".rst": "rst",
+    ".html": "html",
+    ".htm": "html",
+    ".pdf": "pdf",
+    ".docx": "docx",
+    ".jsonl": "jsonl",
+    ".parquet": "parquet",
+}
+"""Name of the format by file name extension, lower case."""
+
+SUPPORTED = frozenset(FORMATS)
+"""File name extensions that are read, lower case."""
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file of a source, not yet read.
+
+    ``id`` is the POSIX path relative to the source folder, or the file's name when the source
+    is the file itself. ``path`` is a local path or a URL. ``modified`` is in seconds since 1970
+    UTC, and ``etag`` the storage's own version of the content, each where the storage knows it.
+    """
+
+    id: str
+    path: str
+    size_bytes: int | None
+    modified: float | None = None
+    etag: str = ""
+
+    @property
+    def extension(self) -> str:
+        """Extension of the name with its dot, lower case; empty if there is none."""
+        name = self.id.rpartition("/")[2]
+        dot = name.rfind(".")
+        return name[dot:].lower() if dot > 0 else ""
+
+    @property
+    def stamp(self) -> str:
+        """Changes when the file was written again: digest of all that a listing knows."""
+        return digest(self.path, repr(self.size_bytes), repr(self.modified), self.etag)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of a source that are to be read, ordered by id, and what is left out by name.
+
+    Files that are hidden, or left out by a rule that somebody wrote, are not named.
+    """
+
+    files: tuple[SourceFile, ...]
+    skipped: tuple[Skipped, ...] = ()
+
+
+class Source(Protocol):
+    """A file or folder that can be listed and read."""
+
+    def list(self) -> Listing:
+        """What there is to read.
+
+        Raises:
+            SourceError: the source as a whole is missing or cannot be reached.
+        """
+
+    def read(self, file: SourceFile) -> bytes:
+        """The bytes of a listed file.
+
+        Raises:
+            UnreadableError: this file cannot be read, or is too large.
+            SourceError: the connection failed; whether the file exists is not known.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Which files of a folder are read."""
+
+    include: Patterns
+    exclude: Patterns
+    ignore: Patterns = field(default_factory=lambda: Patterns(()))
+
+    @classmethod
+    def of(cls, settings: SourceSettings, ignore_lines: Iterable[str] = ()) -> Rules:
+        """Rules of the settings and the lines of the source's ignore file."""
+        return cls(
+            include=compile_patterns(settings.include),
+            exclude=compile_patterns(settings.exclude),
+            ignore=compile_patterns(ignore_lines),
+        )
+
+    def omit(self, path: str, *, is_folder: bool = False) -> bool:
+        """Whether a relative path is left out without a word: hidden, excluded or ignored."""
+        hidden = path.rpartition("/")[2].startswith(".")
+        return hidden or any(
+            patterns.match(path, is_folder=is_folder) for patterns in (self.exclude, self.ignore)
+        )
+
+    def wants(self, path: str) -> bool:
+        """Whether the include patterns, if there are any, name this file."""
+        return not self.include.rules or self.include.match(path)
+
+
+def unsupported(file: SourceFile) -> Skipped | None:
+    """Why a file cannot be read by its name, if so."""
+    if file.extension in SUPPORTED:
+        return None
+    kind = f"files of type {file.extension}" if file.extension else "files without an extension"
+    known = " ".join(sorted(SUPPORTED))
+    return Skipped(file.id, f"{kind} are not supported (supported: {known})")
+
+
+def too_large(size_bytes: int, max_file_mb: float) -> str:
+    """Reason for an oversized file; empty if it is not."""
+    if size_bytes <= max_file_mb * MEGABYTE:
+        return ""
+    return (
+        f"{size_bytes / MEGABYTE:.1f} MB is over the limit of {max_file_mb:g} MB "
+        f"(source.max_file_mb)"
+    )
+
+
+def open_source(path: str | Path, settings: SourceSettings) -> Source:
+    """The source at a local path or an fsspec URL.
+
+    Raises:
+        SourceError: no such file or folder, unknown protocol, unreachable.
+        MissingExtraError: the URL needs an extra.
+    """
+    text = str(path)
+    if text.startswith("file://"):
+        text = text.removeprefix("file://")
+    if isinstance(path, str) and ("://" in text or "::" in text):
+        from raptor_core.documents.remote import RemoteSource
+
+        return RemoteSource(text, settings)
+    from raptor_core.documents.local import LocalSource
+
+    return LocalSource(text, settings)

@@ -1,0 +1,46 @@
+"""What all embedders share: distinct texts once, in order of length, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from raptor_core.embedding.base import Vectors
+from raptor_core.errors import ModelError
+
+
+def embed_distinct(
+    texts: Sequence[str],
+    encode: Callable[[Sequence[str]], Vectors],
+    n_dims: int,
+    model: str,
+) -> Vectors:
+    """Vectors of ``texts``, shape ``(len(texts), n_dims)``, float32, unit norm.
+
+    ``encode`` gets each distinct text once, longest first, so that its batches pad little and
+    the largest one comes first: a batch that does not fit in memory fails at once.
+
+    Raises:
+        ModelError: a vector is not finite, or is zero, or has another length.
+    """
+    if not texts:
+        return np.zeros((0, n_dims), dtype=np.float32)
+    distinct = sorted(set(texts), key=lambda text: (-len(text), text))
+    vectors = encode(distinct)
+    if vectors.shape != (len(distinct), n_dims):
+        raise ModelError(
+            f"embedding model {model!r} gave vectors of shape {vectors.shape} for "
+            f"{len(distinct)} texts; expected {(len(distinct), n_dims)}"
+        )
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    bad = np.flatnonzero(~np.isfinite(norms[:, 0]) | (norms[:, 0] == 0))
+    if bad.size:
+        raise ModelError(
+            f"embedding model {model!r} gave {bad.size} vectors that are zero or not finite; "
+            f"the first is of the text {distinct[int(bad[0])][:80]!r}"
+        )
+    row = {text: index for index, text in enumerate(distinct)}
+    unit: Vectors = (vectors / norms).astype(np.float32, copy=False)
+    ordered: Vectors = unit[[row[text] for text in texts]]
+    return ordered

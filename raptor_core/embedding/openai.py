@@ -1,0 +1,125 @@
+"""Embeddings from an OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from raptor_core.embedding.base import Vectors
+from raptor_core.embedding.distinct import embed_distinct
+from raptor_core.endpoints.client import Endpoint, EndpointClient
+from raptor_core.endpoints.pool import run_concurrently
+from raptor_core.endpoints.retry import RetryPolicy
+from raptor_core.errors import ModelError
+from raptor_core.identity import fingerprint
+from raptor_core.settings.models import EmbedderSettings
+
+CONCURRENCY = 4
+"""Batches under way at once."""
+
+_KNOWN_DIMS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+_MAX_TOKENS = 8191  # of OpenAI's models; other servers say by an error when a text is too long
+
+
+class OpenAIEmbedder:
+    """Sends the distinct texts in batches; may be used from many threads at once."""
+
+    def __init__(self, settings: EmbedderSettings, policy: RetryPolicy | None = None) -> None:
+        self._settings = settings
+        self._client = EndpointClient(
+            Endpoint(
+                purpose="embedder",
+                model=settings.model,
+                base_url=settings.base_url,
+                api_key_env=settings.api_key_env,
+                timeout_seconds=settings.timeout_seconds,
+            ),
+            policy or RetryPolicy(),
+        )
+        self._lock = threading.Lock()
+        self._n_dims = _KNOWN_DIMS.get(settings.model)
+
+    @property
+    def model(self) -> str:
+        """Name of the model, for people."""
+        return self._settings.model
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the model, its revision and the prefixes; the URL is left out."""
+        settings = self._settings
+        return fingerprint(
+            "openai-embedder",
+            {
+                "model": settings.model,
+                "revision": settings.revision,
+                "query_prefix": settings.query_prefix,
+                "passage_prefix": settings.passage_prefix,
+            },
+        )
+
+    @property
+    def n_dims(self) -> int:
+        """Length of a vector; asks the endpoint once where the model is not a known one.
+
+        Raises:
+            MissingKeyError: OpenAI's own API needs a key.
+            EndpointError: the endpoint failed for good.
+        """
+        with self._lock:
+            known = self._n_dims
+        return known if known is not None else self._call(["dimension"]).shape[1]
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens that OpenAI's models read."""
+        return _MAX_TOKENS
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of shape ``(len(texts), n_dims)``, float32, each of Euclidean norm 1.
+
+        Every distinct text is sent once, in batches of ``batch_size`` texts.
+
+        Raises:
+            MissingKeyError: OpenAI's own API needs a key.
+            EndpointError: the endpoint failed for good.
+            ModelError: a vector is zero, or of another length than those before.
+        """
+        return self._embed([f"{self._settings.passage_prefix}{text}" for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """As ``embed``, with the prefix for questions."""
+        return self._embed([f"{self._settings.query_prefix}{text}" for text in texts])
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        return embed_distinct(texts, self._encode, self.n_dims, self.model)
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        """Vectors as the endpoint gives them, in batches, ``CONCURRENCY`` at once."""
+        size = self._settings.batch_size
+        starts = range(0, len(texts), size)
+
+        def work(start: int, _stop: threading.Event) -> tuple[int, Vectors]:
+            return start, self._call(texts[start : start + size])
+
+        blocks = dict(run_concurrently(work, starts, CONCURRENCY))
+        return np.concatenate([blocks[start] for start in starts])
+
+    def _call(self, texts: Sequence[str]) -> Vectors:
+        """One request; the first one settles the dimension."""
+        vectors = self._client.embed(texts)
+        with self._lock:
+            self._n_dims = self._n_dims or vectors.shape[1]
+            expected = self._n_dims
+        if vectors.shape[1] != expected:
+            raise ModelError(
+                f"{self.model!r} gave vectors of {vectors.shape[1]} dimensions, expected "
+                f"{expected}: check that embedder.model and embedder.base_url name one model"
+            )
+        return vectors

@@ -1,0 +1,97 @@
+"""Reads and checks what an endpoint answered: only a whole answer passes."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from raptor_core.embedding.base import Vectors
+from raptor_core.endpoints.retry import FaultError
+from raptor_core.summarizing.base import Usage
+
+_SHOWN_CHARS = 160
+
+
+def read_usage(response: Any) -> Usage:
+    """One answered call and its tokens; zero tokens where the server does not count them."""
+    usage = getattr(response, "usage", None)
+    return Usage(
+        calls=1,
+        prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
+        completion_tokens=_count(getattr(usage, "completion_tokens", None)),
+    )
+
+
+def read_chat(response: Any) -> str:
+    """The text of a chat completion that ended by itself, stripped.
+
+    Raises:
+        FaultError: malformed, refused, filtered, truncated, empty, or ended in another way.
+    """
+    choices: Any = getattr(response, "choices", None)
+    message = getattr(choices[0], "message", None) if choices else None
+    if message is None:
+        raise FaultError(f"the answer is malformed: it holds no message ({_shown(response)})")
+    refusal = getattr(message, "refusal", None)
+    if refusal:
+        raise FaultError(f"the model refused: {_shown(refusal)}")
+    finish = choices[0].finish_reason
+    if finish == "length":
+        raise FaultError("the answer was cut off at its token limit", too_long=True)
+    if finish == "content_filter":
+        raise FaultError("the endpoint's content filter stopped the answer")
+    text = message.content
+    if not isinstance(text, str) or not text.strip():
+        raise FaultError("the answer is empty")
+    if finish != "stop":
+        raise FaultError(f"the answer ended by {finish!r}, expected 'stop'")
+    return text.strip()
+
+
+def read_embeddings(response: Any, n_texts: int) -> Vectors:
+    """The vectors in the order of the texts, shape ``(n_texts, n_dims)``, float32, as sent.
+
+    Raises:
+        FaultError: malformed, a vector is missing, or one is not of finite numbers.
+    """
+    data = getattr(response, "data", None)
+    if not isinstance(data, list):
+        raise FaultError(f"the answer is malformed: it holds no vectors ({_shown(response)})")
+    by_index = {getattr(item, "index", None): getattr(item, "embedding", None) for item in data}
+    if len(data) != n_texts or any(index not in by_index for index in range(n_texts)):
+        raise FaultError(f"expected vectors 0 to {n_texts - 1}, got {len(data)} vectors")
+    vectors = [_vector(by_index[index]) for index in range(n_texts)]
+    lengths = sorted({len(vector) for vector in vectors})
+    if len(lengths) != 1 or lengths[0] == 0:
+        raise FaultError(f"vectors of lengths {lengths}, expected one length above 0")
+    stacked = np.stack(vectors)
+    if not np.isfinite(stacked).all():
+        raise FaultError("a vector holds numbers that are not finite")
+    return stacked
+
+
+def _vector(value: Any) -> Vectors:
+    """A vector sent as base64 of little-endian float32, or as a list of numbers.
+
+    Raises:
+        FaultError: it is neither.
+    """
+    try:
+        if isinstance(value, str):
+            raw = base64.b64decode(value, validate=True)
+            return np.frombuffer(raw, dtype="<f4").astype(np.float32)
+        return np.asarray(value, dtype=np.float32).reshape(-1)
+    except (ValueError, TypeError):
+        reason = f"a vector is neither base64 nor a list of numbers ({_shown(value)})"
+    raise FaultError(reason)
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0
+
+
+def _shown(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"

@@ -1,0 +1,229 @@
+"""The client: chat completions and embeddings, with retries, checks and counts."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from raptor_core.embedding.base import Vectors
+from raptor_core.endpoints.answers import read_chat, read_embeddings, read_usage
+from raptor_core.endpoints.faults import fault_of, scrub
+from raptor_core.endpoints.keys import is_official, resolve_key, shown_url
+from raptor_core.endpoints.retry import FaultError, Retrier, RetryPolicy
+from raptor_core.summarizing.base import Usage
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where to call, with what.
+
+    ``purpose`` is the part of the settings ("summarizer", "reader", "embedder"); errors name it.
+    """
+
+    purpose: str
+    model: str
+    base_url: str
+    api_key_env: str
+    timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """Why a whole answer is not taken; ``too_long`` when a shorter one would be."""
+
+    reason: str
+    too_long: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChatAsk:
+    """One question to a chat model.
+
+    Attributes:
+        system: system message.
+        user: user message.
+        max_tokens: tokens of the answer, by the endpoint's count.
+        temperature: of sampling.
+        shorten: line added to the user message after the ``n``-th answer that was too long.
+        check: objects to an answer that is whole and yet unusable.
+    """
+
+    system: str
+    user: str
+    max_tokens: int
+    temperature: float
+    shorten: Callable[[int], str]
+    check: Callable[[str], Objection | None] = lambda _text: None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatAnswer:
+    """A whole answer, never empty, and what it took with all its retries."""
+
+    text: str
+    usage: Usage
+
+
+@dataclass(slots=True)
+class Meter:
+    """Adds up what the attempts of one piece of work took, also when it fails."""
+
+    usage: Usage = field(default_factory=Usage)
+
+    def add(self, usage: Usage) -> None:
+        """Counts ``usage`` too."""
+        self.usage += usage
+
+
+class EndpointClient:
+    """Calls one endpoint; may be used from many threads at once.
+
+    The connection is made at the first call. Neither ``repr`` nor any error shows the key.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, policy: RetryPolicy, *, retrier: Retrier | None = None
+    ) -> None:
+        self.endpoint = endpoint
+        self._retrier = retrier or Retrier(policy)
+        self._lock = threading.Lock()
+        self._connection: OpenAI | None = None
+
+    def __repr__(self) -> str:
+        return f"EndpointClient({self.endpoint!r})"
+
+    def require_key(self) -> None:
+        """Checks that there is a key, or that none is needed.
+
+        Raises:
+            MissingKeyError: there is none, and OpenAI's own API needs it.
+        """
+        self._key()
+
+    def chat(
+        self, ask: ChatAsk, *, meter: Meter | None = None, stop: threading.Event | None = None
+    ) -> ChatAnswer:
+        """One whole answer.
+
+        ``meter`` also counts what a failure took. Once ``stop`` is set, no attempt is begun.
+
+        Raises:
+            MissingKeyError: see ``require_key``.
+            EndpointError: no whole answer after all retries; the message holds the last reason.
+        """
+        counter = meter or Meter()
+        n_too_long = 0
+
+        def note(fault: FaultError) -> None:
+            nonlocal n_too_long
+            n_too_long += fault.too_long
+            counter.add(Usage(retries=1))
+
+        def attempt() -> str:
+            user = f"{ask.user}\n\n{ask.shorten(n_too_long)}" if n_too_long else ask.user
+            response = self._send(lambda c: c.chat.completions.create(**self._body(ask, user)))
+            counter.add(read_usage(response))
+            text = read_chat(response)
+            objection = ask.check(text)
+            if objection is not None:
+                raise FaultError(objection.reason, too_long=objection.too_long)
+            return text
+
+        text = self._retrier.run(attempt, what=self._what("chat"), stop=stop, on_retry=note)
+        return ChatAnswer(text, counter.usage)
+
+    def embed(self, texts: Sequence[str], *, meter: Meter | None = None) -> Vectors:
+        """The vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, as they were sent.
+
+        Raises:
+            MissingKeyError: see ``require_key``.
+            EndpointError: the endpoint failed for good.
+        """
+        counter = meter or Meter()
+
+        def attempt() -> Vectors:
+            response = self._send(
+                # base64 is a quarter of the bytes; servers that know no base64 send numbers.
+                lambda c: c.embeddings.create(
+                    model=self.endpoint.model, input=list(texts), encoding_format="base64"
+                )
+            )
+            counter.add(read_usage(response))
+            return read_embeddings(response, len(texts))
+
+        return self._retrier.run(
+            attempt,
+            what=self._what("embeddings"),
+            on_retry=lambda _fault: counter.add(Usage(retries=1)),
+        )
+
+    def close(self) -> None:
+        """Closes the connections; the next call opens new ones."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _what(self, kind: str) -> str:
+        endpoint = self.endpoint
+        return (
+            f"{endpoint.purpose}: {kind} with {endpoint.model!r} at {shown_url(endpoint.base_url)}"
+        )
+
+    def _key(self) -> str:
+        endpoint = self.endpoint
+        return resolve_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
+
+    def _body(self, ask: ChatAsk, user: str) -> dict[str, Any]:
+        # OpenAI's newer models refuse max_tokens; other servers may not know the newer name.
+        limit = "max_completion_tokens" if is_official(self.endpoint.base_url) else "max_tokens"
+        return {
+            "model": self.endpoint.model,
+            "messages": [
+                {"role": "system", "content": ask.system},
+                {"role": "user", "content": user},
+            ],
+            "temperature": ask.temperature,
+            limit: ask.max_tokens,
+        }
+
+    def _connect(self) -> OpenAI:
+        from openai import OpenAI
+
+        with self._lock:
+            if self._connection is None:
+                self._connection = OpenAI(
+                    api_key=self._key(),
+                    base_url=self.endpoint.base_url,
+                    timeout=self.endpoint.timeout_seconds,
+                    max_retries=0,  # ours count, and see the answers too
+                )
+            return self._connection
+
+    def _send(self, call: Callable[[OpenAI], Result]) -> Result:
+        """What one request gave.
+
+        Raises:
+            FaultError: it failed.
+        """
+        from openai import APIError
+
+        connection = self._connect()
+        secret = connection.api_key
+        try:
+            return call(connection)
+        except APIError as error:
+            seconds = self.endpoint.timeout_seconds
+            fault = fault_of(error, timeout_seconds=seconds, secret=secret)
+        except json.JSONDecodeError as error:
+            fault = FaultError(f"the answer is no JSON ({scrub(error.msg, secret)})")
+        # Outside "except": the fault must not drag the request along, whose headers hold the key.
+        raise fault

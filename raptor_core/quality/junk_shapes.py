@@ -1,0 +1,139 @@
+"""What empty, truncated, looping and letterless texts look like, in any script."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+MIN_LETTERS = 0.35
+"""Share of letters, marks and digits of words below which a text is no text."""
+_MIN_CHILD_LETTERS = 0.5
+_MAX_REPLACED = 0.02
+_MAX_PERIOD = 48
+_MIN_REPEATS = 4
+_MIN_LOOP = 0.25
+_INVISIBLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"})
+_SCANNED_CHARS = 20_000
+_LONG_CHARS = 24
+
+_NOTICE = re.compile(
+    r"[\[(<]\s*(?:output|text|content)?\s*(?:truncated|cut off)\s*[\])>]\W*$", re.IGNORECASE
+)
+_OPEN_END = re.compile(
+    r"(?:[,(\[{«“،、，]|\s[-–—&]|\b(?:and|or|the|a|an|of|to|in|for|with|by|from|that|which|is|are|was"
+    r"|were|as|at|on|its|their|und|oder|der|die|das|et|ou|le|la|les|des|du|y|el|los|las|que))$"
+)
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+")
+_CLOSED = re.compile(r"[.!?…。！？؟۔।॥։።:;：；)\]}>\"'”’»」』`*_|%]\s*$")
+_LIST_ITEM = re.compile(r"^\s*(?:[-*•+–#|>]|\d+[.)]|[a-z][.)]|```)\s*", re.IGNORECASE)
+_MIN_FRAGMENT_WORDS = 4
+
+
+def empty(text: str) -> str | None:
+    """A word for ``text`` that shows nothing: white space, control and format characters."""
+    if all(unicodedata.category(c) in _INVISIBLE for c in text):
+        return "no visible character"
+    return None
+
+
+def truncated(text: str) -> str | None:
+    """The end of a ``text`` that stops in mid sentence, or None.
+
+    A missing full stop alone is no sign: list items, headings and scripts without one are
+    fine. A comma, an opening bracket or a function word at the end is; so is an unfinished
+    clause of four words or more after two finished sentences of the same line.
+    """
+    bare = text.rstrip()
+    if not bare:
+        return None
+    end = bare[-60:]
+    if _NOTICE.search(bare) or _OPEN_END.search(end):
+        return end
+    line = bare.rsplit("\n", 1)[-1]
+    if _CLOSED.search(line) or _LIST_ITEM.match(line):
+        return None
+    unfinished = len(last_fragment(line).split()) >= _MIN_FRAGMENT_WORDS
+    return end if unfinished and len(_SENTENCE_END.findall(line)) > 1 else None
+
+
+def last_fragment(line: str) -> str:
+    """What follows the last end of a sentence that text follows; all of a line without one."""
+    return _SENTENCE_END.split(line)[-1]
+
+
+def loop(text: str) -> str | None:
+    """The piece that ``text`` repeats at least four times in a row, or None.
+
+    The repetition must be a quarter of the text and eight words, or 24 characters, long.
+    """
+    words = text.casefold().split()
+    found = _period(_codes(words), at_least=8)
+    if found:
+        return _spoken(" ".join(words[found[0] : found[0] + found[1]]))
+    if max(map(len, words), default=0) < _LONG_CHARS:  # a loop of spaced words was found above
+        return None
+    chars = "".join(words)[:_SCANNED_CHARS]
+    found = _period(
+        np.frombuffer(chars.encode("utf-32-le", "surrogatepass"), np.uint32), _LONG_CHARS
+    )
+    return _spoken(chars[found[0] : found[0] + found[1]]) if found else None
+
+
+def _spoken(piece: str) -> str | None:
+    """A repeated piece that is words; ruled lines and leaders are layout."""
+    return piece if any(c.isalnum() for c in piece) else None
+
+
+def letterless(text: str) -> str | None:
+    """Why ``text`` is hardly written in letters, or None."""
+    return _letterless(text, MIN_LETTERS)
+
+
+def letterless_child(text: str) -> str | None:
+    """As ``letterless``, more readily: a summary of such children may look like them."""
+    return _letterless(text, _MIN_CHILD_LETTERS)
+
+
+def _letterless(text: str, bound: float) -> str | None:
+    kinds = Counter(unicodedata.category(c)[0] for c in text[:_SCANNED_CHARS] if not c.isspace())
+    n_chars = sum(kinds.values())
+    if not n_chars:
+        return None
+    if text.count("\ufffd") > max(1, _MAX_REPLACED * n_chars):
+        return "unreadable characters"
+    share = (kinds["L"] + kinds["M"]) / n_chars
+    return f"{share:.0%} letters" if share < bound else None
+
+
+def _codes(words: Sequence[str]) -> NDArray[np.uint32]:
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(w, len(numbers)) for w in words], dtype=np.uint32)
+
+
+def _period(codes: NDArray[np.uint32], at_least: int) -> tuple[int, int] | None:
+    """Start and period of the shortest-period loop in ``codes``, shape ``(n,)``, or None."""
+    needed = max(at_least, _MIN_LOOP * len(codes))
+    for period in range(1, min(_MAX_PERIOD, len(codes) // _MIN_REPEATS) + 1):
+        equal = codes[period:] == codes[:-period]
+        wanted = max(needed, _MIN_REPEATS * period) - period
+        if np.count_nonzero(equal) < wanted:
+            continue
+        breaks = np.flatnonzero(np.concatenate(([True], ~equal, [True])))
+        runs = np.diff(breaks) - 1
+        longest = int(runs.argmax())
+        if runs[longest] >= wanted:
+            return int(breaks[longest]), period
+    return None
+
+
+SHAPES: dict[str, Callable[[str], str | None]] = {
+    "empty": empty,
+    "truncated": truncated,
+    "loop": loop,
+    "letterless": letterless,
+}

@@ -1,0 +1,92 @@
+"""What a check says: numbers, the worst nodes, a remedy; and the checks there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from raptor_core.errors import InvariantError
+from raptor_core.tree.values import Node
+
+Severity = Literal["error", "warn"]
+N_WORST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CheckInfo:
+    """A check before it runs: a name, whether its failure stops publishing, and what it means."""
+
+    name: str
+    severity: Severity
+    description: str
+
+    @property
+    def blocking(self) -> bool:
+        """Whether a failure stops the publication."""
+        return self.severity == "error"
+
+
+@dataclass(frozen=True, slots=True)
+class WorstNode:
+    """A node to look at first. ``value`` is the number that the check judged it by."""
+
+    node_id: str
+    text: str
+    value: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of one check.
+
+    ``summary`` is one sentence for people. ``numbers`` are finite and keep their names from
+    build to build, so that they can be plotted over time. ``worst`` holds at most ``N_WORST``
+    nodes, worst first, also when the check passed. ``remedy`` is one line, empty when it passed.
+    """
+
+    name: str
+    passed: bool
+    severity: Severity
+    summary: str
+    numbers: Mapping[str, float]
+    worst: tuple[WorstNode, ...] = ()
+    remedy: str = ""
+
+
+def verdict(
+    check: CheckInfo,
+    passed: bool,
+    summary: str,
+    numbers: Mapping[str, float],
+    worst: Iterable[WorstNode],
+    remedy: str,
+) -> Verdict:
+    """A verdict of ``check``; the remedy is kept only for a failure."""
+    kept = tuple(worst)[:N_WORST]
+    told = "" if passed else remedy
+    return Verdict(check.name, passed, check.severity, summary, dict(numbers), kept, told)
+
+
+def children_of(node: Node, below: Mapping[str, Node]) -> list[Node]:
+    """The node's children that are known and of its own tree, in order."""
+    known = (below.get(child) for child in node.children)
+    return [child for child in known if child is not None and child.tree == node.tree]
+
+
+def blocking_failures(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """The verdicts that stop publishing."""
+    return [v for v in verdicts if not v.passed and v.severity == "error"]
+
+
+def require(verdicts: Iterable[Verdict]) -> None:
+    """Stop when a blocking check failed.
+
+    Raises:
+        InvariantError: it names the checks, what they found, and the remedies.
+    """
+    failed = blocking_failures(verdicts)
+    if failed:
+        told = "; ".join(f"{v.name}: {v.summary} {v.remedy}" for v in failed)
+        raise InvariantError(f"expected a tree that keeps the laws; {told}")

@@ -1,0 +1,94 @@
+"""The facade that applications query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from raptor_core.embedding.base import Embedder, Vectors
+from raptor_core.errors import EmptySourceError, SettingsError
+from raptor_core.retrieval.base import Query, Retrieval, Strategy, fit_budget
+from raptor_core.retrieval.collapsed import Collapsed
+from raptor_core.retrieval.trace import Trace, trace
+from raptor_core.retrieval.traversal import Traversal
+from raptor_core.settings import StoreSettings
+from raptor_core.store import open_store
+from raptor_core.store.base import VectorStore
+from raptor_core.tree.publish import make_manifest
+from raptor_core.tree.tools import Tools
+from raptor_core.tree.values import Tree
+
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
+    {"collapsed": Collapsed(), "traversal": Traversal()}
+)
+
+
+class Retriever:
+    """Searches the published trees of a store.
+
+    Args:
+        store: an open store; the retriever does not close it.
+        embedder: the one that the store was built with.
+    """
+
+    def __init__(self, store: VectorStore, embedder: Embedder) -> None:
+        self._store = store
+        self._embedder = embedder
+
+    @classmethod
+    def from_trees(cls, trees: Sequence[Tree], tools: Tools | None = None) -> Retriever:
+        """A retriever over trees in memory, as ``build_tree`` returns them.
+
+        Raises:
+            EmptySourceError: no tree is given.
+        """
+        if not trees:
+            raise EmptySourceError("a retriever needs at least one tree")
+        tools = tools or Tools()
+        settings = StoreSettings(kind="local", corpus=tools.settings.store.corpus)
+        store = open_store(settings, None, tools.store_identity)
+        for tree in trees:
+            for layer in tree.layers:
+                store.stage(layer.nodes, layer.vectors)
+            nodes = tuple(tree.nodes())
+            manifest = make_manifest(tree.name, nodes, (), tree.end.reason, tools.settings)
+            store.publish(manifest, nodes)
+        return cls(store, tools.embedder)
+
+    def search(self, question: str, query: Query | None = None) -> Retrieval:
+        """Retrieve for one question; see ``search_many``."""
+        return self.search_many([question], query)[0]
+
+    def search_many(self, questions: Sequence[str], query: Query | None = None) -> list[Retrieval]:
+        """Retrieve for each question; see ``search_vectors``."""
+        return self.search_vectors(questions, self._embedder.embed_queries(questions), query)
+
+    def search_vectors(
+        self, questions: Sequence[str], vectors: Vectors, query: Query | None = None
+    ) -> list[Retrieval]:
+        """Retrieve for questions that are already embedded, shape ``(len(questions), n_dims)``.
+
+        Raises:
+            SettingsError: the query names no known strategy, or contradicts it.
+        """
+        query = query or Query()
+        if query.strategy not in STRATEGIES:
+            raise SettingsError(
+                f"no strategy is called {query.strategy!r}; there are: {', '.join(STRATEGIES)}"
+            )
+        if not questions:
+            return []
+        found = STRATEGIES[query.strategy].candidates(vectors, query, self._store)
+        collapsed = query.strategy == "collapsed"
+        return [
+            fit_budget(question, query, hits, query.top_k if collapsed else len(hits))
+            for question, hits in zip(questions, found, strict=True)
+        ]
+
+    def trace(self, node_id: str) -> Trace:
+        """The exact spans of the documents under a node.
+
+        Raises:
+            UnknownTreeError: no published node has this id.
+        """
+        return trace(self._store, node_id)

@@ -1,0 +1,70 @@
+"""From a summary to the exact spans of the documents under it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from raptor_core.errors import InvariantError, UnknownTreeError
+from raptor_core.store.base import VectorStore, Where
+from raptor_core.tree.values import Node
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpan:
+    """A leaf's place: characters ``start`` to ``end`` (exclusive) of a document, and its text."""
+
+    document: str
+    source: str
+    section: tuple[str, ...]
+    start: int
+    end: int
+    text: str
+    node_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A node, and the spans that it was made from in document order, each once."""
+
+    node: Node
+    spans: tuple[SourceSpan, ...]
+
+
+def trace(store: VectorStore, node_id: str) -> Trace:
+    """Resolve a published node, layer by layer, to the leaves under it.
+
+    Raises:
+        UnknownTreeError: no published node has this id.
+        InvariantError: a child is missing in the store.
+    """
+    found = store.nodes(Where(ids=(node_id,)))
+    if not found:
+        raise UnknownTreeError(
+            f"no published node has the id {node_id!r}; `raptor tree TREE --ids` lists them"
+        )
+    node = found[0]
+    leaves: dict[str, Node] = {}
+    front = found
+    while front:
+        leaves.update((item.id, item) for item in front if item.is_leaf)
+        wanted = {child for item in front for child in item.children}
+        front = store.nodes(Where(ids=tuple(sorted(wanted)))) if wanted else []
+        if len(front) != len(wanted):
+            raise InvariantError(
+                f"{len(wanted) - len(front)} nodes under {node_id} are not in the store; "
+                f"build the tree {node.tree!r} again"
+            )
+    ordered = sorted(leaves.values(), key=lambda leaf: leaf.order)
+    return Trace(node, tuple(_span(leaf) for leaf in ordered))
+
+
+def _span(leaf: Node) -> SourceSpan:
+    return SourceSpan(
+        document=leaf.documents[0],
+        source=leaf.source,
+        section=leaf.section,
+        start=leaf.start,
+        end=leaf.end,
+        text=leaf.text,
+        node_id=leaf.id,
+    )

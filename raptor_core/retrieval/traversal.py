@@ -1,0 +1,70 @@
+"""Tree traversal retrieval (paper, section 3 and Algorithm 1): layer by layer from the top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from raptor_core.embedding.base import Vectors
+from raptor_core.errors import SettingsError
+from raptor_core.retrieval.base import Query
+from raptor_core.store.base import Hit, VectorStore, Where
+
+
+class Traversal:
+    """The ``top_k`` nodes of the start layer, then the best of their children, and so on.
+
+    Over several trees the walk starts in each tree's own top layer, and each step keeps the best
+    ``top_k`` of all trees together.
+    """
+
+    def candidates(self, vectors: Vectors, query: Query, store: VectorStore) -> list[list[Hit]]:
+        """See ``Strategy.candidates``; nodes of higher layers come first."""
+        starts = _starts(query, store)
+        return [
+            self._walk(vectors[row : row + 1], query, starts, store) for row in range(len(vectors))
+        ]
+
+    def _walk(
+        self, vector: Vectors, query: Query, starts: list[Where], store: VectorStore
+    ) -> list[Hit]:
+        chosen = _best(
+            (hit for start in starts for hit in store.search(vector, query.top_k, start)[0]),
+            query.top_k,
+        )
+        found = list(chosen)
+        steps = 1
+        while query.n_layers is None or steps < query.n_layers:
+            children = sorted({child for hit in chosen for child in hit.node.children})
+            if not children:
+                break
+            below = replace(query.where, ids=tuple(children), layers=None)
+            chosen = store.search(vector, query.top_k, below)[0]
+            found += chosen
+            steps += 1
+        return found
+
+
+def _starts(query: Query, store: VectorStore) -> list[Where]:
+    """One filter per start layer: trees of equal height are searched together."""
+    where = query.where
+    if where.layers is not None:
+        raise SettingsError(
+            "traversal takes start_layer and n_layers; a filter on layers would cut the walk"
+        )
+    if query.start_layer is not None and query.start_layer < 0:
+        raise SettingsError(f"start_layer is {query.start_layer}; layers are counted from 0")
+    trees_by_layer: dict[int, list[str]] = {}
+    for manifest in store.manifests(where.trees):
+        top = len(manifest.layer_sizes) - 1
+        start = top if query.start_layer is None else min(query.start_layer, top)
+        trees_by_layer.setdefault(start, []).append(manifest.tree)
+    everywhere = len(trees_by_layer) == 1 and where.trees is None
+    return [
+        replace(where, layers=(layer,), trees=None if everywhere else tuple(trees))
+        for layer, trees in sorted(trees_by_layer.items())
+    ]
+
+
+def _best(hits: Iterable[Hit], most: int) -> list[Hit]:
+    return sorted(hits, key=lambda hit: (-hit.score, hit.node.id))[:most]

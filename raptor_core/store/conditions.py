@@ -1,0 +1,48 @@
+"""Filters of the contract as conditions on payloads."""
+
+from __future__ import annotations
+
+import uuid
+
+from raptor_core.store.base import Where
+from raptor_core.store.engine import Condition, Match
+from raptor_core.store.payload import fact
+
+EVERYWHERE = Where()
+"""The filter that every live node passes."""
+
+NODE = Match("state", ("live", "staged"))
+LIVE = Match("state", ("live",))
+MANIFEST = Match("state", ("manifest",))
+
+
+def live_condition(where: Where) -> Condition | None:
+    """Condition for live nodes that match; None when nothing can.
+
+    An id that is no UUID in canonical form belongs to no node.
+    """
+    ids = None if where.ids is None else tuple(i for i in dict.fromkeys(where.ids) if _is_id(i))
+    given = (where.trees, where.documents, where.layers, ids)
+    if any(values is not None and not values for values in given):
+        return None
+    matches = [LIVE]
+    if where.trees is not None:
+        matches.append(Match("tree", where.trees))
+    if where.documents is not None:
+        matches.append(Match("documents", where.documents))
+    if where.layers is not None:
+        matches.append(Match("layer", where.layers))
+    matches += [Match("facts", (fact(key, value),)) for key, value in where.metadata.items()]
+    return Condition(tuple(matches), ids)
+
+
+def tree_condition(tree: str) -> Condition:
+    """Condition for all nodes of a tree, staged and live."""
+    return Condition((Match("tree", (tree,)), NODE))
+
+
+def _is_id(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False

@@ -1,0 +1,214 @@
+"""Qdrant Edge: the server's own engine in this process; a directory is one shard.
+
+The engine has no collections, aliases or transactions; ``home.py`` and ``journal.py`` give it
+those. Its own log is off: the journal and a flush after every write protect what it would protect,
+and it doubles the time to open and keeps removed text. The engine raises bare ``Exception``, and a
+Rust panic as a ``BaseException``, so both are caught here, and only around its calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raptor_core.embedding.base import Vectors
+from raptor_core.errors import StoreError
+from raptor_core.store.engine import (
+    DENSE,
+    KEYWORD_FIELDS,
+    LEXICAL,
+    LINKED_FIELDS,
+    TENANT_FIELD,
+    Batch,
+    Condition,
+    Point,
+    Record,
+    Scored,
+)
+from raptor_core.store.files import check_space
+from raptor_core.store.lexical import Sparse
+
+UPDATE_POINTS = 2000
+"""Points per operation, so that one record of the engine's log stays small."""
+
+SCROLL_POINTS = 10_000
+VACUUM_POINTS = 100
+BYTES_PER_POINT = 8192
+
+
+@contextmanager
+def _engine_errors(path: Path, doing: str) -> Iterator[None]:
+    try:
+        yield
+    except StoreError:
+        raise
+    except BaseException as error:
+        vendor = type(error) is Exception or type(error).__name__ == "PanicException"
+        if not vendor:
+            raise
+        raise StoreError(
+            f"{path}: Qdrant Edge failed to {doing}: {error}. Free space if the disk is full; if "
+            "the directory is damaged, move it away and build again"
+        ) from error
+
+
+def create_shard(path: Path, n_dims: int) -> None:
+    """Make an empty shard with its vectors and indexes in the empty directory ``path``."""
+    import qdrant_edge as edge
+
+    config = edge.EdgeConfig(
+        vectors={DENSE: edge.EdgeVectorParams(size=n_dims, distance=edge.Distance.Cosine)},
+        sparse_vectors={LEXICAL: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
+        wal_enabled=False,
+        optimizers=edge.EdgeOptimizersConfig(vacuum_min_vector_number=VACUUM_POINTS),
+    )
+    with _engine_errors(path, "create a shard"):
+        shard = edge.EdgeShard.create(str(path), config)
+        for field in KEYWORD_FIELDS:
+            schema = edge.KeywordIndexParams(
+                is_tenant=field == TENANT_FIELD, enable_hnsw=field in LINKED_FIELDS
+            )
+            shard.update(edge.UpdateOperation.create_field_index(field, schema))
+        layer = edge.IntegerIndexParams(lookup=True, range=False, enable_hnsw=False)
+        shard.update(edge.UpdateOperation.create_field_index("layer", layer))
+        shard.flush()
+        shard.close()
+
+
+class EdgeEngine:
+    """An open shard."""
+
+    def __init__(self, path: Path) -> None:
+        import qdrant_edge
+
+        self._edge: Any = qdrant_edge
+        self._path = path
+        with _engine_errors(path, "open the shard"):
+            self._shard: Any = self._edge.EdgeShard.load(str(path))
+
+    def apply(self, batch: Batch) -> None:
+        """Write and delete, in this order."""
+        check_space(self._path, len(batch.upserts) * BYTES_PER_POINT)
+        update = self._edge.UpdateOperation
+        with _engine_errors(self._path, f"write {len(batch.upserts)} points"):
+            for at in range(0, len(batch.upserts), UPDATE_POINTS):
+                points = [self._point(p) for p in batch.upserts[at : at + UPDATE_POINTS]]
+                self._shard.update(update.upsert_points(points))
+            if batch.deletes:
+                self._shard.update(update.delete_points(list(batch.deletes)))
+
+    def _point(self, point: Point) -> Any:
+        vector: dict[str, Any] = {}
+        if point.dense is not None:
+            vector[DENSE] = point.dense.tolist()
+        if point.lexical is not None:
+            vector[LEXICAL] = self._sparse(point.lexical)
+        return self._edge.Point(id=point.id, vector=vector, payload=point.payload)
+
+    def _sparse(self, sparse: Sparse) -> Any:
+        return self._edge.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
+
+    def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:
+        """The points that exist among ``ids``."""
+        vectors = [DENSE] if dense else False
+        with _engine_errors(self._path, f"read {len(ids)} points"):
+            found = self._shard.retrieve(list(ids), list(fields), vectors)
+        return [_record(point) for point in found]
+
+    def scroll(
+        self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
+    ) -> list[Record]:
+        """All points that match."""
+        records: list[Record] = []
+        offset = None
+        while True:
+            request = self._edge.ScrollRequest(
+                offset=offset,
+                limit=SCROLL_POINTS,
+                filter=self._filter(condition),
+                with_payload=True if fields is None else list(fields),
+                with_vector=[DENSE] if dense else False,
+            )
+            with _engine_errors(self._path, "list points"):
+                found, offset = self._shard.scroll(request)
+            records += map(_record, found)
+            if offset is None:
+                return records
+
+    def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
+        """Nearest points to each row, in one call."""
+        rows = [row.tolist() for row in vectors]
+        return self._query(rows, DENSE, limit, condition, None)
+
+    def search_lexical(
+        self, queries: Sequence[Sparse], limit: int, condition: Condition
+    ) -> list[list[Scored]]:
+        """Best points for each sparse query, in one call.
+
+        IDF is asked for over an explicit corpus, all points, because by default the engine goes
+        on counting deleted points until it compacts them.
+        """
+        everything = self._edge.IdfParams(corpus=self._edge.Filter())
+        params = self._edge.SearchParams(idf=everything)
+        return self._query([self._sparse(q) for q in queries], LEXICAL, limit, condition, params)
+
+    def _query(
+        self, queries: list[Any], using: str, limit: int, condition: Condition, params: Any
+    ) -> list[list[Scored]]:
+        requests = [
+            self._edge.QueryRequest(
+                limit=limit,
+                query=self._edge.Query.Nearest(query, using=using),
+                filter=self._filter(condition),
+                with_payload=True,
+                params=params,
+            )
+            for query in queries
+        ]
+        with _engine_errors(self._path, "search"):
+            found = self._shard.query_batch(self._edge.QueryBatchRequest(requests))
+        return [[Scored(str(p.id), p.score, p.payload) for p in points] for points in found]
+
+    def _filter(self, condition: Condition) -> Any:
+        must: list[Any] = []
+        for match in condition.matches:
+            value = (
+                self._edge.MatchValue(match.values[0])
+                if len(match.values) == 1
+                else self._edge.MatchAny(list(match.values))
+            )
+            must.append(self._edge.FieldCondition(key=match.field, match=value))
+        if condition.ids is not None:
+            must.append(self._edge.HasIdCondition(set(condition.ids)))
+        return self._edge.Filter(must=must)
+
+    def count(self, condition: Condition) -> int:
+        """Number of points that match."""
+        request = self._edge.CountRequest(exact=True, filter=self._filter(condition))
+        with _engine_errors(self._path, "count"):
+            return int(self._shard.count(request))
+
+    def flush(self) -> None:
+        """Write everything to disk."""
+        with _engine_errors(self._path, "flush"):
+            self._shard.flush()
+
+    def optimize(self) -> None:
+        """Build graphs over large segments and rewrite those with many deleted points."""
+        with _engine_errors(self._path, "optimize"):
+            self._shard.optimize()
+
+    def close(self) -> None:
+        """Flush and release the directory."""
+        with _engine_errors(self._path, "close"):
+            self._shard.close()
+
+
+def _record(point: Any) -> Record:
+    vector = (point.vector or {}).get(DENSE)
+    dense = None if vector is None else np.asarray(vector, dtype=np.float32)
+    return Record(str(point.id), point.payload or {}, dense)

@@ -1,0 +1,99 @@
+"""Opening a store in a directory: lock, alias, engine, journal, in this order."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.settings.models import StoreSettings
+from raptor_core.store.base import StoreIdentity
+from raptor_core.store.engine import Engine
+from raptor_core.store.home import Alias, Home, check_identity
+from raptor_core.store.journal import Journal
+from raptor_core.store.locking import StoreLock
+from raptor_core.store.store import QdrantStore
+
+
+def open_embedded(
+    settings: StoreSettings, root: Path, identity: StoreIdentity | None
+) -> QdrantStore:
+    """Open, or make, the corpus under ``root``; see ``open_store``.
+
+    A publication that a dead process left unfinished is completed before the store is returned.
+    """
+    home = Home(root, settings.corpus)
+    if identity is None:
+        _existing(home)
+    else:
+        home.make_root()
+    lock = StoreLock(home.lock_path, settings.lock_seconds)
+    lock.acquire()
+    try:
+        alias = _alias(home, settings.kind, identity)
+        engine = _open_engine(home, alias)
+        journal = Journal(home.journal_path(alias), engine)
+        try:
+            journal.recover()
+        except BaseException:
+            engine.close()
+            raise
+    except BaseException:
+        lock.release()
+        raise
+    return QdrantStore(engine, alias.identity, journal.commit, lock.release)
+
+
+def _existing(home: Home) -> Alias:
+    alias = home.alias()
+    if alias is None:
+        raise StoreError(f"{home.root} holds no corpus {home.corpus!r} yet; build it first")
+    return alias
+
+
+def _alias(home: Home, kind: str, identity: StoreIdentity | None) -> Alias:
+    alias = home.alias() if identity is not None else _existing(home)
+    if alias is None and identity is not None:
+        engine = _default_engine() if kind == "auto" else kind
+        alias = home.create(identity, engine, lambda path: _create(engine, path, identity.n_dims))
+    if alias is None:
+        raise StoreError(f"{home.root} holds no corpus {home.corpus!r} yet; build it first")
+    check_identity(alias.identity, identity, str(home.alias_path))
+    if kind not in ("auto", alias.engine):
+        raise StoreMismatchError(
+            f'{home.alias_path} was made with engine "{alias.engine}"; the settings ask for '
+            f'"{kind}". Set store.kind to "{alias.engine}" or "auto", or choose another home or '
+            "corpus name"
+        )
+    return alias
+
+
+def _default_engine() -> str:
+    return "edge" if find_spec("qdrant_edge") is not None else "local"
+
+
+def _create(engine: str, path: Path, n_dims: int) -> None:
+    if engine == "edge":
+        from raptor_core.store.edge import create_shard
+
+        create_shard(path, n_dims)
+    else:
+        from raptor_core.store.local import create_local
+
+        create_local(path, n_dims)
+
+
+def _open_engine(home: Home, alias: Alias) -> Engine:
+    path = home.engine_path(alias)
+    if not path.is_dir():
+        raise StoreError(
+            f"{home.alias_path} names the collection {alias.collection}, and {path} is missing; "
+            "restore it, or remove the file and build again"
+        )
+    if alias.engine == "edge":
+        from raptor_core.store.edge import EdgeEngine
+
+        return EdgeEngine(path)
+    from raptor_core.store.local import open_local
+
+    return open_local(path)

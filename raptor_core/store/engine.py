@@ -1,0 +1,122 @@
+"""The inner seam: what the store asks of an engine, in shapes that belong to no vendor.
+
+``QdrantStore`` holds all rules (staging, publishing, forgetting); an engine only applies batches
+and answers queries. There are two: Edge (``edge.py``) and qdrant-client (``qdrant.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from raptor_core.embedding.base import Vectors
+from raptor_core.store.lexical import Sparse
+
+DENSE = "dense"
+LEXICAL = "lexical"
+
+KEYWORD_FIELDS = (
+    "tree",
+    "state",
+    "documents",
+    "content_key",
+    "embedding_key",
+    "facts",
+)
+"""Payload fields with a keyword index; ``layer`` has an integer index besides."""
+
+TENANT_FIELD = "tree"
+"""The field that most searches are narrowed to; engines may store its values together."""
+
+LINKED_FIELDS = ("tree", "documents")
+"""Fields for which the graph gets links of its own, so that narrow filters stay fast."""
+
+Payload = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point to write; ``dense`` has shape ``(n_dims,)``."""
+
+    id: str
+    payload: Payload
+    dense: Vectors | None = None
+    lexical: Sparse | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Points to write, then ids to delete; applying it twice is the same as once."""
+
+    upserts: tuple[Point, ...] = ()
+    deletes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """``field`` (or one of its elements, for an array) equals one of ``values``."""
+
+    field: str
+    values: tuple[str, ...] | tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Every match must hold, and the id must be one of ``ids`` where they are given."""
+
+    matches: tuple[Match, ...] = ()
+    ids: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A point that was read, with the payload fields that were asked for."""
+
+    id: str
+    payload: Payload
+    dense: Vectors | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A point that a search found; higher is more similar."""
+
+    id: str
+    score: float
+    payload: Payload
+
+
+class Engine(Protocol):
+    """A place that holds points. Every failure is a StoreError that names the place."""
+
+    def apply(self, batch: Batch) -> None:
+        """Write and delete, in this order; readable when it returns."""
+
+    def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:
+        """The points that exist among ``ids``, in any order."""
+
+    def scroll(
+        self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
+    ) -> list[Record]:
+        """All points that match, in any order; ``fields`` None gives the whole payload."""
+
+    def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
+        """Best points for each row by inner product of unit vectors, best first."""
+
+    def search_lexical(
+        self, queries: Sequence[Sparse], limit: int, condition: Condition
+    ) -> list[list[Scored]]:
+        """Best points for each sparse query, its values multiplied by IDF, best first."""
+
+    def count(self, condition: Condition) -> int:
+        """Number of points that match, exactly."""
+
+    def flush(self) -> None:
+        """Make everything that was applied survive a loss of power."""
+
+    def optimize(self) -> None:
+        """Build search indexes and drop deleted data, where the engine does not by itself."""
+
+    def close(self) -> None:
+        """Release the engine; closing twice is allowed."""

@@ -1,0 +1,174 @@
+"""Where an embedded store lies, and what it was made for.
+
+    <root>/<corpus>.json              names the live collection and its identity: the alias
+    <root>/<corpus>.lock              held while a process has the store open
+    <root>/<corpus>.holder.json       who holds it
+    <root>/<corpus>-<embedder>/       one collection
+        identity.json                 the same identity: the collection explains itself
+        journal                       only while a publication is under way
+        engine/                       the engine's own files
+
+A collection is built under another name and renamed when it is whole, then the alias is written;
+switching to another collection (a change of embedder) is one durable write of the alias.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.store.base import StoreIdentity
+from raptor_core.store.files import check_space, disk_errors, sync_directory, write_durably
+
+SCHEMA = 1
+"""Version of payloads and layout; another one is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Content of ``<corpus>.json``."""
+
+    engine: str
+    collection: str
+    identity: StoreIdentity
+
+
+def collection_name(identity: StoreIdentity) -> str:
+    """Corpus and a short form of the embedder's fingerprint."""
+    short = re.sub(r"[^A-Za-z0-9]", "", identity.embedder_fingerprint)[:8]
+    return f"{identity.corpus}-{short}"
+
+
+def check_schema(schema: int, where: str) -> None:
+    """Refuse payloads and layout of another version.
+
+    Raises:
+        StoreMismatchError: naming both versions and the remedy.
+    """
+    if schema != SCHEMA:
+        raise StoreMismatchError(
+            f"{where} has store schema {schema}; this version reads schema {SCHEMA}. Use the "
+            "version that wrote it, or build into another home or corpus name"
+        )
+
+
+def check_identity(stored: StoreIdentity, wanted: StoreIdentity | None, where: str) -> None:
+    """Refuse another embedder or dimension than the store was made for.
+
+    Raises:
+        StoreMismatchError: naming both sides and the remedy.
+    """
+    if wanted is not None and wanted != stored:
+        raise StoreMismatchError(
+            f"{where} was made for {_describe(stored)}; the settings ask for "
+            f"{_describe(wanted)}. Set the embedder back, or choose another home (--home) or "
+            "corpus name (store.corpus)"
+        )
+
+
+def _describe(identity: StoreIdentity) -> str:
+    return (
+        f"corpus {identity.corpus!r}, embedder {identity.embedder_model} "
+        f"(fingerprint {identity.embedder_fingerprint[:8]}, {identity.n_dims} dimensions)"
+    )
+
+
+class Home:
+    """The files of one corpus under ``root``."""
+
+    def __init__(self, root: Path, corpus: str) -> None:
+        self.root = root
+        self.corpus = corpus
+
+    @property
+    def alias_path(self) -> Path:
+        """File that names the live collection."""
+        return self.root / f"{self.corpus}.json"
+
+    @property
+    def lock_path(self) -> Path:
+        """File that is locked while the store is open."""
+        return self.root / f"{self.corpus}.lock"
+
+    def engine_path(self, alias: Alias) -> Path:
+        """Directory of the engine's own files."""
+        return self.root / alias.collection / "engine"
+
+    def journal_path(self, alias: Alias) -> Path:
+        """Journal of a publication under way."""
+        return self.root / alias.collection / "journal"
+
+    def alias(self) -> Alias | None:
+        """What is live; None where nothing was ever made.
+
+        Raises:
+            StoreError: the file is not ours, or damaged.
+        """
+        return _read_alias(self.alias_path)
+
+    def make_root(self) -> None:
+        """Create the directory.
+
+        Raises:
+            StoreError: something else is there, or the disk refuses.
+        """
+        with disk_errors(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+
+    def create(self, identity: StoreIdentity, engine: str, build: Callable[[Path], None]) -> Alias:
+        """Make a collection with ``build`` and point the alias at it.
+
+        A collection that a dead process left without an alias is taken over, because it is whole.
+        """
+        alias = Alias(engine, collection_name(identity), identity)
+        check_space(self.root, 0)
+        place = self.root / alias.collection
+        left = _read_alias(place / "identity.json")
+        if left is not None:
+            check_identity(left.identity, identity, str(place))
+            alias = left
+        else:
+            self._build(place, alias, build)
+        write_durably(self.alias_path, _encode_alias(alias))
+        return alias
+
+    def _build(self, place: Path, alias: Alias, build: Callable[[Path], None]) -> None:
+        part = place.with_name(f"{place.name}.part")
+        with disk_errors(place):
+            if place.exists():
+                raise StoreError(
+                    f"{place} exists and holds no collection of ours; move it away, or choose "
+                    "another home or corpus name"
+                )
+            shutil.rmtree(part, ignore_errors=True)
+            (part / "engine").mkdir(parents=True)
+            build(part / "engine")
+            write_durably(part / "identity.json", _encode_alias(alias))
+            part.replace(place)
+            sync_directory(self.root)
+
+
+def _encode_alias(alias: Alias) -> bytes:
+    return json.dumps({"schema": SCHEMA, **asdict(alias)}, indent=1).encode()
+
+
+def _read_alias(path: Path) -> Alias | None:
+    try:
+        with disk_errors(path):
+            data = path.read_bytes() if path.exists() else None
+        if data is None:
+            return None
+        stored = json.loads(data)
+        check_schema(stored["schema"], str(path))
+        identity = StoreIdentity(**stored["identity"])
+        return Alias(stored["engine"], stored["collection"], identity)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{path} is damaged or not a file of this program; restore it, or choose another "
+            "home or corpus name"
+        ) from error

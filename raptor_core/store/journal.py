@@ -1,0 +1,125 @@
+"""Whole publications on embedded engines, through crashes.
+
+An engine may die between the steps of a batch. So the batch is first written to a journal file
+(durably, by rename), then applied, made durable, and the journal removed. Whoever opens the store
+next finds the journal, applies it again and only then reads; applying twice is the same as once.
+No reader gets in between, because an embedded engine has one process at a time, and a store
+object whose commit failed refuses further calls.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raptor_core.embedding.base import Vectors
+from raptor_core.errors import StoreError
+from raptor_core.store.engine import Batch, Engine, Point
+from raptor_core.store.files import check_space, disk_errors, sync_directory, write_durably
+from raptor_core.store.lexical import Sparse
+
+MAGIC = b"RAPTORJ1"
+_ENGINE_BYTES_PER_BYTE = 3  # log, segment and index of the engine, over what the journal holds
+
+
+class Journal:
+    """The journal of one embedded collection."""
+
+    def __init__(self, path: Path, engine: Engine) -> None:
+        self._path = path
+        self._engine = engine
+
+    def commit(self, batch: Batch) -> None:
+        """Apply a batch so that it survives a crash at any point.
+
+        Raises:
+            StoreError: no space, or the disk refuses the journal: nothing was changed. When the
+                engine fails, the journal stays and is applied by whoever opens the store next.
+        """
+        data = encode(batch)
+        check_space(self._path.parent, len(data) * (1 + _ENGINE_BYTES_PER_BYTE))
+        write_durably(self._path, data)
+        self._apply(batch)
+
+    def recover(self) -> bool:
+        """Apply the batch that a dead process left; whether there was one.
+
+        Raises:
+            StoreError: the journal is damaged, or the engine fails.
+        """
+        with disk_errors(self._path):
+            data = self._path.read_bytes() if self._path.exists() else None
+        if data is None:
+            return False
+        self._apply(decode(data, self._path))
+        return True
+
+    def _apply(self, batch: Batch) -> None:
+        self._engine.apply(batch)
+        self._engine.flush()
+        with disk_errors(self._path):
+            self._path.unlink()
+            sync_directory(self._path.parent)
+
+
+def encode(batch: Batch) -> bytes:
+    """A batch as bytes: magic, length of the header, JSON header, vectors as little-endian f4."""
+    rows = [p.dense for p in batch.upserts if p.dense is not None]
+    header = json.dumps(
+        {
+            "points": [_encode_point(point) for point in batch.upserts],
+            "deletes": batch.deletes,
+            "shape": [len(rows), len(rows[0]) if rows else 0],
+        }
+    ).encode()
+    vectors = np.asarray(rows, dtype="<f4").tobytes()
+    return MAGIC + len(header).to_bytes(8, "little") + header + vectors
+
+
+def _encode_point(point: Point) -> dict[str, Any]:
+    lexical = point.lexical
+    return {
+        "id": point.id,
+        "payload": point.payload,
+        "dense": point.dense is not None,
+        "lexical": None if lexical is None else [lexical.indices, lexical.values],
+    }
+
+
+def decode(data: bytes, path: Path) -> Batch:
+    """The batch of ``encode``; ``path`` is for the message.
+
+    Raises:
+        StoreError: the bytes are not a whole journal.
+    """
+    start = len(MAGIC) + 8
+    end = start + int.from_bytes(data[len(MAGIC) : start], "little")
+    if data[: len(MAGIC)] != MAGIC or end > len(data):
+        raise _damaged(path)
+    try:
+        header = json.loads(data[start:end])
+    except ValueError as error:
+        raise _damaged(path) from error
+    n_rows, n_dims = header["shape"]
+    if len(data) - end != 4 * n_rows * n_dims:
+        raise _damaged(path)
+    vectors = np.frombuffer(data, dtype="<f4", offset=end).reshape(n_rows, n_dims)
+    rows = iter(vectors.astype(np.float32))
+    points = tuple(_decode_point(p, next(rows) if p["dense"] else None) for p in header["points"])
+    return Batch(points, tuple(header["deletes"]))
+
+
+def _decode_point(stored: dict[str, Any], dense: Vectors | None) -> Point:
+    lexical = stored["lexical"]
+    sparse = None if lexical is None else Sparse(tuple(lexical[0]), tuple(lexical[1]))
+    return Point(stored["id"], stored["payload"], dense, sparse)
+
+
+def _damaged(path: Path) -> StoreError:
+    return StoreError(
+        f"{path}: not a whole journal of a publication. Move it away to open the store as it is, "
+        "then build the tree again"
+    )

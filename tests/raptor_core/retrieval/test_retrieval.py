@@ -1,0 +1,157 @@
+"""Retrieval against the definitions of the paper, computed by hand over the same trees."""
+
+import numpy as np
+import pytest
+from support.hashing import HashingEmbedder
+
+from raptor_core.documents.base import Document
+from raptor_core.errors import SettingsError, UnknownTreeError
+from raptor_core.retrieval import Query, Retriever
+from raptor_core.settings import Settings
+from raptor_core.store.base import Where
+from raptor_core.tree.build import build_trees
+from raptor_core.tree.tools import Tools
+
+TOPICS = ("tide gauge drift", "seed vault humidity", "vessel engine refit", "night shift handover")
+
+
+def make_document(name, start):
+    paragraphs = [
+        f"On day {start + n} the {TOPICS[n % 4]} was checked by crew {n}. "
+        f"Its value was {n * 3.5:.1f} and nothing else was done about {TOPICS[(n + 1) % 4]}."
+        for n in range(40)
+    ]
+    return Document(name, "\n\n".join(paragraphs), title=name, metadata={"site": name[0]})
+
+
+@pytest.fixture(scope="module")
+def tools():
+    settings = Settings.model_validate({"chunking": {"max_tokens": 40}})
+    return Tools(settings, embedder=HashingEmbedder())
+
+
+@pytest.fixture(scope="module")
+def documents():
+    return {name: [make_document(name, start)] for name, start in (("a.md", 0), ("b.md", 500))}
+
+
+@pytest.fixture(scope="module")
+def trees(tools, documents):
+    return build_trees({**documents, "c.md": [Document("c.md", "One line.")]}, tools=tools)
+
+
+@pytest.fixture(scope="module")
+def retriever(tools, trees):
+    return Retriever.from_trees(list(trees.values()), tools)
+
+
+def ranked(vector, nodes, trees):
+    scores = {node.id: float(trees[node.tree].vector(node.id) @ vector) for node in nodes}
+    return sorted(nodes, key=lambda node: (-round(scores[node.id], 5), node.id)), scores
+
+
+QUESTION = "what happened to the seed vault humidity on day 12?"
+
+
+def test_collapsed_returns_the_most_similar_nodes_of_all_layers(retriever, trees, tools):
+    vector = tools.embedder.embed([QUESTION])[0]
+    everything = [node for tree in trees.values() for node in tree.nodes()]
+    expected, scores = ranked(vector, everything, trees)
+    found = retriever.search(QUESTION, Query(top_k=9, budget_tokens=100_000))
+    got = [hit.score for hit in found.hits]
+    np.testing.assert_allclose(got, [scores[node.id] for node in expected[:9]], atol=1e-3)
+    assert found.n_tokens == sum(hit.node.n_tokens for hit in found.hits)
+
+
+def test_a_node_that_does_not_fit_is_passed_over_and_the_next_is_taken(retriever):
+    wide = retriever.search(QUESTION, Query(top_k=20, budget_tokens=100_000))
+    budget = wide.hits[0].node.n_tokens + min(hit.node.n_tokens for hit in wide.hits)
+    tight = retriever.search(QUESTION, Query(top_k=20, budget_tokens=budget))
+    assert 0 < tight.n_tokens <= budget
+    assert tight.hits[0] == wide.hits[0]
+    assert tight.n_passed_over > 0
+    nothing = retriever.search(QUESTION, Query(budget_tokens=1))
+    assert nothing.hits == ()
+    assert nothing.context == ""
+
+
+def test_traversal_follows_algorithm_one(retriever, trees, tools):
+    tree = trees["a.md"]
+    vector = tools.embedder.embed([QUESTION])[0]
+    chosen, _ = ranked(vector, tree.layers[-1].nodes, trees)
+    expected = chosen = chosen[:3]
+    while any(node.children for node in chosen):
+        children = {child.id: child for node in chosen for child in tree.children(node.id)}
+        chosen = ranked(vector, list(children.values()), trees)[0][:3]
+        expected = expected + chosen
+    query = Query("traversal", top_k=3, budget_tokens=100_000, where=Where(trees=("a.md",)))
+    found = retriever.search(QUESTION, query)
+    assert [hit.node.layer for hit in found.hits] == [node.layer for node in expected]
+    assert {hit.node.id for hit in found.hits} == {node.id for node in expected}
+
+
+def test_traversal_starts_and_stops_where_it_is_told(retriever):
+    base = {"top_k": 4, "budget_tokens": 100_000, "where": Where(trees=("a.md",))}
+    one = retriever.search(QUESTION, Query("traversal", start_layer=1, n_layers=1, **base))
+    assert {hit.node.layer for hit in one.hits} == {1}
+    two = retriever.search(QUESTION, Query("traversal", start_layer=1, n_layers=2, **base))
+    assert {hit.node.layer for hit in two.hits} == {1, 0}
+    leaves = retriever.search(QUESTION, Query("traversal", start_layer=0, **base))
+    assert {hit.node.layer for hit in leaves.hits} == {0}
+
+
+def test_traversal_over_all_trees_starts_in_each_trees_own_top(retriever, trees):
+    found = retriever.search(QUESTION, Query("traversal", top_k=50, budget_tokens=100_000))
+    tops = {tree.layers[-1].nodes[0].id for tree in trees.values()}
+    assert tops <= {hit.node.id for hit in found.hits}
+
+
+@pytest.mark.parametrize("strategy", ["collapsed", "traversal"])
+def test_filters_hold(retriever, strategy):
+    for where, holds in (
+        (Where(trees=("b.md",)), lambda node: node.tree == "b.md"),
+        (Where(documents=("a.md",)), lambda node: "a.md" in node.documents),
+        (Where(metadata={"site": "b"}), lambda node: node.metadata["site"] == "b"),
+    ):
+        found = retriever.search(QUESTION, Query(strategy, where=where))
+        assert found.hits
+        assert all(holds(hit.node) for hit in found.hits)
+
+
+def test_a_filter_on_layers_is_for_collapsed_only(retriever):
+    found = retriever.search(QUESTION, Query(where=Where(layers=(1, 2))))
+    assert {hit.node.layer for hit in found.hits} <= {1, 2}
+    with pytest.raises(SettingsError, match="start_layer"):
+        retriever.search(QUESTION, Query("traversal", where=Where(layers=(1,))))
+
+
+def test_many_questions_give_what_each_gives_alone(retriever):
+    questions = [QUESTION, "night shift", "engine refit value"]
+    together = retriever.search_many(questions)
+    assert together == [retriever.search(question) for question in questions]
+    assert retriever.search_many([]) == []
+
+
+def test_an_unknown_strategy_is_refused(retriever):
+    with pytest.raises(SettingsError, match="collapsed, traversal"):
+        retriever.search(QUESTION, Query("beam"))
+
+
+def test_a_summary_traces_to_the_exact_spans_under_it(retriever, trees, documents):
+    tree = trees["a.md"]
+    for node in (tree.layers[-1].nodes[0], tree.layers[1].nodes[0], tree.layers[0].nodes[3]):
+        traced = retriever.trace(node.id)
+        below = {node.id} if node.is_leaf else set()
+        front = [node]
+        while front:
+            front = [child for item in front for child in tree.children(item.id)]
+            below |= {item.id for item in front if item.is_leaf}
+        assert {span.node_id for span in traced.spans} == below
+        for span in traced.spans:
+            assert documents["a.md"][0].text[span.start : span.end] == span.text
+        assert [span.start for span in traced.spans] == sorted(span.start for span in traced.spans)
+
+
+def test_tracing_what_is_not_published_is_an_error(retriever):
+    with pytest.raises(UnknownTreeError, match="no published node"):
+        retriever.trace("00000000-0000-0000-0000-000000000000")

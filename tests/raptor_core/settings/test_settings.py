@@ -1,0 +1,93 @@
+"""Settings: presets, the file, the environment, and what is refused."""
+
+import pytest
+from pydantic import ValidationError
+
+from raptor_core.errors import SettingsError
+from raptor_core.settings import PRESETS, Settings, load_settings, preset
+from raptor_core.tree.publish import build_settings_fingerprint
+
+
+def write(tmp_path, text):
+    path = tmp_path / "raptor.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_default_preset_is_the_defaults():
+    assert preset("default") == Settings()
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_every_preset_is_valid(name):
+    assert isinstance(preset(name), Settings)
+
+
+def test_the_paper_preset_has_the_papers_figures():
+    paper = preset("paper")
+    assert paper.chunking.max_tokens == 100
+    assert paper.clustering.threshold == 0.1
+    assert paper.clustering.max_tokens == 3500
+    assert paper.tree.top_nodes == 11
+    assert (paper.retrieval.budget_tokens, paper.retrieval.top_k) == (2000, 20)
+
+
+def test_a_file_overrides_its_preset_and_the_environment_overrides_the_file(tmp_path):
+    path = write(tmp_path, 'preset = "paper"\n[chunking]\nmax_tokens = 80\n')
+    settings = load_settings(path, {"RAPTOR_CLUSTERING__THRESHOLD": "0.25"})
+    assert settings.chunking.max_tokens == 80
+    assert settings.chunking.context is False
+    assert settings.clustering.threshold == 0.25
+
+
+def test_a_list_in_the_environment_is_comma_separated():
+    settings = load_settings(None, {"RAPTOR_SOURCE__PATHS": "docs, papers.jsonl"})
+    assert settings.source.paths == ("docs", "papers.jsonl")
+
+
+def test_the_home_variable_is_no_setting():
+    assert load_settings(None, {"RAPTOR_HOME": "somewhere"}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[chunking]\nmax_token = 80\n", ["chunking.max_token", "did you mean max_tokens"]),
+        ("[chunkin]\nmax_tokens = 80\n", ["unknown setting chunkin", "did you mean chunking"]),
+        ("[chunking]\nmax_tokens = -3\n", ["chunking.max_tokens", "-3"]),
+        ('[grouping]\nby = "chapter"\n', ["grouping.by", "chapter", "document"]),
+        ("[clustering]\nmax_tokens = 100\n", ["clustering.max_tokens", "two nodes"]),
+        ('[store]\nkind = "server"\n', ["store.url"]),
+        ("[checks]\nmin_compression = 0.9\n", ["min_compression must be below"]),
+        ('preset = "papper"\n', ["papper", "paper"]),
+        ("[chunking\n", ["not valid TOML"]),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_place_and_the_value(tmp_path, text, words):
+    with pytest.raises(SettingsError) as caught:
+        load_settings(write(tmp_path, text), {})
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_variable_that_names_no_setting_is_refused():
+    with pytest.raises(SettingsError, match="RAPTOR_MAX_TOKENS names no setting"):
+        load_settings(None, {"RAPTOR_MAX_TOKENS": "3"})
+
+
+def test_a_missing_file_says_how_to_make_one(tmp_path):
+    with pytest.raises(SettingsError, match="raptor init"):
+        load_settings(tmp_path / "raptor.toml", {})
+
+
+def test_settings_cannot_be_changed():
+    with pytest.raises(ValidationError):
+        Settings().chunking.max_tokens = 3
+
+
+def test_the_build_fingerprint_ignores_what_does_not_change_the_tree():
+    base = build_settings_fingerprint(Settings())
+    faster = load_settings(None, {"RAPTOR_EMBEDDER__BATCH_SIZE": "7"})
+    other = load_settings(None, {"RAPTOR_CLUSTERING__SEED": "7"})
+    assert build_settings_fingerprint(faster) == base
+    assert build_settings_fingerprint(other) != base

@@ -1,0 +1,153 @@
+"""Publications through crashes: a reader sees the old tree or the new one, whole."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import store_process
+from support.store_process import NEW, OLD
+from support.stores import make_manifest, open_at, publish
+
+from raptor_core.errors import StoreError
+from raptor_core.store.engine import Batch, Point
+from raptor_core.store.journal import MAGIC, decode, encode
+from raptor_core.store.lexical import Sparse
+
+
+def run(*args):
+    return subprocess.run(
+        [sys.executable, store_process.__file__, *map(str, args)],
+        env={"PYTHONPATH": str(Path(store_process.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def seen(store):
+    """What readers can find of the tree."""
+    old, new = (store.search_text([word], 99)[0] for word in ("old", "new"))
+    return store.nodes(), store.manifests(), len(old), len(new), store.point_ids("t")
+
+
+def whole(nodes, n_old, n_new):
+    ordered = sorted(nodes, key=lambda n: (n.tree, n.layer, *n.order))
+    return (
+        ordered,
+        [make_manifest(nodes)],
+        n_old,
+        n_new,
+        (sorted(node.id for node in nodes), []),
+    )
+
+
+@pytest.mark.parametrize(
+    "step",
+    ["after journal", "half applied", "before deletes", "before flush", "before the journal goes"],
+)
+def test_a_publisher_that_dies_after_its_journal_has_published(tmp_path, kind, step):
+    with open_at(tmp_path, kind) as store:
+        publish(store, OLD)
+    done = run("publish_and_die", tmp_path, kind, step)
+    assert done.returncode == -9, done.stderr
+    assert list(tmp_path.glob("*/journal"))
+    with open_at(tmp_path, kind, identity=None) as store:
+        assert seen(store) == whole(NEW, 0, len(NEW))
+    assert not list(tmp_path.glob("*/journal*"))
+
+
+def test_a_publisher_that_dies_before_its_journal_changed_nothing_and_can_go_on(tmp_path, kind):
+    with open_at(tmp_path, kind) as store:
+        publish(store, OLD)
+    assert run("publish_and_die", tmp_path, kind, "before journal").returncode == -9
+    with open_at(tmp_path, kind) as store:
+        assert seen(store)[:4] == whole(OLD, len(OLD), 0)[:4]
+        assert len(store.point_ids("t")[1]) == len(NEW)
+        store.publish(make_manifest(NEW), NEW)
+        assert seen(store) == whole(NEW, 0, len(NEW))
+
+
+def test_a_full_disk_is_named_and_loses_nothing_published(tmp_path, kind):
+    with open_at(tmp_path, kind) as store:
+        publish(store, OLD)
+    done = run("publish_on_full_disk", tmp_path, kind)
+    assert "StoreError" in done.stdout + done.stderr
+    assert str(tmp_path) in done.stdout + done.stderr
+    with open_at(tmp_path, kind) as store:
+        assert seen(store)[:4] == whole(OLD, len(OLD), 0)[:4]
+        publish(store, NEW)
+        assert seen(store) == whole(NEW, 0, len(NEW))
+
+
+def test_a_disk_without_room_is_refused_before_anything_is_written(tmp_path, kind, monkeypatch):
+    with open_at(tmp_path, kind) as store:
+        publish(store, OLD)
+        usage = type("Usage", (), {"free": 10 * 2**20})
+        monkeypatch.setattr("raptor_core.store.files.shutil.disk_usage", lambda _: usage)
+        with pytest.raises(StoreError, match="10 MB are free"):
+            store.publish(make_manifest(OLD[:3]), OLD[:3])
+    monkeypatch.undo()
+    with open_at(tmp_path, kind) as store:
+        assert seen(store) == whole(OLD, len(OLD), 0)
+
+
+def test_a_failed_commit_closes_the_store_and_the_next_opening_completes_it(
+    tmp_path, kind, monkeypatch
+):
+    store = open_at(tmp_path, kind)
+    publish(store, OLD)
+    monkeypatch.setattr(type(store._engine), "flush", lambda _: fail())
+    with pytest.raises(StoreError, match="engine failed"):
+        store.publish(make_manifest(OLD[:4]), OLD[:4])
+    with pytest.raises(StoreError, match="closed"):
+        store.count()
+    monkeypatch.undo()
+    with open_at(tmp_path, kind) as store:
+        assert seen(store) == whole(OLD[:4], 4, 0)
+
+
+def fail():
+    raise StoreError("the engine failed")
+
+
+SPARSE = st.none() | st.lists(
+    st.tuples(st.integers(0, 2**32 - 1), st.floats(0, 9)), min_size=1, max_size=4
+).map(lambda pairs: Sparse(tuple(i for i, _ in pairs), tuple(v for _, v in pairs)))
+POINTS = st.builds(
+    Point,
+    id=st.uuids().map(str),
+    payload=st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text())),
+    dense=st.none() | st.just(np.arange(5, dtype=np.float32)),
+    lexical=SPARSE,
+)
+
+
+@given(st.lists(POINTS, max_size=4), st.lists(st.uuids().map(str), max_size=3))
+def test_a_journal_comes_back_as_it_was(points, deletes):
+    batch = decode(encode(Batch(tuple(points), tuple(deletes))), Path("j"))
+    assert batch.deletes == tuple(deletes)
+    for read, written in zip(batch.upserts, points, strict=True):
+        assert (read.id, read.payload, read.lexical) == (
+            written.id,
+            written.payload,
+            written.lexical,
+        )
+        assert (read.dense is None) == (written.dense is None)
+        assert written.dense is None or (read.dense == written.dense).all()
+
+
+@pytest.mark.parametrize("data", [b"", b"short", MAGIC, MAGIC + b"\x05" + bytes(7) + b"{nope"])
+def test_a_damaged_journal_is_named_and_not_applied(tmp_path, data):
+    with open_at(tmp_path) as store:
+        publish(store, OLD)
+    place = next(tmp_path.glob("*/engine")).parent / "journal"
+    place.write_bytes(data)
+    with pytest.raises(StoreError, match="not a whole journal"):
+        open_at(tmp_path)
+    place.unlink()
+    with open_at(tmp_path) as store:
+        assert store.count() == len(OLD)

@@ -1,0 +1,52 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from raptor_core.store.lexical import passage_vector, query_vector, tokens
+
+
+def test_words_are_casefolded_runs_of_letters_digits_and_marks():
+    assert tokens("Straße, STRASSE; don't 3.14_x") == [
+        "strasse",
+        "strasse",
+        "don",
+        "t",
+        "3",
+        "14",
+        "x",
+    ]
+    assert tokens("हिन्दी भाषा") == ["हिन्दी", "भाषा"]
+    assert tokens("cafe\u0301") == tokens("café")
+
+
+def test_scripts_without_spaces_give_pairs_of_characters():
+    assert tokens("東京都に住む") == ["東京", "京都", "都に", "に住", "住む"]
+    assert tokens("猫") == ["猫"]
+    assert tokens("GPT4を使う") == ["gpt4", "を使", "使う"]
+    assert tokens("안녕하세요 세계") == ["안녕하세요", "세계"]
+
+
+def test_a_text_without_a_word_has_no_vector():
+    assert passage_vector("… !? 😀\x00") is None
+    assert query_vector("") is None
+
+
+def test_weights_saturate_and_shrink_with_length():
+    once, thrice = (passage_vector(text + " x" * 10) for text in ("cat", "cat cat cat"))
+    long = passage_vector("cat" + " x" * 500)
+    cat = query_vector("cat").indices[0]
+    weight = [dict(zip(v.indices, v.values, strict=True))[cat] for v in (once, thrice, long)]
+    assert weight[0] < weight[1] < 3 * weight[0]
+    assert weight[2] < weight[0]
+
+
+def test_a_question_counts_its_tokens():
+    assert sorted(query_vector("to be or not to be").values) == [1, 1, 2, 2]
+
+
+@given(st.text(st.characters()))
+def test_any_text_gives_ascending_32_bit_indices_and_positive_weights(text):
+    vector = passage_vector(text)
+    if vector is not None:
+        assert list(vector.indices) == sorted(set(vector.indices))
+        assert all(0 <= index < 2**32 for index in vector.indices)
+        assert all(0 < value < 2.2 for value in vector.values)

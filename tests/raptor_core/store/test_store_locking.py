@@ -1,0 +1,101 @@
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from support import store_process
+from support.stores import make_tree, open_at, publish
+
+from raptor_core.errors import StoreError, StoreLockedError
+
+
+def start(*args):
+    return subprocess.Popen(
+        [sys.executable, store_process.__file__, *map(str, args)],
+        env={"PYTHONPATH": str(Path(store_process.__file__).parents[1])},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_waiter_says_who_holds_the_store_and_a_killed_holder_lets_it_go(tmp_path, kind):
+    with open_at(tmp_path, kind) as store:
+        publish(store, make_tree())
+    with start("hold", tmp_path, kind) as holder:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(StoreLockedError, match=rf"process {holder.pid} on .*store_process"):
+            open_at(tmp_path, kind, lock_seconds=0.1)
+        holder.kill()
+    with open_at(tmp_path, kind, lock_seconds=5) as store:
+        assert store.count() == 15
+
+
+def test_processes_that_publish_take_turns(tmp_path, kind):
+    with open_at(tmp_path, kind):
+        pass
+    writers = [start("publish_rounds", tmp_path, kind, word) for word in ("red", "blue")]
+    assert [writer.wait(timeout=120) for writer in writers] == [0, 0]
+    for writer in writers:
+        writer.stdout.close()
+    with open_at(tmp_path, kind) as store:
+        first = store.nodes()[0].text.split()[0]
+        assert first in ("red3", "blue3")
+        assert store.nodes() == make_tree(word=first)
+        assert store.point_ids("t")[1] == []
+
+
+def test_another_thread_waits_its_turn(tmp_path):
+    opened = threading.Event()
+
+    def reader():
+        with open_at(tmp_path, lock_seconds=30) as store:
+            assert store.count() == 15
+        opened.set()
+
+    with open_at(tmp_path) as store:
+        thread = threading.Thread(target=reader)
+        thread.start()
+        time.sleep(0.1)
+        assert not opened.is_set()
+        publish(store, make_tree())
+    thread.join(timeout=30)
+    assert opened.is_set()
+
+
+def test_opening_twice_in_one_thread_is_an_error_at_once(tmp_path):
+    with open_at(tmp_path), pytest.raises(StoreError, match="already"):
+        open_at(tmp_path, lock_seconds=60)
+    with open_at(tmp_path):
+        pass
+
+
+def test_two_corpora_of_one_directory_are_open_together(tmp_path):
+    from dataclasses import replace
+
+    from support.stores import IDENTITY
+
+    other = replace(IDENTITY, corpus="other")
+    with open_at(tmp_path), open_at(tmp_path, identity=other, corpus="other") as store:
+        publish(store, make_tree())
+    with open_at(tmp_path) as store:
+        assert store.count() == 0
+
+
+def test_threads_share_one_store(store):
+    publish(store, make_tree(n=40))
+    found, failed = [], []
+
+    def ask():
+        try:
+            found.append(len(store.search_text(["leaf"], 99)[0]))
+        except StoreError as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (found, failed) == ([40] * 8, [])

@@ -1,0 +1,143 @@
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from support.stores import IDENTITY, make_tree, open_at, publish
+
+from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.settings.models import StoreSettings
+from raptor_core.store import open_store, stored_identity
+
+
+def test_a_store_is_as_it_was_when_it_is_opened_again(tmp_path, kind):
+    nodes = make_tree()
+    with open_at(tmp_path, kind) as store:
+        publish(store, nodes)
+        store.stage(make_tree("staged"), None)
+        before = (store.nodes(), store.manifests(), store.search_text(["leaf 3"], 9))
+    for identity in (None, IDENTITY):
+        with open_at(tmp_path, identity=identity) as store:
+            assert (store.nodes(), store.manifests(), store.search_text(["leaf 3"], 9)) == before
+            assert len(store.point_ids("staged")[1]) == 15
+            assert store.identity == IDENTITY
+
+
+def test_auto_is_edge_where_it_is_installed(tmp_path):
+    open_at(tmp_path).close()
+    assert json.loads((tmp_path / "corpus.json").read_text())["engine"] == "edge"
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (replace(IDENTITY, embedder_fingerprint="ffff00001111"), ["ab12cd34", "ffff0000"]),
+        (replace(IDENTITY, n_dims=99), ["16 dimensions", "99 dimensions"]),
+        (replace(IDENTITY, embedder_model="newer"), ["sample-model", "newer"]),
+    ],
+)
+def test_another_embedder_is_refused_with_both_names_and_the_remedy(tmp_path, other, words):
+    with open_at(tmp_path) as store:
+        publish(store, make_tree())
+    with pytest.raises(StoreMismatchError) as caught:
+        open_at(tmp_path, identity=other)
+    assert all(word in str(caught.value) for word in [*words, "--home", "store.corpus"])
+    with open_at(tmp_path) as store:
+        assert store.count() == 15
+
+
+def test_another_engine_schema_or_corpus_is_refused(tmp_path):
+    open_at(tmp_path, "local").close()
+    with pytest.raises(StoreMismatchError, match='engine "local".*"edge"'):
+        open_at(tmp_path, "edge")
+    with pytest.raises(StoreMismatchError, match="other"):
+        open_at(tmp_path, identity=replace(IDENTITY, corpus="other"))
+    alias = tmp_path / "corpus.json"
+    alias.write_text(json.dumps(json.loads(alias.read_text()) | {"schema": 99}))
+    with pytest.raises(StoreMismatchError, match="schema 99"):
+        open_at(tmp_path)
+
+
+def test_reading_where_nothing_was_made_says_so_and_makes_nothing(tmp_path):
+    with pytest.raises(StoreError, match="build it first"):
+        open_at(tmp_path / "none", identity=None)
+    assert stored_identity(StoreSettings(), tmp_path / "none") is None
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_store_in_memory_needs_an_identity_and_no_edge():
+    with pytest.raises(StoreError, match="identity"):
+        open_at(None, identity=None)
+    with pytest.raises(StoreError, match="root directory"):
+        open_at(None, "edge")
+    assert stored_identity(StoreSettings(), None) is None
+    with open_at(None, "auto") as store:
+        assert store.identity == IDENTITY
+
+
+def test_the_identity_is_known_without_an_engine(tmp_path):
+    open_at(tmp_path).close()
+    code = (
+        "import sys; from pathlib import Path; from raptor_core.settings.models import *;"
+        "from raptor_core.store import stored_identity;"
+        f"print(stored_identity(StoreSettings(), Path({str(tmp_path)!r})).n_dims);"
+        "print(sorted({'qdrant_edge', 'qdrant_client', 'torch'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["16", "[]"]
+
+
+def test_a_damaged_alias_is_named(tmp_path):
+    open_at(tmp_path).close()
+    for content in (b"", b"{", b"[]", b'{"schema": 1}', b"\xff\xfe"):
+        (tmp_path / "corpus.json").write_bytes(content)
+        with pytest.raises(StoreError, match=r"corpus\.json"):
+            open_at(tmp_path)
+
+
+def test_a_lost_alias_is_written_again_over_the_whole_collection(tmp_path, kind):
+    with open_at(tmp_path, kind) as store:
+        publish(store, make_tree())
+    (tmp_path / "corpus.json").unlink()
+    with open_at(tmp_path, kind) as store:
+        assert store.count() == 15
+
+
+def test_what_a_dead_process_half_made_is_made_anew(tmp_path, kind):
+    part = tmp_path / "corpus-ab12cd34.part" / "engine"
+    part.mkdir(parents=True)
+    (part / "half").write_text("written")
+    with open_at(tmp_path, kind) as store:
+        assert publish(store, make_tree()).added == 15
+    assert not part.exists()
+
+
+def test_a_foreign_directory_in_its_place_is_left_alone(tmp_path, kind):
+    place = tmp_path / "corpus-ab12cd34"
+    place.mkdir()
+    (place / "letters.txt").write_text("mine")
+    with pytest.raises(StoreError, match="holds no collection of ours"):
+        open_at(tmp_path, kind)
+    assert (place / "letters.txt").read_text() == "mine"
+
+
+def test_a_file_in_place_of_the_home_is_named(tmp_path):
+    home = tmp_path / "home"
+    home.write_text("a file")
+    with pytest.raises(StoreError, match="home"):
+        open_at(home)
+
+
+@pytest.mark.parametrize("damage", ["remove", "empty", "garble"])
+def test_a_damaged_collection_is_named_and_the_lock_is_free_again(tmp_path, kind, damage):
+    with open_at(tmp_path, kind) as store:
+        publish(store, make_tree())
+    engine = next(tmp_path.glob("*/engine"))
+    if damage == "remove":
+        engine.rename(tmp_path / "away")
+    for file in list(engine.rglob("*.json")) + list(engine.rglob("*.sqlite")):
+        file.write_bytes(b"" if damage == "empty" else b"\x00garbage" * 99)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=str(tmp_path)):
+            open_store(StoreSettings(lock_seconds=0.2), tmp_path, IDENTITY)

@@ -1,0 +1,230 @@
+"""Contract of every backend: search, filters, listing."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.stores import make_node, make_tree, publish, vectors_of
+
+from raptor_core.errors import StoreMismatchError
+from raptor_core.store import Where
+from raptor_core.store.lexical import passage_vector, query_vector
+from raptor_core.tree.values import Node
+
+PER_STORE = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def test_search_agrees_with_a_matrix_product(store):
+    nodes = make_tree(n=60)
+    publish(store, nodes)
+    questions = vectors_of([make_node(text=f"question {i}") for i in range(7)])
+    scores = questions @ vectors_of(nodes).T
+    for hits, row in zip(store.search(questions, 10), scores, strict=True):
+        best = np.argsort(-row)[:10]
+        assert [hit.node for hit in hits] == [nodes[i] for i in best]
+        assert [hit.score for hit in hits] == pytest.approx(row[best], abs=1e-5)
+
+
+def test_a_batch_finds_what_single_searches_find(store):
+    nodes = make_tree(n=40)
+    publish(store, nodes)
+    questions = vectors_of([make_node(text=f"question {i}") for i in range(5)])
+    texts = ["leaf 3", "summary", "?!", "of t"]
+    where = Where(layers=(0,))
+    assert store.search(questions, 6, where) == [
+        store.search(question[None], 6, where)[0] for question in questions
+    ]
+    assert store.search_text(texts, 6, where) == [
+        store.search_text([text], 6, where)[0] for text in texts
+    ]
+
+
+def test_ties_are_broken_by_node_id_even_across_the_limit(store):
+    nodes = [make_node(text="the same sentence", position=i) for i in range(30)]
+    publish(store, nodes)
+    first = sorted(node.id for node in nodes)[:4]
+    question = vectors_of(nodes[:1])
+    assert [hit.node.id for hit in store.search(question, 4)[0]] == first
+    assert [hit.node.id for hit in store.search_text(["sentence"], 4)[0]] == first
+    assert len(store.search(question, 100)[0]) == 30
+
+
+def test_queries_need_not_be_unit_vectors_but_of_the_right_length(store):
+    nodes = make_tree()
+    publish(store, nodes)
+    question = vectors_of(nodes[2:3])
+    assert store.search(question * 30, 1)[0][0].score == pytest.approx(1, abs=1e-5)
+    with pytest.raises(StoreMismatchError, match="sample-model"):
+        store.search(np.ones((1, 3), dtype=np.float32), 1)
+
+
+def test_nothing_asked_nothing_found(store):
+    publish(store, make_tree())
+    assert store.search(np.empty((0, 16), dtype=np.float32), 5) == []
+    assert store.search(vectors_of(make_tree()[:1]), 0) == [[]]
+    assert store.search_text([], 5) == []
+    assert store.search_text(["", "…!", "leaf"], 0) == [[], [], []]
+    assert store.count(Where(trees=())) == 0
+    assert store.nodes(Where(ids=("no uuid",))) == []
+
+
+def bm25(nodes: list[Node], text: str) -> dict[str, float]:
+    """The score as the module's formula says, over all nodes."""
+    vectors = {node.id: passage_vector(node.text) for node in nodes}
+    weights = {i: dict(zip(v.indices, v.values, strict=True)) for i, v in vectors.items() if v}
+    found = Counter(index for vector in weights.values() for index in vector)
+    query = query_vector(text)
+    scores = {
+        node_id: sum(
+            value
+            * vector[index]
+            * math.log1p((len(weights) - found[index] + 0.5) / (found[index] + 0.5))
+            for index, value in zip(query.indices, query.values, strict=True)
+            if index in vector
+        )
+        for node_id, vector in weights.items()
+    }
+    return {node_id: score for node_id, score in scores.items() if score > 0}
+
+
+def test_lexical_scores_are_bm25_over_live_nodes_only(store):
+    publish(store, make_tree("gone", n=80), "gone")
+    nodes = [*make_tree("one", n=20), make_node("one", text="!?", position=50)]
+    publish(store, nodes, "one")
+    store.drop("gone")
+    store.stage(make_tree("two", n=40), vectors_of(make_tree("two", n=40)))
+    for question in ("leaf 7 of one", "summary summary 4", "leaf of gone"):
+        expected = bm25(nodes, question)
+        hits = store.search_text([question], 50)[0]
+        assert {hit.node.id: hit.score for hit in hits} == pytest.approx(expected, rel=1e-4)
+
+
+def test_lexical_search_reads_scripts_without_spaces(store):
+    texts = ["猫が好きです", "犬が好きです", "القطة على السجادة", "ÉTUDE en ré"]
+    nodes = [make_node(text=text, position=i) for i, text in enumerate(texts)]
+    publish(store, nodes)
+    found = store.search_text(["猫", "猫が", "القطة", "étude"], 1)
+    assert [[hit.node.text for hit in row] for row in found] == [
+        [],
+        [texts[0]],
+        [texts[2]],
+        [texts[3]],
+    ]
+
+
+METADATA = st.dictionaries(
+    st.sampled_from(["year", "a.b", 'q"[0]', "é"]),
+    st.sampled_from([1, 0, 1.5, -2, True, False, "", "1", "long " * 30]),
+    max_size=3,
+)
+WHERE = st.builds(
+    Where,
+    trees=st.none() | st.lists(st.sampled_from(["one", "two", "three"]), max_size=2).map(tuple),
+    documents=st.none() | st.lists(st.sampled_from(["d0.md", "d1.md", "x"]), max_size=2).map(tuple),
+    layers=st.none() | st.lists(st.integers(0, 2), max_size=2).map(tuple),
+    ids=st.none()
+    | st.lists(st.sampled_from([n.id for n in make_tree("one")] + ["x"]), max_size=5).map(tuple),
+    metadata=METADATA,
+)
+
+
+def same(a, b) -> bool:
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
+
+
+def passes(node: Node, where: Where) -> bool:
+    return (
+        (where.trees is None or node.tree in where.trees)
+        and (where.documents is None or bool(set(where.documents) & set(node.documents)))
+        and (where.layers is None or node.layer in where.layers)
+        and (where.ids is None or node.id in where.ids)
+        and all(
+            key in node.metadata and same(node.metadata[key], value)
+            for key, value in where.metadata.items()
+        )
+    )
+
+
+def test_filters_agree_with_their_meaning_on_every_call(store):
+    values = [{}, {"year": 1, "a.b": "1"}, {"year": 1.0}, {"year": True}, {'q"[0]': 1.5, "é": ""}]
+    nodes = [
+        replace(node, metadata=values[i % len(values)])
+        for tree in ("one", "two")
+        for i, node in enumerate(make_tree(tree, n=20))
+    ]
+    for tree in ("one", "two"):
+        publish(store, [node for node in nodes if node.tree == tree], tree)
+    question = vectors_of(nodes[:1])
+
+    @PER_STORE
+    @given(WHERE)
+    def agrees(where):
+        expected = {node.id for node in nodes if passes(node, where)}
+        assert {node.id for node in store.nodes(where)} == expected
+        assert store.count(where) == len(expected)
+        assert {hit.node.id for hit in store.search(question, 99, where)[0]} == expected
+        assert {hit.node.id for hit in store.search_text(["of"], 99, where)[0]} == expected
+
+    agrees()
+
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+TEXT = st.text(max_size=30)
+NODES = st.builds(
+    make_node,
+    text=TEXT,
+    layer=st.integers(0, 9),
+    position=st.integers(0, 10**9),
+    n_tokens=st.integers(0, 10**6),
+    documents=st.lists(TEXT, min_size=1, max_size=3, unique=True).map(lambda d: tuple(sorted(d))),
+    children=st.lists(st.uuids().map(str), max_size=3).map(tuple),
+    start=st.integers(-1, 10**9),
+    end=st.integers(-1, 10**9),
+    section=st.lists(TEXT, max_size=3).map(tuple),
+    source=TEXT,
+    context=TEXT,
+    metadata=st.dictionaries(
+        TEXT, TEXT | st.integers(-(2**63) + 1, 2**63 - 1) | NUMBERS | st.booleans(), max_size=3
+    ),
+    quality=st.dictionaries(TEXT, NUMBERS, max_size=3),
+)
+
+
+def exactly(node: Node) -> str:
+    """Values with their types: 1 and 1.0 and True differ."""
+    return repr(
+        replace(node, metadata=sorted(node.metadata.items()), quality=sorted(node.quality.items()))
+    )
+
+
+def test_any_node_comes_back_as_it_was(store):
+    @PER_STORE
+    @given(st.lists(NODES, max_size=4, unique_by=lambda node: node.id))
+    def comes_back(nodes):
+        publish(store, nodes)
+        assert sorted(map(exactly, store.nodes())) == sorted(map(exactly, nodes))
+
+    comes_back()
+
+
+def test_nodes_come_in_document_order(store):
+    nodes = make_tree("b", n=20) + make_tree("a", n=20)
+    for tree in ("b", "a"):
+        publish(store, [node for node in nodes if node.tree == tree], tree)
+    assert store.nodes() == sorted(nodes, key=lambda n: (n.tree, n.layer, *n.order))
+
+
+def test_optimizing_changes_no_answer(store):
+    nodes = make_tree(n=60)
+    publish(store, nodes)
+    publish(store, nodes[::2])
+    question = vectors_of(nodes[:3])
+    before = (store.nodes(), store.search(question, 9), store.search_text(["leaf"], 9))
+    store.optimize()
+    assert (store.nodes(), store.search(question, 9), store.search_text(["leaf"], 9)) == before

@@ -1,0 +1,188 @@
+"""The laws that a whole build keeps, over random documents and settings."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.hashing import HashingEmbedder
+
+from raptor_core.documents.base import Document
+from raptor_core.errors import EmptySourceError
+from raptor_core.settings import Settings
+from raptor_core.tree.build import build_tree, build_trees
+from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.invariants import violations
+from raptor_core.tree.tools import Tools
+
+SENTENCES = st.lists(
+    st.sampled_from(
+        [
+            "The tide gauge drifted by 3.14 millimetres.",
+            "Dr. Moreau logged the fault at 04:30.",
+            "Nobody answered.",
+            "水位計は正常です。",
+            "كان البحر هادئا.",
+            "Power failed, and the vault warmed to minus 15.2 degrees before the relay closed again.",
+            "🌊🌊",
+            "x",
+        ]
+    ),
+    min_size=1,
+    max_size=12,
+)
+PARAGRAPHS = st.lists(SENTENCES.map(" ".join), min_size=1, max_size=12)
+TEXTS = PARAGRAPHS.map("\n\n".join)
+CORPORA = st.lists(TEXTS, min_size=1, max_size=3).map(
+    lambda texts: [Document(f"{number}.md", text) for number, text in enumerate(texts)]
+)
+METHODS = st.sampled_from(["raptor", "contiguous", "kmeans"])
+
+
+def make_settings(method="raptor", **tree):
+    return Settings.model_validate(
+        {
+            "chunking": {"max_tokens": 24, "context": False},
+            "summarizer": {"max_tokens": 40, "min_tokens": 8},
+            "clustering": {"method": method, "max_tokens": 200},
+            "tree": tree,
+        }
+    )
+
+
+def make_tools(method="raptor", **tree):
+    return Tools(make_settings(method, **tree), embedder=HashingEmbedder())
+
+
+@settings(max_examples=60, deadline=None)
+@given(CORPORA, METHODS)
+def test_every_tree_is_sound_and_covers_its_documents(documents, method):
+    tree = build_tree(documents, tools=make_tools(method))
+    assert violations(tree) == []
+    by_id = {document.id: document for document in documents}
+    for leaf in tree.layers[0].nodes:
+        assert leaf.text == by_id[leaf.documents[0]].text[leaf.start : leaf.end]
+    kept = sum(len("".join(leaf.text.split())) for leaf in tree.layers[0].nodes)
+    assert kept == sum(len("".join(document.text.split())) for document in documents)
+
+
+@settings(max_examples=25, deadline=None)
+@given(CORPORA, METHODS)
+def test_layers_shrink_and_no_cluster_exceeds_the_budget(documents, method):
+    tree = build_tree(documents, tools=make_tools(method))
+    sizes = [len(layer.nodes) for layer in tree.layers]
+    assert all(above < below for below, above in zip(sizes, sizes[1:], strict=False))
+    for node in tree.nodes():
+        assert sum(child.n_tokens for child in tree.children(node.id)) <= 200
+    for layer in tree.layers[:-1]:
+        assert all(tree.parents(node.id) for node in layer.nodes)
+
+
+@settings(max_examples=15, deadline=None)
+@given(CORPORA, METHODS)
+def test_the_same_documents_give_the_same_tree_byte_for_byte(documents, method):
+    one = build_tree(documents, tools=make_tools(method))
+    two = build_tree(list(reversed(documents)), tools=make_tools(method))
+    assert list(one.nodes()) == list(two.nodes())
+    for left, right in zip(one.layers, two.layers, strict=True):
+        np.testing.assert_array_equal(left.vectors, right.vectors)
+
+
+@settings(max_examples=10, deadline=None)
+@given(CORPORA)
+def test_a_second_build_on_the_same_cache_embeds_and_summarizes_nothing(documents):
+    cache = MemoryCache()
+    build_tree(documents, tools=make_tools(), cache=cache)
+    again = make_tools()
+    summarizer = Refusing(again.summarizer.fingerprint)
+    second = Tools(again.settings, embedder=again.embedder, summarizer=summarizer)
+    build_tree(documents, tools=second, cache=cache)
+    assert again.embedder.n_embedded == 0
+
+
+class Refusing:
+    """A summarizer that must not be asked."""
+
+    def __init__(self, fingerprint):
+        self.fingerprint = fingerprint
+
+    def summarize(self, requests):
+        raise AssertionError(f"asked for {len(requests)} summaries")
+
+
+def test_a_renamed_document_has_the_same_content_keys():
+    text = "\n\n".join(f"Paragraph {number} about the vault and its seeds." for number in range(40))
+    cache = MemoryCache()
+    first = build_tree([Document("a.md", text)], tools=make_tools(), cache=cache, name="a.md")
+    tools = make_tools()
+    renamed = build_tree([Document("b.md", text)], tools=tools, cache=cache, name="b.md")
+    assert tools.embedder.n_embedded == 0
+    keys = [node.content_key for node in first.nodes()]
+    assert [node.content_key for node in renamed.nodes()] == keys
+    assert not {node.id for node in first.nodes()} & {node.id for node in renamed.nodes()}
+
+
+def test_copies_of_a_document_in_one_tree_are_nodes_of_their_own():
+    text = "\n\n".join(
+        f"Entry {number}: the relay closed and the log says so." for number in range(30)
+    )
+    documents = [Document("a.md", text), Document("b.md", text)]
+    for method in ("raptor", "contiguous", "kmeans"):
+        tree = build_tree(documents, tools=make_tools(method))
+        assert violations(tree) == []
+        assert {leaf.documents[0] for leaf in tree.layers[0].nodes} == {"a.md", "b.md"}
+
+
+def test_trees_built_side_by_side_equal_trees_built_alone():
+    documents = {
+        "a": [Document("a", "\n\n".join(f"Gauge {n} reads {n} cm." for n in range(30)))],
+        "b": [Document("b", "One line only.")],
+    }
+    together = build_trees(documents, tools=make_tools())
+    for name, docs in documents.items():
+        alone = build_tree(docs, tools=make_tools(), name=name)
+        assert list(alone.nodes()) == list(together[name].nodes())
+        assert alone.end == together[name].end
+
+
+def test_a_tree_says_where_and_why_it_ended():
+    long = [
+        Document("a", "\n\n".join(f"Gauge {n} reads {n} centimetres today." for n in range(60)))
+    ]
+    assert build_tree([Document("a", "One line.")], tools=make_tools()).end.layer == 0
+    capped = build_tree(long, tools=make_tools(max_layers=1))
+    assert capped.end.layer == 1
+    assert "max_layers" in capped.end.reason
+    wide = build_tree(long, tools=make_tools(top_nodes=11))
+    assert len(wide.layers[-1].nodes) <= 11
+    assert "top_nodes" in wide.end.reason
+
+
+@pytest.mark.parametrize("documents", [[], [Document("a", " \n\t ")]])
+def test_documents_without_text_are_an_error(documents):
+    with pytest.raises(EmptySourceError, match="holds text"):
+        build_tree(documents, tools=make_tools())
+
+
+def test_metadata_of_a_summary_is_what_its_children_agree_on():
+    text = "\n\n".join(f"Gauge {n} reads {n} centimetres today." for n in range(20))
+    documents = [
+        Document("a", text, metadata={"site": "north", "year": 1}),
+        Document("b", text, metadata={"site": "north", "year": 2}),
+    ]
+    tree = build_tree(documents, tools=make_tools())
+    tops = tree.layers[-1].nodes
+    assert {top.metadata["site"] for top in tops} == {"north"}
+    assert all("year" not in top.metadata for top in tops if len(top.documents) == 2)
+
+
+def test_violations_names_what_is_broken():
+    tree = build_tree(
+        [Document("a", "\n\n".join("Gauge ." * 9 for _ in range(9)))], tools=make_tools()
+    )
+    layer = tree.layers[1]
+    orphaned = dataclasses.replace(layer.nodes[0], children=layer.nodes[0].children[:1])
+    broken = dataclasses.replace(layer, nodes=(orphaned, *layer.nodes[1:]))
+    found = violations(dataclasses.replace(tree, layers=(tree.layers[0], broken, *tree.layers[2:])))
+    assert any("summarizes 1 node" in text for text in found)

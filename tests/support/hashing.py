@@ -1,0 +1,36 @@
+"""A small embedder for tests that build hundreds of trees: bags of hashed words, no model."""
+
+import re
+import zlib
+
+import numpy as np
+
+from raptor_core.embedding.distinct import embed_distinct
+from raptor_core.identity import fingerprint
+
+
+class HashingEmbedder:
+    """Unit vectors of hashed word counts; equal words give near vectors."""
+
+    model = "hashing"
+    n_dims = 32
+    max_tokens = 4096
+    fingerprint = fingerprint("hashing", {"n_dims": 32})
+
+    def __init__(self):
+        self.n_embedded = 0
+
+    def embed(self, texts):
+        return embed_distinct(texts, self._encode, self.n_dims, self.model)
+
+    def embed_queries(self, texts):
+        return self.embed(texts)
+
+    def _encode(self, texts):
+        self.n_embedded += len(texts)
+        vectors = np.full((len(texts), self.n_dims), 1e-3, dtype=np.float32)
+        for row, text in enumerate(texts):
+            for word in re.findall(r"\w", text) + re.findall(r"\w+", text.casefold()):
+                code = zlib.crc32(word.encode())
+                vectors[row, code % self.n_dims] += 1 if code & 1024 else -1
+        return vectors

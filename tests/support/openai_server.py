@@ -1,0 +1,289 @@
+"""A stand-in for an OpenAI-compatible endpoint: a real HTTP server on the loopback.
+
+It speaks ``/v1/chat/completions`` and ``/v1/embeddings`` and holds no model: a chat answer is a
+cut of the prompt's own words, an embedding a vector drawn from the text's hash. Both depend on
+the request alone. Faults come on demand, see ``Fault`` and ``FakeOpenAI.fail``.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+import numpy as np
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One way to fail: a status, a finish reason, a refusal, or raw bytes.
+
+    ``seconds`` delays the answer first. ``raw`` is sent as it is, ``cut`` closes the connection
+    after the first half of the answer, or before any byte when ``raw`` is empty bytes.
+    """
+
+    status: int = 200
+    message: str = "scripted fault"
+    code: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    finish_reason: str = "stop"
+    content: str | None = None
+    refusal: str | None = None
+    raw: bytes | None = None
+    cut: bool = False
+    seconds: float = 0.0
+
+    @classmethod
+    def rate_limited(cls, retry_after: str = "0.01", code: str | None = None) -> Fault:
+        """HTTP 429 with a Retry-After header."""
+        return cls(status=429, code=code, headers=(("Retry-After", retry_after),))
+
+    @classmethod
+    def error(cls, status: int = 500, message: str = "scripted fault") -> Fault:
+        """An HTTP error."""
+        return cls(status=status, message=message)
+
+    @classmethod
+    def cut_connection(cls, *, midway: bool = False) -> Fault:
+        """The connection ends before the answer, or in the middle of it."""
+        return cls(cut=True, raw=None if midway else b"")
+
+    @classmethod
+    def malformed(cls, raw: bytes = b'{"choices": [') -> Fault:
+        """An answer of status 200 that is not what the protocol says."""
+        return cls(raw=raw)
+
+    @classmethod
+    def refusing(cls, refusal: str = "I will not do that.") -> Fault:
+        """The refusal field is set."""
+        return cls(refusal=refusal, content="")
+
+    @classmethod
+    def answering(cls, content: str, finish_reason: str = "stop") -> Fault:
+        """A given text and finish reason."""
+        return cls(content=content, finish_reason=finish_reason)
+
+    @classmethod
+    def truncated(cls) -> Fault:
+        """The text ends at the token limit."""
+        return cls(content="This sentence was never", finish_reason="length")
+
+    @classmethod
+    def filtered(cls) -> Fault:
+        """The content filter stopped the answer."""
+        return cls(content="This sentence was", finish_reason="content_filter")
+
+    @classmethod
+    def slow(cls, seconds: float) -> Fault:
+        """The usual answer, late."""
+        return cls(seconds=seconds)
+
+
+@dataclass
+class _Rule:
+    fault: Fault
+    times: int | None
+    every: int
+    when: Callable[[Body], bool]
+    n_seen: int = 0
+
+    def applies(self, body: Body) -> bool:
+        if self.times == 0 or not self.when(body):
+            return False
+        self.n_seen += 1
+        if self.n_seen % self.every:
+            return False
+        self.times = None if self.times is None else self.times - 1
+        return True
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One request: its path, body, and the bearer token that came with it."""
+
+    path: str
+    body: Body
+    token: str
+
+
+@dataclass
+class FakeOpenAI:
+    """The server; a context manager. ``n_dims`` is the length of its embeddings.
+
+    ``answer`` makes the text of a chat answer from the request's body (None:
+    ``default_answer``). ``knows_base64`` false
+    sends embeddings as numbers whatever was asked for.
+    """
+
+    n_dims: int = 8
+    delay_seconds: float = 0.0
+    answer: Callable[[Body], str] | None = None
+    knows_base64: bool = True
+    seen: list[Seen] = field(default_factory=list)
+    peak: int = 0
+    _rules: list[_Rule] = field(default_factory=list)
+    _under_way: int = 0
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.fake = self
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @property
+    def base_url(self) -> str:
+        """What a client is pointed at."""
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    @property
+    def n_requests(self) -> int:
+        """Requests so far, those that failed included."""
+        return len(self.seen)
+
+    @property
+    def bodies(self) -> list[Body]:
+        """Bodies of the requests so far."""
+        return [seen.body for seen in self.seen]
+
+    def fail(
+        self,
+        fault: Fault,
+        *,
+        times: int | None = 1,
+        every: int = 1,
+        when: Callable[[Body], bool] = lambda _body: True,
+    ) -> None:
+        """Answer with ``fault``, to every ``every``-th request that ``when`` holds for.
+
+        ``times`` bounds how often, None never ends. The first rule that applies is taken.
+        """
+        self._rules.append(_Rule(fault, times, every, when))
+
+    def begin(self, seen: Seen) -> Fault | None:
+        """Record a request; the fault that it meets."""
+        with self._lock:
+            self.seen.append(seen)
+            self._under_way += 1
+            self.peak = max(self.peak, self._under_way)
+            return next((r.fault for r in self._rules if r.applies(seen.body)), None)
+
+    def end(self) -> None:
+        """Record that a request was answered."""
+        with self._lock:
+            self._under_way -= 1
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+    fake: FakeOpenAI
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hung up is no news."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, *args: object) -> None:
+        """Keep the tests' output clean."""
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        token = (self.headers["Authorization"] or "").removeprefix("Bearer ")
+        fake = self.server.fake
+        fault = fake.begin(Seen(self.path, body, token))
+        try:
+            time.sleep(fake.delay_seconds + (fault.seconds if fault else 0.0))
+        finally:
+            fake.end()
+        self._reply(body, fault or Fault())
+
+    def _reply(self, body: Body, fault: Fault) -> None:
+        payload = fault.raw if fault.raw is not None else self._payload(body, fault)
+        self.close_connection = self.close_connection or fault.cut
+        if fault.cut and not payload:
+            return
+        self.send_response(fault.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(payload)))
+        for name, value in fault.headers:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(payload[: len(payload) // 2] if fault.cut else payload)
+
+    def _payload(self, body: Body, fault: Fault) -> bytes:
+        if fault.status >= 400:
+            error = {"message": fault.message, "code": fault.code, "type": None, "param": None}
+            return json.dumps({"error": error}).encode()
+        if self.path == "/v1/embeddings":
+            return json.dumps(self._embeddings(body)).encode()
+        return json.dumps(self._completion(body, fault)).encode()
+
+    def _completion(self, body: Body, fault: Fault) -> Body:
+        answer = self.server.fake.answer or default_answer
+        content = fault.content if fault.content is not None else answer(body)
+        prompt = sum(len(message["content"].split()) for message in body["messages"])
+        message = {"role": "assistant", "content": content, "refusal": fault.refusal}
+        return {
+            "id": "stand-in",
+            "object": "chat.completion",
+            "created": 0,
+            "model": body["model"],
+            "choices": [{"index": 0, "message": message, "finish_reason": fault.finish_reason}],
+            "usage": _usage(prompt, len(content.split())),
+        }
+
+    def _embeddings(self, body: Body) -> Body:
+        fake = self.server.fake
+        texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+        as_base64 = fake.knows_base64 and body.get("encoding_format") == "base64"
+        data = []
+        for index, text in enumerate(texts):
+            vector = hash_vector(text, fake.n_dims)
+            sent = base64.b64encode(vector.tobytes()).decode() if as_base64 else vector.tolist()
+            data.append({"object": "embedding", "index": index, "embedding": sent})
+        words = sum(len(text.split()) for text in texts)
+        usage = {"prompt_tokens": words, "total_tokens": words}
+        # Backwards: clients must go by the index.
+        return {"object": "list", "data": data[::-1], "model": body["model"], "usage": usage}
+
+
+def default_answer(body: Body) -> str:
+    """Every third word of the last message's first 90, as one sentence."""
+    words = body["messages"][-1]["content"].split()[:90]
+    return "In short: " + " ".join(word.strip(".") for word in words[::3]) + "."
+
+
+def hash_vector(text: str, n_dims: int) -> np.ndarray:
+    """A vector drawn from the text's hash, float32, not normalised."""
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    return np.random.default_rng(seed).normal(size=n_dims).astype("<f4")
+
+
+def _usage(prompt_tokens: int, completion_tokens: int) -> Body:
+    return {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "total_tokens": prompt_tokens + completion_tokens,
+    }

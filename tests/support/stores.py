@@ -1,0 +1,87 @@
+"""Nodes, vectors and manifests for the store's tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from raptor_core.identity import digest, embedding_key, summary_id
+from raptor_core.settings.models import StoreSettings
+from raptor_core.store import Manifest, StoreIdentity, VectorStore, open_store
+from raptor_core.tree.values import Node
+
+N_DIMS = 16
+IDENTITY = StoreIdentity("corpus", "sample-model", "ab12cd34ef567890", N_DIMS)
+
+
+def make_node(tree="t", layer=0, text="a text", position=0, **values) -> Node:
+    key = digest(str(layer), text, str(position))
+    given = {
+        "id": summary_id(tree, layer, key),
+        "tree": tree,
+        "layer": layer,
+        "content_key": key,
+        "text": text,
+        "n_tokens": len(text.split()),
+        "position": position,
+        "documents": ("d.md",),
+        "children": (),
+        "fingerprint": "chunking",
+        "embedding_key": embedding_key(text, "embedder"),
+    }
+    return Node(**(given | values))
+
+
+def make_tree(tree="t", n=12, word="words") -> list[Node]:
+    """``n`` leaves and one summary over each four."""
+    leaves = [
+        make_node(tree, 0, f"{word} leaf {i} of {tree}", i, documents=(f"d{i % 3}.md",))
+        for i in range(n)
+    ]
+    summaries = [
+        make_node(
+            tree,
+            1,
+            f"{word} summary {at} of {tree}",
+            at,
+            documents=("d0.md", "d1.md", "d2.md"),
+            children=tuple(leaf.id for leaf in leaves[at : at + 4]),
+        )
+        for at in range(0, n, 4)
+    ]
+    return leaves + summaries
+
+
+def vectors_of(nodes, n_dims=N_DIMS) -> np.ndarray:
+    """A random unit vector for each embedding key, the same in every process."""
+    rows = [
+        np.random.default_rng(int(node.embedding_key[:12], 16)).standard_normal(n_dims)
+        for node in nodes
+    ]
+    stacked = np.array(rows, dtype=np.float64).reshape(len(nodes), n_dims)
+    return (stacked / np.linalg.norm(stacked, axis=1, keepdims=True)).astype(np.float32)
+
+
+def make_manifest(nodes, tree="t", published_at="2026-01-01T00:00:00Z") -> Manifest:
+    layers = [node.layer for node in nodes]
+    sizes = tuple(layers.count(layer) for layer in range(max(layers, default=-1) + 1))
+    return Manifest(
+        tree=tree,
+        build_id=digest(*sorted(node.id for node in nodes)),
+        layer_sizes=sizes,
+        n_tokens=sum(node.n_tokens for node in nodes),
+        documents={d: digest(d) for node in nodes for d in node.documents},
+        end="one node is left",
+        settings_fingerprint="settings",
+        published_at=published_at,
+    )
+
+
+def publish(store: VectorStore, nodes, tree="t"):
+    store.stage(nodes, vectors_of(nodes, store.identity.n_dims))
+    return store.publish(make_manifest(nodes, tree), nodes)
+
+
+def open_at(root: Path | None, kind="auto", identity=IDENTITY, **settings) -> VectorStore:
+    return open_store(StoreSettings(kind=kind, **settings), root, identity)
