@@ -32,7 +32,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-ui: $(STAMP)
+ui: demo
 	$(BIN)/raptor ui
 
 clean:

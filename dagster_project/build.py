@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -89,7 +90,7 @@ def build_definitions(
     chain = build_chain(settings)
     jobs = [build_job(chain), build_drop_job(settings)]
     tables = TablesIOManager(parts.tables)
-    return dg.Definitions(
+    definitions = dg.Definitions(
         assets=[chain, *assets],
         jobs=jobs,
         sensors=[build_source_sensor(settings, parts.source.corpus, parts.known, jobs)],
@@ -105,3 +106,8 @@ def build_definitions(
             "io_manager": tables,
         },
     )
+    with warnings.catch_warnings():
+        # Resolving a sensor's jobs hands on a parameter that is in beta and not used here.
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        definitions.get_repository_def()
+    return definitions

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from dagster_project.settings_file import add_sources, settings_text
+from raptor_core.errors import SettingsError
+from raptor_core.settings import Settings, load_settings
 
 HOME_VARIABLE = "RAPTOR_HOME"
 DEFAULT_HOME = ".raptor"
@@ -66,13 +71,65 @@ class Home:
         The instance settings switch telemetry and the sign-up dialog off, allow one run at a
         time (an embedded store has one writer), and keep events in SQLite.
         """
-        for folder in (self.dagster, self.tables, self.qdrant):
-            folder.mkdir(parents=True, exist_ok=True)
-        wanted = _INSTANCE.format(mark=_MARK, events=_quoted(self.dagster / "history" / "runs"))
-        config = self.dagster / "dagster.yaml"
-        found = config.read_text(encoding="utf-8") if config.exists() else _MARK
-        if found.startswith(_MARK) and found != wanted:
-            config.write_text(wanted, encoding="utf-8")
+        with self._writable():
+            for folder in (self.dagster, self.tables, self.qdrant):
+                folder.mkdir(parents=True, exist_ok=True)
+            wanted = _INSTANCE.format(mark=_MARK, events=_quoted(self.dagster / "history" / "runs"))
+            config = self.dagster / "dagster.yaml"
+            found = config.read_text(encoding="utf-8") if config.exists() else _MARK
+            if found.startswith(_MARK) and found != wanted:
+                config.write_text(wanted, encoding="utf-8")
+
+    def create(
+        self, *, sources: Sequence[str] = (), preset: str = "default", group_by: str = "document"
+    ) -> bool:
+        """Make the home with a commented settings file; False if it had one, which is kept.
+
+        Raises:
+            SettingsError: no preset has this name, or the home cannot be written.
+        """
+        text = settings_text(sources=sources, preset=preset, group_by=group_by)
+        self.ensure()
+        if self.settings.exists():
+            return False
+        with self._writable():
+            self.settings.write_text(text, encoding="utf-8")
+        return True
+
+    def load_settings(self) -> Settings:
+        """The home's settings, overridden by the environment.
+
+        Raises:
+            SettingsError: there is no settings file, or it is wrong.
+        """
+        return load_settings(self.settings)
+
+    def add_sources(self, sources: Sequence[str]) -> None:
+        """Write sources into the settings file that are not there yet; its comments stay.
+
+        Raises:
+            SettingsError: there is no settings file, it is wrong, or it cannot be written.
+        """
+        known = self.load_settings().source.paths
+        fresh = [source for source in sources if source not in known]
+        if fresh:
+            text = add_sources(self.settings.read_text(encoding="utf-8"), fresh)
+            with self._writable():
+                self.settings.write_text(text, encoding="utf-8")
+
+    def environment(self) -> dict[str, str]:
+        """Variables that make a Dagster process work on this home."""
+        return {HOME_VARIABLE: str(self.path), "DAGSTER_HOME": str(self.dagster)}
+
+    @contextmanager
+    def _writable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise SettingsError(
+                f"cannot write the home {self.path}: {error}. Choose another with --home, free "
+                "space, or fix its permissions"
+            ) from error
 
 
 def _quoted(path: Path) -> str:

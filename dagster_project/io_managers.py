@@ -98,7 +98,8 @@ class QdrantLayersIOManager(TablesIOManager):
                 f"{len(missing)} of {len(frame)} vectors of {key.to_user_string()}, partition "
                 f"{partition!r}, are not in the vector store; materialize it again"
             )
-        return frame.assign(vector=[vectors[found] for found in frame["embedding_key"]])
+        frame["vector"] = frame["embedding_key"].map(vectors)
+        return frame
 
 
 def _is_frame(obj: Any) -> bool:

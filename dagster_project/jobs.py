@@ -32,7 +32,6 @@ def build_job(chain: dg.AssetsDefinition) -> Any:
     return dg.define_asset_job(
         BUILD,
         selection=dg.AssetSelection.assets(*chain.keys),
-        partitions_def=keys.TREES,
         description="Build, check and publish the trees of the partitions chosen at launch.",
     )
 

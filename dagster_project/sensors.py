@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import dagster as dg
 
@@ -24,11 +25,9 @@ from raptor_core.settings import Settings
 
 INTERVAL_SECONDS = 30
 
-Jobs = Sequence[dg.JobDefinition]
-
 
 def build_source_sensor(
-    settings: Settings, read: Callable[[], Corpus], known: Known, targets: Sequence[object]
+    settings: Settings, read: Callable[[], Corpus], known: Known, targets: Sequence[Any]
 ) -> dg.SensorDefinition:
     """The sensor over the settings' source.
 

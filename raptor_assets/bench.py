@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
+
+import dagster as dg
 
 from raptor_core.audit.base import Judge
 from raptor_core.documents.base import Corpus, Document
@@ -29,15 +32,24 @@ class StoreOpener(Protocol):
         """The store, made for the settings' embedder where it is new."""
 
 
-class StoreCache:
-    """The vector store as a cache, opened for each call and never held in between.
+HELD_NODES = 1000
+"""Nodes that local models finish within seconds: for so few the store stays open meanwhile."""
 
-    So a reader in another process waits for a look-up or a write, never for a model.
+
+class StoreCache:
+    """The vector store as a cache for one step; a context manager.
+
+    Opening an embedded store takes a tenth of a second, and while it is open readers in other
+    processes wait. So it is held for short work, and else opened for each call: then a reader
+    waits for a look-up or a write, never for a model.
     ``known`` collects the keys that were found, which tells what was reused.
     """
 
-    def __init__(self, opener: StoreOpener) -> None:
+    def __init__(self, opener: StoreOpener, *, hold: bool) -> None:
         self._opener = opener
+        self._hold = hold
+        self._held = ExitStack()
+        self._store: VectorStore | None = None
         self.known: set[str] = set()
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
@@ -45,7 +57,7 @@ class StoreCache:
         wanted = list(embedding_keys)
         if not wanted:
             return {}
-        with self._opener.open() as store:
+        with self._opened() as store:
             found = store.vectors(wanted)
         self.known.update(found)
         return found
@@ -55,7 +67,7 @@ class StoreCache:
         wanted = list(content_keys)
         if not wanted:
             return {}
-        with self._opener.open() as store:
+        with self._opened() as store:
             found = store.texts(wanted)
         self.known.update(found)
         return found
@@ -63,8 +75,27 @@ class StoreCache:
     def stage(self, nodes: Sequence[Node], vectors: Vectors | None) -> None:
         """See ``NodeCache.stage``."""
         if nodes:
-            with self._opener.open() as store:
+            with self._opened() as store:
                 store.stage(nodes, vectors)
+
+    def _opened(self) -> AbstractContextManager[VectorStore]:
+        if not self._hold:
+            return self._opener.open()
+        if self._store is None:
+            self._store = self._held.enter_context(self._opener.open())
+        return nullcontext(self._store)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._store = None
+        self._held.__exit__(kind, error, trace)
 
 
 @dataclass
@@ -72,7 +103,7 @@ class Bench:
     """One run's tools and places."""
 
     settings: Settings
-    versions: Mapping[str, str]
+    versions: Mapping[dg.AssetKey, str]
     tools: Tools
     tables: TableStore
     store: StoreOpener

@@ -17,7 +17,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 from raptor_assets import keys
 from raptor_assets.bench import Bench
 from raptor_assets.findings import evaluation
-from raptor_assets.provenance import Provenance
+from raptor_assets.provenance import Provenance, Recorded
 from raptor_assets.specs import build_asset_specs, build_check_specs
 from raptor_assets.steps import Step, build_steps
 from raptor_assets.versions import code_versions
@@ -187,13 +187,16 @@ class _Run:
     def _evaluations(self, step: Step, outcome: Outcome, provenance: Provenance) -> Events:
         name = outcome.work.name
         recorded = provenance.latest(step.key).get(name) if outcome.verdicts else None
-        target = recorded and Target(
-            storage_id=recorded.storage_id, run_id=self._context.run_id, timestamp=time.time()
-        )
+        target = self._target(recorded) if recorded else None
         for verdict in outcome.verdicts:
             if dg.AssetCheckKey(step.key, verdict.name) in self._checks:
                 blocking = verdict.severity == "error"
                 yield evaluation(step.key, name, verdict, blocking, target)
+
+    def _target(self, recorded: Recorded) -> Target:
+        return Target(
+            storage_id=recorded.storage_id, run_id=self._context.run.run_id, timestamp=time.time()
+        )
 
     def _stop_if_refused(self, step: Step, outcome: Outcome) -> None:
         refused = blocking_failures(outcome.verdicts)

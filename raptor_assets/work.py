@@ -67,8 +67,10 @@ class Work:
         if layer not in self._layers:
             nodes = self.nodes(bench, layer)
             wanted = {node.embedding_key for found in nodes.values() for node in found}
-            with bench.store.open() as store:
-                vectors = store.vectors(wanted)
+            vectors = {}
+            if wanted:
+                with bench.store.open() as store:
+                    vectors = store.vectors(wanted)
             if missing := wanted - vectors.keys():
                 raise StoreError(
                     f"partition {self.name!r}: {len(missing)} of {len(wanted)} vectors of layer "

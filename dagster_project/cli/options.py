@@ -22,7 +22,7 @@ def home_and_json(function: Command) -> Command:
     return click.option(
         "--home",
         type=click.Path(file_okay=False, path_type=Path),
-        default=DEFAULT_HOME,
+        default=Path(DEFAULT_HOME),
         envvar=HOME_VARIABLE,
         show_default=True,
         help="Folder of settings, tables, vectors and Dagster's own records.",

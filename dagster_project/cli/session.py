@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,28 @@ def open_home(path: Path) -> tuple[Home, Settings]:
     Raises:
         SettingsError: the home has no settings file, or a wrong one.
     """
-    home = Home(path)
+    home = Home.at(path)
+    return home, home.load_settings()
+
+
+def home_for_build(path: Path, sources: Sequence[str]) -> tuple[Home, Settings]:
+    """A home that knows these sources; made with the default settings where it is new.
+
+    Local sources are kept as absolute paths, so that a build from another folder finds them.
+
+    Raises:
+        SettingsError: the home's settings are wrong, or there is neither a home nor a source.
+    """
+    home = Home.at(path)
+    kept = [source if "://" in source else str(Path(source).resolve()) for source in sources]
+    if not home.settings.exists():
+        if not kept:
+            raise SettingsError(
+                f"{home.path} is no home yet and no source is named: `raptor build SOURCE`, "
+                "or `raptor init` first"
+            )
+        home.create(sources=kept)
+    home.add_sources(kept)
     return home, home.load_settings()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raptor_assets import keys
-from raptor_assets.bench import Bench, StoreCache
+from raptor_assets.bench import HELD_NODES, Bench, StoreCache
 from raptor_assets.metadata import embeddings_metadata
 from raptor_assets.steps.base import inputs_digest, recorded_version, save
 from raptor_assets.versions import nodes_version
@@ -25,17 +25,17 @@ class EmbeddingsStep:
         """See ``Step.run``."""
         flat = {work.name: self._nodes(bench, work) for work in works}
         nodes = [node for found in flat.values() for node in found]
-        known: set[str] = set()
-        if nodes:
-            cache = StoreCache(bench.store)
-            embedded = embed_nodes(nodes, bench.tools, cache)
-            known = cache.known
-            vectors = dict(
-                zip((node.embedding_key for node in nodes), embedded.vectors, strict=True)
-            )
-            for work in works:
-                work.put_vectors(self.layer, vectors)
+        with StoreCache(bench.store, hold=self._is_short(bench, nodes)) as cache:
+            embedded = embed_nodes(nodes, bench.tools, cache) if nodes else None
+        rows = embedded.vectors if embedded else ()
+        vectors = dict(zip((node.embedding_key for node in nodes), rows, strict=True))
+        for work in works:
+            work.put_vectors(self.layer, vectors)
+        known = cache.known
         return [self._outcome(bench, work, flat[work.name], known) for work in works]
+
+    def _is_short(self, bench: Bench, nodes: Sequence[Node]) -> bool:
+        return bench.settings.embedder.kind != "openai" and len(nodes) <= HELD_NODES
 
     def _nodes(self, bench: Bench, work: Work) -> list[Node]:
         return [node for found in work.nodes(bench, self.layer).values() for node in found]
@@ -46,7 +46,7 @@ class EmbeddingsStep:
         if recorded_version(bench, self.key, work, inputs) is None:
             save(bench, self.key, work, _frame(nodes), version, inputs)
         metadata = embeddings_metadata(nodes, known, bench.tools)
-        reused = metadata["n_computed"] == 0
+        reused = not metadata.get("n_computed")
         return Outcome(work, version, metadata, len(nodes), reused)
 
 

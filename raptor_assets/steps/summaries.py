@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from raptor_assets import keys
-from raptor_assets.bench import Bench, StoreCache
+from raptor_assets.bench import HELD_NODES, Bench, StoreCache
 from raptor_assets.findings import past_top
 from raptor_assets.metadata import summaries_metadata
 from raptor_assets.steps.base import inputs_digest, recorded_version, save
@@ -36,8 +36,8 @@ class SummariesStep:
             work.name: recorded_version(bench, self.key, work, inputs[work.name]) for work in works
         }
         fresh = [work for work in works if versions[work.name] is None]
-        cache = StoreCache(bench.store)
-        done = self._summarize(bench, fresh, cache)
+        with StoreCache(bench.store, hold=self._is_short(bench, fresh)) as cache:
+            done = self._summarize(bench, fresh, cache)
         outcomes = []
         for work in works:
             version = versions[work.name]
@@ -47,6 +47,14 @@ class SummariesStep:
                 reused = versions[work.name] is not None
                 outcomes.append(self._outcome(bench, work, version, reused, done, cache))
         return outcomes
+
+    def _is_short(self, bench: Bench, works: Sequence[Work]) -> bool:
+        n_clusters = sum(
+            len(clustering.groups)
+            for work in works
+            for clustering in work.clusterings(bench, self.layer).values()
+        )
+        return bench.settings.summarizer.kind == "extractive" and n_clusters <= HELD_NODES
 
     def _inputs(self, bench: Bench, work: Work) -> str:
         clusterings = list(work.clusterings(bench, self.layer).values())

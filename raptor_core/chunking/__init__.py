@@ -1,1 +1,13 @@
 """Chunking: sentences, and chunks that end with them."""
+
+from raptor_core.chunking.base import Chunk, Chunker
+from raptor_core.chunking.chunker import SentenceChunker
+from raptor_core.settings.models import ChunkingSettings
+from raptor_core.tokens.base import TokenCounter
+
+__all__ = ["Chunk", "Chunker", "SentenceChunker", "make_chunker"]
+
+
+def make_chunker(settings: ChunkingSettings, counter: TokenCounter) -> Chunker:
+    """The chunker that the settings name."""
+    return SentenceChunker(settings, counter)

@@ -29,6 +29,7 @@ class Measure:
         spans = np.array(counter.token_spans(text), dtype=np.int64).reshape(-1, 2)
         self.anchors: NDArray[np.int64] = _anchors(text, spans)
         extra = np.maximum(spans[:, 1] - self.anchors - 1, 0) // LONG_TOKEN_CHARS
+        self._extra = np.concatenate([[0], np.cumsum(extra)])
         self._total = np.concatenate([[0], np.cumsum(1 + extra)])
         self.ends: NDArray[np.int64] = spans[:, 1]
 
@@ -38,6 +39,11 @@ class Measure:
         last = np.searchsorted(self.anchors, ends)
         found: list[int] = (self._total[last] - self._total[first]).tolist()
         return found
+
+    def has_long_tokens(self, start: int, end: int) -> bool:
+        """Whether a token of the span weighs more than one."""
+        first, last = np.searchsorted(self.anchors, [start, end])
+        return bool(self._extra[last] > self._extra[first])
 
 
 def _anchors(text: str, spans: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -23,7 +23,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 # Left free on the ruler, so that a heading finds room before the first group of its section.
-HEADING_SHARE = 0.12
+HEADING_SHARE = 0.06
+# Pieces above this share of the limit are drawn to one of the ruler's ends, where two of them
+# can fit side by side; smaller ones are drawn to any place.
+END_SHARE = 0.2
 # Paragraphs of more chunks than this are cut where their text says so, not evenly.
 EVEN_CHUNKS = 4
 # Share of the limit from which such a text-defined cut is taken.
@@ -32,7 +35,11 @@ WINDOW_SHARE = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Sentences of one paragraph that stay together; ``key`` is drawn from their text."""
+    """Sentences of one paragraph that stay together.
+
+    ``key`` is drawn from their text; ``first`` and ``last`` say whether the paragraph begins
+    and ends with them, ``section`` whether a section begins here.
+    """
 
     start: int
     end: int
@@ -42,11 +49,6 @@ class Piece:
     first: bool = True
     last: bool = True
     section: bool = False
-
-    @property
-    def inner(self) -> bool:
-        """Whether the paragraph has other pieces on both sides."""
-        return not (self.first or self.last)
 
 
 def key_of(text: str) -> int:
@@ -115,7 +117,10 @@ def _place(piece: Piece, limit: int) -> int:
         return 0
     if not piece.last:
         return room
-    return (piece.key >> 8) % (room + 1)
+    draw = piece.key >> 8
+    if piece.weight > END_SHARE * limit:
+        return room if draw % 2 else 0
+    return draw % (room + 1)
 
 
 def _joins_on_ruler(left: Piece, right: Piece, limit: int) -> bool:

@@ -19,10 +19,10 @@ Span = tuple[int, int]
 _CLOSERS = "\"'”’»›)\\]}*_`"
 _WIDE_CLOSERS = "」』）】》〉”’\"'"
 _MARKS = ".!?…؟۔।॥։።፧፨។៕"
-# Possessive, and never begun inside a run: a long row of dots costs linear time.
-# Marks that end a sentence only before white space, and marks that need none after them.
+# Marks that end a sentence only before white space, and wide ones that need none after them.
+# Possessive, and never begun inside a run, so that a long row of dots costs linear time.
 _END = re.compile(
-    rf"(?P<mark>[.!?…؟۔।॥։።፧፨။៕]+)(?P<close>[{_CLOSERS}]*)(?=\s)"
+    rf"(?<![{_MARKS}])(?P<mark>[{_MARKS}]++)(?P<close>[{_CLOSERS}]*+)(?=\s)"
     rf"|(?P<wide>[。！？｡︕︖]+[。！？｡︕︖!?…]*)[{_WIDE_CLOSERS}]*"
 )
 _ITEM = re.compile(r"\n[ \t>]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])[ \t]+(?=\S)")

@@ -25,6 +25,12 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     return cast("Callable[P, R]", decorate(function))
 
 
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """As ``compiled``, for a helper that is written into the kernels of its file that call it."""
+    decorate = numba.njit(inline="always", error_model="numpy")
+    return cast("Callable[P, R]", decorate(function))
+
+
 @compiled
 def next_random(state: NDArray[np.uint64]) -> np.uint64:
     """One splitmix64 number from ``state`` of shape ``(1,)``, which it advances."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.compiled import compiled, next_random, uniform
+from raptor_core.clustering.compiled import compiled, inlined, next_random, uniform
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -153,13 +153,13 @@ def leading_eigenvectors(
     return basis
 
 
-@compiled
+@inlined
 def below(n: int, state: NDArray[np.uint64]) -> int:
     """One whole number in [0, n), n < 2**32."""
     return int(((next_random(state) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
-@compiled
+@inlined
 def clipped(step: np.float32) -> np.float32:
     """``step`` within [-4, 4], as umap-learn bounds it."""
     if step > np.float32(4.0):
@@ -167,7 +167,7 @@ def clipped(step: np.float32) -> np.float32:
     return max(step, np.float32(-4.0))
 
 
-@compiled
+@inlined
 def squared_gap(layout: Floats, i: int, j: int, gap: Floats) -> np.float32:
     """Set ``gap`` to the difference of points i and j; returns its squared length."""
     squared = np.float32(0.0)
@@ -177,7 +177,7 @@ def squared_gap(layout: Floats, i: int, j: int, gap: Floats) -> np.float32:
     return squared
 
 
-@compiled
+@inlined
 def attract(layout: Floats, i: int, j: int, gap: Floats, alpha: np.float32) -> None:
     """Move points i and j towards each other."""
     a, b = np.float32(CURVE_A), np.float32(CURVE_B)
@@ -191,7 +191,7 @@ def attract(layout: Floats, i: int, j: int, gap: Floats, alpha: np.float32) -> N
             layout[j, c] -= step
 
 
-@compiled
+@inlined
 def repel(layout: Floats, i: int, j: int, gap: Floats, alpha: np.float32) -> None:
     """Move point i away from point j."""
     a, b = np.float32(CURVE_A), np.float32(CURVE_B)

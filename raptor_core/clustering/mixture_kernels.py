@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.compiled import compiled, uniform
+from raptor_core.clustering.compiled import compiled, inlined, uniform
 
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -32,14 +32,14 @@ def squared_distances(points: Doubles, centers: Doubles, which: int, out: Double
             out[p] += gap * gap
 
 
-@compiled
+@inlined
 def place_center(points: Doubles, point: int, centers: Doubles, which: int) -> None:
     """Put center ``which`` on a point."""
     for c in range(len(points)):
         centers[which, c] = points[c, point]
 
 
-@compiled
+@inlined
 def drawn_point(closest: Doubles, potential: float, state: NDArray[np.uint64]) -> int:
     """A point drawn in proportion to ``closest``, which sums to ``potential``."""
     target = uniform(state) * potential
@@ -135,7 +135,7 @@ def kmeans_labels(points: Doubles, k: int, seed: int, max_rounds: int) -> Ints:
     return labels
 
 
-@compiled
+@inlined
 def scatter(
     points: Doubles,
     resp: Doubles,
@@ -188,7 +188,7 @@ def maximize(
             covs[c, i, i] += reg
 
 
-@compiled
+@inlined
 def whitening(covs: Doubles, which: int, lower: Doubles, out: Doubles) -> float:
     """Inverse of a covariance's Cholesky factor ``lower`` into ``out``; its log determinant.
 
@@ -216,7 +216,7 @@ def whitening(covs: Doubles, which: int, lower: Doubles, out: Doubles) -> float:
     return log_det
 
 
-@compiled
+@inlined
 def mahalanobis(points: Doubles, start: int, mean: Doubles, white: Doubles, out: Doubles) -> None:
     """Squared whitened length of ``BLOCK`` points from ``start`` on, into ``out`` (BLOCK,)."""
     d, n = points.shape
@@ -253,7 +253,7 @@ def expect(
     return normalize(resp)
 
 
-@compiled
+@inlined
 def normalize(resp: Doubles) -> float:
     """Turn log-probabilities (k, n) into responsibilities; returns the mean log-likelihood."""
     k, n = resp.shape

@@ -17,6 +17,7 @@ _MARKS = (  # UTF-32 first: its little-endian mark begins with the one of UTF-16
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_NEVER_DECLARED = ("utf-16", "utf16", "utf-32", "utf32", "utf-7", "utf7", "idna", "punycode")
 _WESTERN = "cp1252"
 
 
@@ -31,16 +32,23 @@ def decode(data: bytes, declared: str = "") -> str:
         UnreadableError: binary data, or no encoding fits.
     """
     text = _decode_marked(data)
-    for encoding in (declared, "utf-8", _unmarked_utf16(data)):
+    for encoding in (_usable(declared), _unmarked_utf16(data), "utf-8"):
         if text is None and encoding:
             text = _try_decode(data, encoding)
-            if text is not None and control_share(text) > MAX_CONTROL_SHARE:
-                text = None
     if text is None:
         text = _detect(data)
     if control_share(text) > MAX_CONTROL_SHARE:
         raise UnreadableError("holds binary data, not text")
     return text
+
+
+def _usable(declared: str) -> str:
+    """A declared encoding, unless it is none for whole texts or cannot be true.
+
+    The declaration was found in plain ASCII bytes, so that it is neither UTF-16 nor UTF-32.
+    """
+    name = declared.lower()
+    return "" if name.startswith(_NEVER_DECLARED) else name
 
 
 def _decode_marked(data: bytes) -> str | None:
@@ -59,7 +67,7 @@ def _decode_marked(data: bytes) -> str | None:
 def _try_decode(data: bytes, encoding: str) -> str | None:
     try:
         return data.decode(encoding)
-    except (UnicodeDecodeError, LookupError):
+    except (UnicodeError, LookupError):
         return None
 
 

@@ -11,13 +11,13 @@ from raptor_core.documents.markdown import parse_markdown
 from raptor_core.documents.parquet import read_parquet
 from raptor_core.documents.parsed import Parsed, UnreadableError, readable_stem
 from raptor_core.documents.pdf import parse_pdf
-from raptor_core.documents.records import Table, read_json_lines
+from raptor_core.documents.records import Named, Table, read_json_lines
 from raptor_core.documents.rst import parse_rst
 from raptor_core.documents.source import FORMATS, SourceFile
 from raptor_core.documents.text import parse_text
 from raptor_core.settings import SourceSettings
 
-_TABLES: Mapping[str, Callable[[bytes, Table, SourceSettings], Iterable[Document | Skipped]]] = {
+_TABLES: Mapping[str, Callable[[bytes, Table, SourceSettings], Iterable[Named | Skipped]]] = {
     "jsonl": read_json_lines,
     "parquet": read_parquet,
 }
@@ -33,8 +33,8 @@ _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
 
 def parse_file(
     file: SourceFile, data: bytes, settings: SourceSettings
-) -> Iterable[Document | Skipped]:
-    """The documents in one file: one, or for a table one for each row.
+) -> Iterable[Named | Skipped]:
+    """The documents in one file by name: one, or for a table one for each row.
 
     Raises:
         UnreadableError: the file as a whole cannot be read, or holds no text.
@@ -60,4 +60,4 @@ def parse_file(
         sections=parsed.sections,
         metadata={**shared, **parsed.metadata},
     )
-    return (document,)
+    return ((file.id, document),)

@@ -139,9 +139,11 @@ class _Page:
                 self._text(item)
             elif not item.is_end:
                 self._start_tag(item)
-            elif self._count[item.name]:  # an end tag without a start is passed over
+            elif self._count[item.name]:
                 while self._pop() != item.name:
                     pass
+            elif item.name in _BLOCK and self._dropped_from is None:
+                self.blocks.end()  # an end tag without a start still parts blocks
 
     def _start_tag(self, tag: Tag) -> None:
         name = tag.name

@@ -8,6 +8,7 @@ from pathlib import Path
 from raptor_core.documents.base import Corpus, Document, Skipped
 from raptor_core.documents.formats import parse_file
 from raptor_core.documents.parsed import UnreadableError
+from raptor_core.documents.records import Named
 from raptor_core.documents.source import Source, SourceFile, open_source
 from raptor_core.errors import EmptySourceError, SourceError
 from raptor_core.settings import SourceSettings
@@ -44,7 +45,7 @@ def load_documents(
     work = _listed(named, settings, skipped)
     corpus = _Unique(skipped)
     for done, (source, file) in enumerate(work, start=1):
-        corpus.add(file, _read(source, file, settings, skipped))
+        corpus.add(_read(source, file, settings, skipped))
         if progress:
             progress(done, len(work), file.id)
     if not corpus.documents:
@@ -89,18 +90,18 @@ def _listed(
 
 def _read(
     source: Source, file: SourceFile, settings: SourceSettings, skipped: list[Skipped]
-) -> Iterator[tuple[int, Document]]:
-    """Documents of a file, numbered from 1; of a damaged table none rather than some."""
+) -> Iterator[Named]:
+    """Documents of a file by name; of a damaged table none rather than some."""
     try:
         found = list(parse_file(file, source.read(file), settings))
     except UnreadableError as error:
         skipped.append(Skipped(file.id, str(error)))
         return
-    for number, item in enumerate(found, start=1):
+    for item in found:
         if isinstance(item, Skipped):
             skipped.append(item)
         else:
-            yield number, item
+            yield item
 
 
 class _Unique:
@@ -110,11 +111,10 @@ class _Unique:
         self.documents: dict[str, Document] = {}
         self._skipped = skipped
 
-    def add(self, file: SourceFile, documents: Iterable[tuple[int, Document]]) -> None:
-        for number, document in documents:
+    def add(self, documents: Iterable[Named]) -> None:
+        for name, document in documents:
             first = self.documents.setdefault(document.id, document)
             if first is not document:
-                name = file.id if document.id == file.id else f"{file.id}:{number}"
                 self._skipped.append(Skipped(name, _clash(first, document)))
 
 

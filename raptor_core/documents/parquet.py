@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from raptor_core.documents.base import Document, Skipped
+from raptor_core.documents.base import Skipped
 from raptor_core.documents.parsed import UnreadableError
-from raptor_core.documents.records import Table, row_document
+from raptor_core.documents.records import Named, Table, row_document
 from raptor_core.documents.source import MEGABYTE
 from raptor_core.settings import SourceSettings
 
@@ -18,10 +18,8 @@ _ROWS_PER_BATCH = 1024
 _NESTED_FIELDS = ("metadata", "sections")
 
 
-def read_parquet(
-    data: bytes, table: Table, settings: SourceSettings
-) -> Iterator[Document | Skipped]:
-    """Documents of a Parquet file; what is skipped is named by its row, from 1.
+def read_parquet(data: bytes, table: Table, settings: SourceSettings) -> Iterator[Named | Skipped]:
+    """Documents of a Parquet file, named by their rows ("papers.parquet:7"), from 1.
 
     Raises:
         UnreadableError: the file is damaged, too large uncompressed, or lacks the text column.
@@ -37,10 +35,11 @@ def read_parquet(
         for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=columns):
             for row in batch.to_pylist():
                 number += 1
+                name = f"{table.name}:{number}"
                 try:
-                    yield row_document(row, table, settings)
+                    yield name, row_document(row, table, settings)
                 except UnreadableError as error:
-                    yield Skipped(f"{table.name}:{number}", str(error))
+                    yield Skipped(name, str(error))
     except (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
         reason = str(error).partition("\n")[0]
         raise UnreadableError(f"is damaged, or no Parquet file: {reason}") from error

@@ -7,18 +7,20 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from raptor_core.documents.parsed import Parsed, UnreadableError, clean_text, one_line
 from raptor_core.documents.sections import Heading, nest
 from raptor_core.errors import MissingExtraError
 
-FULL_LINE_SHARE = 0.75
-"""A line of at least this share of the page's longest lines runs on into the next."""
+FULL_LINE_SHARE = 0.9
+"""A line that would reach this share of the page's longest lines with one more word is full."""
 
 _PAGE_GAP = "\n\n"
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])(?:\u00ad|-)\n(?=[^\W\d_A-Z])")
+_BULLET = re.compile(r"[•◦▪‣·–*-]\Z")
+_PAGE_NUMBER = re.compile(r"(?:\d{1,4}|[ivxl]{1,7})\Z")
 _NO_TITLE = re.compile(r"untitled|microsoft word - |.*\.(?:docx?|tex|indd|pdf)\Z", re.IGNORECASE)
 
 # What pypdf lets through on damaged files, beside its own errors.
@@ -55,7 +57,7 @@ def parse_pdf(data: bytes) -> Parsed:
         reader = pypdf.PdfReader(BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
             raise UnreadableError("is encrypted with a password; store it without")
-        pages = [_reflow(clean_text(page.extract_text())) for page in reader.pages]
+        pages = [reflow_page(clean_text(page.extract_text())) for page in reader.pages]
         outline = list(_outline(reader, reader.outline, 1))
         info: Mapping[str, Any] = reader.metadata or {}
     except DependencyError as error:
@@ -79,31 +81,38 @@ def _title(raw: str) -> str:
     return "" if _NO_TITLE.match(title) else title
 
 
-def _reflow(page: str) -> str:
+def reflow_page(page: str) -> str:
     """One page with its paragraphs apart by a blank line.
 
-    The text layer has one line per line of print. A full line runs on; a short one ends its
-    paragraph, or stands alone (headings, verse, rows of a table).
+    The text layer has one line per line of print, and mostly no blank ones. A line runs on when
+    it is full, or when the next one begins in lower case; a short one ends its paragraph, or
+    stands alone with others like it (headings, verse, rows of a table). A page number at the
+    foot is left out.
     """
     lines = [" ".join(line.split()) for line in _HYPHENATED.sub("", page).split("\n")]
+    if _PAGE_NUMBER.match(lines[-1]):
+        lines.pop()
     lengths = sorted(len(line) for line in lines if line)
     full = FULL_LINE_SHARE * lengths[len(lengths) * 9 // 10] if lengths else 0
     parts: list[str] = []
-    gap, was_full = "", False
-    for line in lines:
+    gap, ran_on = "", False
+    for line, following in pairwise([*lines, ""]):
         if not line:
             gap = _PAGE_GAP if parts else ""
             continue
-        is_full = len(line) >= full
-        if not gap and parts:
-            gap = " " if was_full else _PAGE_GAP if is_full or _ends(parts[-1]) else "\n"
         parts += [gap, line]
-        gap, was_full = "", is_full
+        runs_on = _runs_on(line, following, full)
+        gap = " " if runs_on else _PAGE_GAP if ran_on or len(following) >= full else "\n"
+        ran_on = runs_on
     return "".join(parts)
 
 
-def _ends(line: str) -> bool:
-    return line.rstrip("\"'”’)]").endswith((".", "!", "?", "。", "！", "？"))
+def _runs_on(line: str, following: str, full: float) -> bool:
+    """Whether a line was broken only because the next word did not fit."""
+    word = following.partition(" ")[0]
+    if not word or _BULLET.match(word):
+        return False
+    return word[0].islower() or len(line) + 1 + len(word) >= full
 
 
 def _outline(reader: Any, entries: Sequence[Any], rank: int) -> Iterator[tuple[str, int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,9 @@ from raptor_core.settings import SourceSettings
 
 NESTED_NAME = " ::: "
 """Parts the names of nested sections in the ``sections`` field of a row."""
+
+Named = tuple[str, Document]
+"""A document and where it was found, for people."""
 
 _SECTION_NAMES = ("name", "title", "heading")
 _BIGGEST_INTEGER = 2**63 - 1
@@ -33,8 +37,8 @@ class Table:
 
 def read_json_lines(
     data: bytes, table: Table, settings: SourceSettings
-) -> Iterator[Document | Skipped]:
-    """Documents of a JSON Lines file; what is skipped is named by its line, from 1.
+) -> Iterator[Named | Skipped]:
+    """Documents of a JSON Lines file, named by their lines ("papers.jsonl:7"), from 1.
 
     Raises:
         UnreadableError: the file as a whole is no text.
@@ -42,10 +46,11 @@ def read_json_lines(
     for number, line in enumerate(decode(data).removeprefix("\ufeff").split("\n"), start=1):
         if not line.strip():
             continue
+        name = f"{table.name}:{number}"
         try:
-            yield row_document(_load(line), table, settings)
+            yield name, row_document(_load(line), table, settings)
         except UnreadableError as error:
-            yield Skipped(f"{table.name}:{number}", str(error))
+            yield Skipped(name, str(error))
 
 
 def _load(line: str) -> Mapping[str, Any]:
@@ -179,10 +184,6 @@ def _section_names(listed: object) -> list[str]:
 
 def _find_line(text: str, line: str, at: int) -> int:
     """Start of the first whole line at or after ``at`` that reads ``line``; -1 without one."""
-    while (start := text.find(line, at)) >= 0:
-        at = start + len(line)
-        before = text[text.rfind("\n", 0, start) + 1 : start]
-        after = text[at : text.find("\n", at)] if "\n" in text[at : at + 1] else text[at : at + 1]
-        if not before.strip() and not after.strip():
-            return start
-    return -1
+    pattern = re.compile(rf"^[ \t]*({re.escape(line)})[ \t]*$", re.MULTILINE)
+    found = pattern.search(text, at)
+    return found.start(1) if found else -1

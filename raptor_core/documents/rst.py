@@ -50,7 +50,7 @@ def _headings(text: str) -> Iterator[Heading]:
 
 def _is_overlined(lines: list[str], marks: list[str], row: int) -> bool:
     """Whether a heading with overline begins here; ``marks`` has each line's adornment."""
-    if not marks[row] or row + 2 >= len(lines) or not lines[row + 1].strip():
+    if not marks[row] or row + 2 >= len(lines) or marks[row + 1] or not lines[row + 1].strip():
         return False
     over, title, under = (line.rstrip() for line in lines[row : row + 3])
     return over == under and _long_enough(title, over)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -84,14 +85,27 @@ class SentenceTransformerEmbedder:
         if self._settings.threads:
             torch.set_num_threads(self._settings.threads)
         try:
-            return SentenceTransformer(
-                self._location(),
-                device="cpu" if not torch.cuda.is_available() else None,
-                revision=self._settings.revision or None,
-            )
+            with _no_progress_bar():
+                return SentenceTransformer(
+                    self._location(), revision=self._settings.revision or None
+                )
         except (OSError, ValueError) as error:
             raise ModelError(
                 f"the embedding model {self._settings.model!r} cannot be loaded: {error}. "
                 "Check embedder.model (a hub name or a local folder) and that the hub can be "
                 'reached, or set embedder.kind = "bundled"'
             ) from error
+
+
+@contextmanager
+def _no_progress_bar() -> Iterator[None]:
+    """Loading weights draws a bar on standard error, which is the caller's to use."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from raptor_core.embedding.base import Vectors
+from raptor_core.endpoints.faults import scrub
 from raptor_core.endpoints.retry import FaultError
 from raptor_core.summarizing.base import Usage
-
-_SHOWN_CHARS = 160
 
 
 def read_usage(response: Any) -> Usage:
@@ -24,8 +23,8 @@ def read_usage(response: Any) -> Usage:
     )
 
 
-def read_chat(response: Any) -> str:
-    """The text of a chat completion that ended by itself, stripped.
+def read_chat(response: Any, secret: str) -> str:
+    """The text of a chat completion that ended by itself, stripped; faults never show ``secret``.
 
     Raises:
         FaultError: malformed, refused, filtered, truncated, empty, or ended in another way.
@@ -33,10 +32,12 @@ def read_chat(response: Any) -> str:
     choices: Any = getattr(response, "choices", None)
     message = getattr(choices[0], "message", None) if choices else None
     if message is None:
-        raise FaultError(f"the answer is malformed: it holds no message ({_shown(response)})")
+        raise FaultError(
+            f"the answer is malformed: it holds no message ({scrub(str(response), secret)})"
+        )
     refusal = getattr(message, "refusal", None)
     if refusal:
-        raise FaultError(f"the model refused: {_shown(refusal)}")
+        raise FaultError(f"the model refused: {scrub(str(refusal), secret)}")
     finish = choices[0].finish_reason
     if finish == "length":
         raise FaultError("the answer was cut off at its token limit", too_long=True)
@@ -50,7 +51,7 @@ def read_chat(response: Any) -> str:
     return text.strip()
 
 
-def read_embeddings(response: Any, n_texts: int) -> Vectors:
+def read_embeddings(response: Any, n_texts: int, secret: str) -> Vectors:
     """The vectors in the order of the texts, shape ``(n_texts, n_dims)``, float32, as sent.
 
     Raises:
@@ -58,7 +59,9 @@ def read_embeddings(response: Any, n_texts: int) -> Vectors:
     """
     data = getattr(response, "data", None)
     if not isinstance(data, list):
-        raise FaultError(f"the answer is malformed: it holds no vectors ({_shown(response)})")
+        raise FaultError(
+            f"the answer is malformed: it holds no vectors ({scrub(str(response), secret)})"
+        )
     by_index = {getattr(item, "index", None): getattr(item, "embedding", None) for item in data}
     if len(data) != n_texts or any(index not in by_index for index in range(n_texts)):
         raise FaultError(f"expected vectors 0 to {n_texts - 1}, got {len(data)} vectors")
@@ -84,14 +87,9 @@ def _vector(value: Any) -> Vectors:
             return np.frombuffer(raw, dtype="<f4").astype(np.float32)
         return np.asarray(value, dtype=np.float32).reshape(-1)
     except (ValueError, TypeError):
-        reason = f"a vector is neither base64 nor a list of numbers ({_shown(value)})"
+        reason = "a vector is neither base64 nor a list of numbers"
     raise FaultError(reason)
 
 
 def _count(value: Any) -> int:
     return value if isinstance(value, int) and value >= 0 else 0
-
-
-def _shown(value: Any) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"

@@ -131,7 +131,7 @@ class EndpointClient:
             user = f"{ask.user}\n\n{ask.shorten(n_too_long)}" if n_too_long else ask.user
             response = self._send(lambda c: c.chat.completions.create(**self._body(ask, user)))
             counter.add(read_usage(response))
-            text = read_chat(response)
+            text = read_chat(response, self._key())
             objection = ask.check(text)
             if objection is not None:
                 raise FaultError(objection.reason, too_long=objection.too_long)
@@ -157,7 +157,7 @@ class EndpointClient:
                 )
             )
             counter.add(read_usage(response))
-            return read_embeddings(response, len(texts))
+            return read_embeddings(response, len(texts), self._key())
 
         return self._retrier.run(
             attempt,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -20,7 +21,7 @@ _REMEDIES = {
     403: "check that the key may use this model",
     404: "check base_url and the model's name",
 }
-_MAX_DETAIL_CHARS = 300
+_MAX_DETAIL_CHARS = 240
 
 
 def fault_of(error: APIError, *, timeout_seconds: float, secret: str) -> FaultError:
@@ -88,6 +89,7 @@ def _detail(error: APIStatusError) -> str:
 
 def _number(value: str | None) -> float | None:
     try:
-        return float(value) if value else None
+        number = float(value or "nan")
     except ValueError:
         return None
+    return number if math.isfinite(number) else None

@@ -87,7 +87,9 @@ class Retrier:
         Raises:
             EndpointError: the last fault's reason and the number of attempts.
         """
-        wait = self.wait or (stop.wait if stop is not None else _sleep)
+        wait = self.wait
+        if wait is None:
+            wait = stop.wait if stop is not None else _sleep
         n_failed = 0
         while True:
             if stop is not None and stop.is_set():

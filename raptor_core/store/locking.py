@@ -53,14 +53,14 @@ class StoreLock:
                     "close it first"
                 )
         lock = filelock.FileLock(self._path, thread_local=False)
-        try:
-            with disk_errors(self._path):
+        with disk_errors(self._path):
+            try:
                 lock.acquire(timeout=self._wait_seconds, poll_interval=_POLL_SECONDS)
-        except filelock.Timeout:
-            raise StoreLockedError(
-                f"{self._path}: waited {self._wait_seconds:g} s; the store is held by "
-                f"{self._holder()}. Wait for it to end, end it, or raise store.lock_seconds"
-            ) from None
+            except filelock.Timeout:
+                raise StoreLockedError(
+                    f"{self._path}: waited {self._wait_seconds:g} s; the store is held by "
+                    f"{self._holder()}. Wait for it to end, end it, or raise store.lock_seconds"
+                ) from None
         self._lock = lock
         with _holders_lock:
             _holders[self._path] = get_ident()

@@ -45,9 +45,11 @@ class Place:
         from qdrant_client.common.client_exceptions import QdrantException
         from qdrant_client.http.exceptions import ApiException
 
+        # The client asserts that an answer has a result, and local mode raises ValueError.
+        vendor = (ApiException, QdrantException, sqlite3.Error, OSError, ValueError, AssertionError)
         try:
             yield
-        except (ApiException, QdrantException, sqlite3.Error, OSError, ValueError) as error:
+        except vendor as error:
             raise StoreError(f"{self.name}: {self._reason(error)}; {self.remedy}") from None
 
     def _reason(self, error: Exception) -> str:

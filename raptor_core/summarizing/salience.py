@@ -29,6 +29,9 @@ SPREAD = 0.5
 COST_POWER = 0.8
 """Gain is divided by the sentence's tokens to this power: 0 favours long, 1 short sentences."""
 
+LEANING = 0.7
+"""Weight of a sentence that leans on the one before it, which is not in the summary."""
+
 DUPLICATE_OVERLAP = 0.7
 """Share of the shorter sentence's terms from which two sentences say the same."""
 
@@ -52,9 +55,10 @@ class Budget:
     target: float
     limit: float
 
-    def takes(self, used: float, cost: float) -> bool:
-        """Whether another ``cost`` tokens bring the total nearer to the target."""
-        return used + cost <= self.limit and (used == 0 or used + cost / 2 <= self.target)
+    def takes(self, used: float, costs: Floats) -> NDArray[np.bool_]:
+        """For each cost, whether it stays within the limit and brings the total nearer."""
+        within: NDArray[np.bool_] = used + costs <= self.limit
+        return within if used == 0 else within & (used + costs / 2 <= self.target)
 
 
 def pick(candidates: Sequence[Candidate], budget: Budget) -> list[Candidate]:
@@ -71,76 +75,82 @@ class _Greedy:
     """State of one greedy choice."""
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
+        sentences = [c.sentence for c in candidates]
         self._candidates = candidates
-        self._holds, self._worth = _terms(candidates)
-        self._costs = np.array([c.sentence.n_tokens for c in candidates])
         self._children = np.array([c.child for c in candidates])
-        self._weights = np.array([c.sentence.weight * c.centrality**2 for c in candidates])
+        self._holds, self._worth = _weigh_terms(sentences, self._children)
+        self._costs = np.array([s.n_tokens for s in sentences])
+        weights = np.array([c.sentence.weight * c.centrality**2 for c in candidates])
+        leaning = np.array([LEANING if s.dependent else 1.0 for s in sentences])
+        self._scale = weights * leaning / self._costs**COST_POWER
         self._sizes = np.maximum(self._holds.sum(axis=1), 1.0)
-        self._leaning = np.array([0.7 if c.sentence.dependent else 1.0 for c in candidates])
         self._open = np.ones(len(candidates), dtype=bool)
         self._covered = np.zeros(self._holds.shape[1])
-        self._from_child = np.zeros(int(self._children.max()) + 1)
+        self._from_child = np.zeros(int(self._children[-1]) + 1)
 
     def run(self, budget: Budget) -> list[Candidate]:
         picked: list[Candidate] = []
         used = 0.0
-        while self._open.any():
-            best = int(np.argmax(np.where(self._open, self._gains(), -1.0)))
-            self._open[best] = False
-            if not budget.takes(used, self._costs[best]):
-                continue
+        while (fits := self._open & budget.takes(used, self._costs)).any():
+            best = int(np.where(fits, self._gains(), -1.0).argmax())
             picked.append(self._candidates[best])
-            used += self._costs[best]
+            used += float(self._costs[best])
             self._take(best)
         return picked
 
     def _gains(self) -> Floats:
         """What each sentence would add, per cost, shape ``(n_sentences,)``."""
-        step = REPEAT**self._covered
-        gains: Floats = self._holds @ (step * self._worth)
+        gains = self._holds @ (REPEAT**self._covered * self._worth)
         spread = 1.0 + SPREAD * self._from_child[self._children]
-        # Rounded, so that the last bits of a vector from another machine decide nothing.
-        rounded: Floats = np.round(
-            (gains + 1e-3) * self._weights * self._leaning / (spread * self._costs**COST_POWER), 9
-        )
+        # Rounded, so that the last bits of a vector from another machine decide nothing. A
+        # little is added, so that sentences without a content word differ by their form.
+        rounded: Floats = ((gains + 1e-3) * self._scale / spread).round(9)
         return rounded
 
     def _take(self, row: int) -> None:
+        self._open[row] = False
         self._covered += self._holds[row]
         self._from_child[self._children[row]] += 1
-        order = self._candidates[row].order
-        if row + 1 < len(self._candidates) and self._candidates[row + 1].order == order + 1:
-            self._leaning[row + 1] = 1.0  # what it leans on is there
+        self._support(row + 1, self._candidates[row].order + 1)
         shared = self._holds @ self._holds[row]
         smaller = np.minimum(self._sizes, self._sizes[row])
         self._open &= (shared < DUPLICATE_OVERLAP * smaller) | (smaller < 3)
 
+    def _support(self, row: int, order: int) -> None:
+        """Once a sentence is taken, the next one has what it leans on."""
+        if row == len(self._candidates) or self._candidates[row].order != order:
+            return
+        if self._candidates[row].sentence.dependent:
+            self._scale[row] /= LEANING
 
-def _terms(candidates: Sequence[Candidate]) -> tuple[Floats, Floats]:
+
+def _weigh_terms(
+    sentences: Sequence[Sentence], children: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
     """Which sentence holds which term, ``(n_sentences, n_terms)`` of 0 and 1, and their worth.
 
-    A term's worth grows with the number of sentences and of children that hold it, and with
-    its length (common words are short, in any language); a name or number in it adds.
+    ``children`` gives each sentence's child, ascending. A term's worth grows with the number of
+    sentences and of children that hold it, and with its length (common words are short, in any
+    language); it is more for a name or a number.
     """
-    counts: Counter[str] = Counter()
-    children: dict[str, set[int]] = {}
-    names: set[str] = set()
-    for candidate in candidates:
-        counts.update(candidate.sentence.terms)
-        names |= candidate.sentence.names
-        for term in candidate.sentence.terms:
-            children.setdefault(term, set()).add(candidate.child)
-    kept = sorted(counts, key=lambda t: (-len(children[t]), -counts[t], t))[:MAX_TERMS]
-    columns = {term: column for column, term in enumerate(kept)}
-    holds = np.zeros((len(candidates), len(kept)))
-    for row, candidate in enumerate(candidates):
-        holds[row, [columns[t] for t in candidate.sentence.terms if t in columns]] = 1.0
-    worth = np.array([_worth(t, counts[t], len(children[t]), t in names) for t in kept])
-    return holds, worth
+    terms = _most_frequent(sentences)
+    column = {term: place for place, term in enumerate(terms)}
+    rows = [row for row, s in enumerate(sentences) for term in s.terms if term in column]
+    columns = [column[term] for s in sentences for term in s.terms if term in column]
+    holds = np.zeros((len(sentences), len(terms)))
+    holds[rows, columns] = 1.0
+    starts = np.flatnonzero(np.diff(children, prepend=-1))
+    n_children = np.maximum.reduceat(holds, starts, axis=0).sum(axis=0)
+    names = frozenset().union(*(s.names for s in sentences))
+    length = np.array([min(len(term), 8) if term.isascii() else 8 for term in terms]) / 8
+    named = np.array([1.3 if term in names else 1.0 for term in terms])
+    spread = (n_children + 0.3 * (holds.sum(axis=0) - n_children)) ** 1.3
+    return holds, spread * (0.4 + 0.6 * length) * named
 
 
-def _worth(term: str, n_sentences: int, n_children: int, named: bool) -> float:
-    spread = (n_children + 0.3 * (n_sentences - n_children)) ** 1.3
-    length = 0.4 + 0.6 * (min(len(term), 8) / 8 if term.isascii() else 1.0)
-    return float(spread * length * (1.3 if named else 1.0))
+def _most_frequent(sentences: Sequence[Sentence]) -> list[str]:
+    """The terms, at most ``MAX_TERMS``, in an order that no hash seed changes."""
+    counts = Counter(term for sentence in sentences for term in sentence.terms)
+    if len(counts) <= MAX_TERMS:
+        return sorted(counts)
+    return sorted(counts, key=lambda term: (-counts[term], term))[:MAX_TERMS]

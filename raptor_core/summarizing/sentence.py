@@ -74,6 +74,8 @@ def _split_headings(text: str) -> list[str]:
     A first line is a heading when it ends without punctuation though the next line's first word
     had room on it, and that word begins with a capital.
     """
+    if "\n" not in text:
+        return [text]
     lines = text.strip().splitlines()
     n_headings = 0
     for line, following in pairwise(lines):

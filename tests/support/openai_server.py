@@ -18,73 +18,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 import numpy as np
+from support.openai_faults import Fault
 
 Body = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One way to fail: a status, a finish reason, a refusal, or raw bytes.
-
-    ``seconds`` delays the answer first. ``raw`` is sent as it is, ``cut`` closes the connection
-    after the first half of the answer, or before any byte when ``raw`` is empty bytes.
-    """
-
-    status: int = 200
-    message: str = "scripted fault"
-    code: str | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-    finish_reason: str = "stop"
-    content: str | None = None
-    refusal: str | None = None
-    raw: bytes | None = None
-    cut: bool = False
-    seconds: float = 0.0
-
-    @classmethod
-    def rate_limited(cls, retry_after: str = "0.01", code: str | None = None) -> Fault:
-        """HTTP 429 with a Retry-After header."""
-        return cls(status=429, code=code, headers=(("Retry-After", retry_after),))
-
-    @classmethod
-    def error(cls, status: int = 500, message: str = "scripted fault") -> Fault:
-        """An HTTP error."""
-        return cls(status=status, message=message)
-
-    @classmethod
-    def cut_connection(cls, *, midway: bool = False) -> Fault:
-        """The connection ends before the answer, or in the middle of it."""
-        return cls(cut=True, raw=None if midway else b"")
-
-    @classmethod
-    def malformed(cls, raw: bytes = b'{"choices": [') -> Fault:
-        """An answer of status 200 that is not what the protocol says."""
-        return cls(raw=raw)
-
-    @classmethod
-    def refusing(cls, refusal: str = "I will not do that.") -> Fault:
-        """The refusal field is set."""
-        return cls(refusal=refusal, content="")
-
-    @classmethod
-    def answering(cls, content: str, finish_reason: str = "stop") -> Fault:
-        """A given text and finish reason."""
-        return cls(content=content, finish_reason=finish_reason)
-
-    @classmethod
-    def truncated(cls) -> Fault:
-        """The text ends at the token limit."""
-        return cls(content="This sentence was never", finish_reason="length")
-
-    @classmethod
-    def filtered(cls) -> Fault:
-        """The content filter stopped the answer."""
-        return cls(content="This sentence was", finish_reason="content_filter")
-
-    @classmethod
-    def slow(cls, seconds: float) -> Fault:
-        """The usual answer, late."""
-        return cls(seconds=seconds)
 
 
 @dataclass
@@ -118,13 +54,14 @@ class Seen:
 class FakeOpenAI:
     """The server; a context manager. ``n_dims`` is the length of its embeddings.
 
-    ``answer`` makes the text of a chat answer from the request's body (None:
-    ``default_answer``). ``knows_base64`` false
-    sends embeddings as numbers whatever was asked for.
+    ``hold`` is called while a request is under way and may keep it waiting. ``answer`` makes
+    the text of a chat answer from the request's body (None: ``default_answer``). With
+    ``knows_base64`` false, embeddings are sent as numbers whatever was asked for.
     """
 
     n_dims: int = 8
     delay_seconds: float = 0.0
+    hold: Callable[[Body], object] | None = None
     answer: Callable[[Body], str] | None = None
     knows_base64: bool = True
     seen: list[Seen] = field(default_factory=list)
@@ -213,14 +150,17 @@ class _Handler(BaseHTTPRequestHandler):
         token = (self.headers["Authorization"] or "").removeprefix("Bearer ")
         fake = self.server.fake
         fault = fake.begin(Seen(self.path, body, token))
+        fault = fault or Fault()
         try:
-            time.sleep(fake.delay_seconds + (fault.seconds if fault else 0.0))
+            if fake.hold is not None:
+                fake.hold(body)
+            time.sleep(fake.delay_seconds + fault.seconds)
+            payload = fault.raw if fault.raw is not None else self._payload(body, fault)
         finally:
-            fake.end()
-        self._reply(body, fault or Fault())
+            fake.end()  # before the reply: the client may follow up on it at once
+        self._reply(payload, fault)
 
-    def _reply(self, body: Body, fault: Fault) -> None:
-        payload = fault.raw if fault.raw is not None else self._payload(body, fault)
+    def _reply(self, payload: bytes, fault: Fault) -> None:
         self.close_connection = self.close_connection or fault.cut
         if fault.cut and not payload:
             return
@@ -270,9 +210,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def default_answer(body: Body) -> str:
-    """Every third word of the last message's first 90, as one sentence."""
-    words = body["messages"][-1]["content"].split()[:90]
-    return "In short: " + " ".join(word.strip(".") for word in words[::3]) + "."
+    """Every third word of the last message's beginning, as one sentence within the limit."""
+    limit = body.get("max_tokens") or body.get("max_completion_tokens") or 60
+    words = body["messages"][-1]["content"].split()[::3][: max(1, min(30, limit // 3))]
+    return "In short: " + " ".join(word.strip(".") for word in words) + "."
 
 
 def hash_vector(text: str, n_dims: int) -> np.ndarray:

@@ -10,22 +10,24 @@ import sys
 import time
 from pathlib import Path
 
+from support.stores import make_manifest, make_tree, open_at, publish, vectors_of
+
 from raptor_core.errors import StoreError
 from raptor_core.store import journal
-from support.stores import make_manifest, make_tree, open_at, publish
 
 OLD = make_tree(n=12, word="old")
 NEW = make_tree(n=12, word="new")[2:]
 
 
-def die(*_args):
+def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def hold(root, kind):
     """Open the store and keep it until killed."""
     with open_at(root, kind):
-        print("held", flush=True)
+        sys.stdout.write("held\n")
+        sys.stdout.flush()
         time.sleep(60)
 
 
@@ -35,8 +37,6 @@ def publish_and_die(root, kind, step):
     engine_class = type(store._engine)
     apply = engine_class.apply
     store.stage(NEW, None)
-    from support.stores import vectors_of
-
     store.stage(NEW, vectors_of(NEW))
     if step == "before journal":
         journal.write_durably = die
@@ -58,13 +58,12 @@ def publish_and_die(root, kind, step):
 
 def publish_on_full_disk(root, kind):
     """Publish while no file may grow over some KB: writes fail as they do on a full disk."""
-    with open_at(root, kind) as store:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-        try:
+    try:
+        with open_at(root, kind) as store:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
             publish(store, NEW)
-        except StoreError as error:
-            print(f"StoreError: {error}", flush=True)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    except StoreError as error:
+        sys.stdout.write(f"StoreError: {error}")
 
 
 def publish_rounds(root, kind, word):

@@ -27,13 +27,11 @@ def command(
     from dagster_project.cli.output import print_json
     from dagster_project.home import Home
 
-    opened = Home(home)
+    opened = Home.at(home)
     created = opened.create(sources=sources, preset=preset, group_by=group_by)
     if as_json:
-        print_json(
-            {"home": str(opened.path), "settings": str(opened.settings_file), "created": created}
-        )
+        print_json({"home": str(opened.path), "settings": str(opened.settings), "created": created})
         return
     verb = "wrote" if created else "kept the existing"
-    click.echo(f"{verb} {opened.settings_file}")
+    click.echo(f"{verb} {opened.settings}")
     click.echo("next: raptor build" if sources else "next: raptor build SOURCE")

@@ -49,7 +49,7 @@ def test_another_embedder_is_refused_with_both_names_and_the_remedy(tmp_path, ot
 
 def test_another_engine_schema_or_corpus_is_refused(tmp_path):
     open_at(tmp_path, "local").close()
-    with pytest.raises(StoreMismatchError, match='engine "local".*"edge"'):
+    with pytest.raises(StoreMismatchError, match=r'engine "local".*"edge"'):
         open_at(tmp_path, "edge")
     with pytest.raises(StoreMismatchError, match="other"):
         open_at(tmp_path, identity=replace(IDENTITY, corpus="other"))

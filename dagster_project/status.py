@@ -1,0 +1,118 @@
+"""What is published and what its checks said, for the command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import dagster as dg
+from dagster._core.event_api import PartitionKeyFilter
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
+from dagster._core.storage.event_log.base import EventLogStorage
+
+from dagster_project.execute import open_instance
+from dagster_project.home import Home
+from raptor_assets import keys
+from raptor_assets.specs import build_check_specs
+from raptor_core.documents import partition_key
+from raptor_core.settings import Settings
+from raptor_core.store import open_store, stored_identity
+from raptor_core.store.base import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The last result of one check on one partition. ``severity`` is "error" or "warn"."""
+
+    asset: str
+    name: str
+    passed: bool
+    severity: str
+    blocking: bool
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class TreeStatus:
+    """A published tree, its partition, and the checks of that partition."""
+
+    manifest: Manifest
+    partition: str
+    checks: tuple[CheckResult, ...]
+
+    @property
+    def structural_passed(self) -> bool:
+        """Whether every check that blocks publishing, or has severity error, passed."""
+        return all(c.passed for c in self.checks if c.blocking or c.severity == "error")
+
+
+@dataclass(frozen=True, slots=True)
+class HomeStatus:
+    """Published trees, and partitions that have nothing published."""
+
+    trees: tuple[TreeStatus, ...]
+    unpublished: tuple[str, ...]
+
+
+def read_status(home: Home, settings: Settings) -> HomeStatus:
+    """The state of a home; loads no model.
+
+    Raises:
+        StoreError: the store is damaged or held by another process.
+    """
+    manifests: list[Manifest] = []
+    if stored_identity(settings.store, home.qdrant) is not None:
+        with open_store(settings.store, home.qdrant) as store:
+            manifests = store.manifests()
+    owners = {m.tree: partition_key(m.tree, settings.grouping) for m in manifests}
+    with open_instance(home) as instance:
+        partitions = sorted(instance.get_dynamic_partitions(str(keys.TREES.name)))
+        checks = read_checks(instance, settings, sorted(set(owners.values())))
+    published = set(owners.values())
+    return HomeStatus(
+        trees=tuple(TreeStatus(m, owners[m.tree], checks[owners[m.tree]]) for m in manifests),
+        unpublished=tuple(name for name in partitions if name not in published),
+    )
+
+
+def read_checks(
+    instance: dg.DagsterInstance, settings: Settings, partitions: Sequence[str]
+) -> Mapping[str, tuple[CheckResult, ...]]:
+    """The last result of every check by partition, in the order of the chain."""
+    found: dict[str, list[CheckResult]] = {name: [] for name in partitions}
+    if not partitions:
+        return {}
+    specs = {spec.key: spec for spec in build_check_specs(settings)}
+    storage = instance.event_log_storage
+    records = storage.get_asset_check_partition_info(list(specs), partition_keys=partitions)
+    by_place = {(info.check_key, info.partition_key): info for info in records}
+    for key, spec in specs.items():
+        for partition in partitions:
+            info = by_place.get((key, partition))
+            if info is None:
+                continue
+            passed = info.latest_execution_status == AssetCheckExecutionRecordStatus.SUCCEEDED
+            found[partition].append(_result(storage, spec, partition, passed=passed))
+    return {name: tuple(results) for name, results in found.items()}
+
+
+def _result(
+    storage: EventLogStorage, spec: dg.AssetCheckSpec, partition: str, *, passed: bool
+) -> CheckResult:
+    severity, description = "warn", ""
+    if not passed:
+        history = storage.get_asset_check_execution_history(
+            spec.key, limit=1, partition_filter=PartitionKeyFilter(key=partition)
+        )
+        evaluation = history[0].evaluation if history else None
+        if evaluation:
+            severity = evaluation.severity.value.lower()
+            description = evaluation.description or ""
+    return CheckResult(
+        asset=spec.asset_key.to_user_string(),
+        name=spec.name,
+        passed=passed,
+        severity=severity,
+        blocking=bool(spec.blocking),
+        description=description,
+    )

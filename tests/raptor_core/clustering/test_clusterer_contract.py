@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+from clustering_cases import assert_lawful, tokens, topics, unit
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from raptor_core.clustering import make_clusterer
+from raptor_core.errors import ClusteringError
+from raptor_core.settings.models import ClusteringSettings
+
+METHODS = ("raptor", "contiguous", "kmeans")
+
+by_method = pytest.mark.parametrize("method", METHODS)
+
+
+def clustered(method, vectors, n_tokens, **changes):
+    settings = ClusteringSettings(method=method, **changes)
+    return make_clusterer(settings).cluster(vectors, n_tokens)
+
+
+def feasible(n_tokens, max_tokens):
+    ordered = np.sort(n_tokens)
+    return len(ordered) < 2 or ordered[-1] + ordered[0] <= max_tokens
+
+
+@st.composite
+def layers(draw):
+    """Small layers with duplicates, opposite and zero vectors, and uneven tokens."""
+    n = draw(st.integers(0, 40))
+    coordinates = st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0])
+    distinct = draw(arrays(np.float32, (draw(st.integers(1, 12)), 5), elements=coordinates))
+    picks = draw(arrays(np.int64, n, elements=st.integers(0, len(distinct) - 1)))
+    n_tokens = draw(arrays(np.int64, n, elements=st.integers(1, 120)))
+    return unit(distinct[picks]), n_tokens
+
+
+@by_method
+@given(layer=layers(), max_tokens=st.integers(64, 900))
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_any_small_layer_is_clustered_lawfully_or_refused(method, layer, max_tokens):
+    vectors, n_tokens = layer
+    if feasible(n_tokens, max_tokens):
+        clusters = clustered(method, vectors, n_tokens, max_tokens=max_tokens, dimensions=3)
+        assert_lawful(clusters, n_tokens, max_tokens)
+    else:
+        with pytest.raises(ClusteringError, match="raise clustering.max_tokens"):
+            clustered(method, vectors, n_tokens, max_tokens=max_tokens, dimensions=3)
+
+
+@by_method
+@pytest.mark.parametrize("n", [12, 13, 25, 60, 300])
+def test_a_layer_shrinks_to_a_half_at_most(method, n):
+    vectors = unit(np.random.default_rng(n).normal(size=(n, 24)))
+    clusters = clustered(method, vectors, tokens(n))
+    assert_lawful(clusters, tokens(n), 3500)
+    assert len(clusters.members) <= n // 2
+
+
+@by_method
+def test_a_tight_budget_is_kept(method):
+    vectors, _ = topics(4, 30)
+    n_tokens = np.random.default_rng(3).integers(20, 101, size=120)
+    clusters = clustered(method, vectors, n_tokens, max_tokens=260)
+    assert_lawful(clusters, n_tokens, 260)
+
+
+@by_method
+def test_the_error_names_the_row_and_the_tokens(method):
+    vectors, _ = topics(2, 10)
+    n_tokens = tokens(20)
+    n_tokens[13] = 3450
+    with pytest.raises(ClusteringError, match=r"3500 tokens .* row 13 of 20 has 3450 tokens .* 80"):
+        clustered(method, vectors, n_tokens)
+
+
+@by_method
+def test_vectors_that_are_not_finite_are_refused(method):
+    vectors, _ = topics(2, 10)
+    vectors[7, 2] = np.nan
+    with pytest.raises(ClusteringError, match="row 7 holds NaN"):
+        clustered(method, vectors, tokens(20))
+
+
+@by_method
+def test_tokens_must_be_one_number_per_row(method):
+    vectors, _ = topics(2, 10)
+    with pytest.raises(ClusteringError, match=r"expected n_tokens of shape \(20,\)"):
+        clustered(method, vectors, tokens(19))
+
+
+@by_method
+def test_the_input_and_the_global_random_state_stay_as_they_were(method):
+    vectors, _ = topics(3, 20)
+    n_tokens = tokens(60)
+    before, state = vectors.copy(), np.random.get_state()[1].copy()  # noqa: NPY002
+    clustered(method, vectors, n_tokens)
+    assert (vectors == before).all()
+    assert (n_tokens == 80).all()
+    assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
+
+
+@by_method
+def test_the_same_layer_gives_the_same_clusters(method):
+    vectors, _ = topics(5, 20)
+    first = clustered(method, vectors, tokens(100))
+    np.random.seed(1)  # noqa: NPY002
+    assert clustered(method, vectors, tokens(100)) == first
+
+
+CHANGES = {
+    "raptor": {"dimensions": 5, "local_neighbors": 5, "threshold": 0.2, "max_components": 9}
+    | {"patience": 0, "epochs": 0, "max_tokens": 900, "seed": 1},
+    "contiguous": {"window": 5, "max_tokens": 900},
+    "kmeans": {"cluster_size": 5, "max_tokens": 900, "seed": 1},
+}
+
+
+@by_method
+def test_the_fingerprint_covers_exactly_what_the_method_reads(method):
+    plain = make_clusterer(ClusteringSettings(method=method)).fingerprint
+    every = {name: value for changes in CHANGES.values() for name, value in changes.items()}
+    for name, value in every.items():
+        changed = make_clusterer(ClusteringSettings(method=method, **{name: value})).fingerprint
+        assert (changed != plain) == (name in CHANGES[method]), name
+
+
+def test_methods_have_fingerprints_of_their_own():
+    found = {make_clusterer(ClusteringSettings(method=method)).fingerprint for method in METHODS}
+    assert len(found) == len(METHODS)

@@ -1,0 +1,114 @@
+import warnings
+
+import numpy as np
+import pytest
+from clustering_cases import topics, unit
+
+from raptor_core.clustering import reduction
+from raptor_core.clustering.reduction import fuzzy_graph, nearest, on_grid, umap_layout
+
+
+def dense(heads, tails, weights, n):
+    graph = np.zeros((n, n))
+    graph[heads, tails] = weights
+    return graph
+
+
+def test_neighbours_are_exact(monkeypatch):
+    monkeypatch.setattr(reduction, "BLOCK_ROWS", 17)
+    vectors = unit(np.random.default_rng(0).normal(size=(60, 20)))
+    rows, distances = nearest(on_grid(vectors), 6)
+    similarity = vectors.astype(np.float64) @ vectors.T
+    np.fill_diagonal(similarity, -2)
+    expected = np.argsort(-similarity, axis=1)[:, :6]
+    assert (rows == expected).all()
+    wanted = 1 - np.take_along_axis(similarity, expected, axis=1)
+    np.testing.assert_allclose(distances, wanted, atol=1e-4)
+
+
+def test_all_other_rows_can_be_neighbours():
+    vectors = unit(np.random.default_rng(0).normal(size=(5, 8)))
+    rows, _ = nearest(on_grid(vectors), 4)
+    assert [sorted(row) for row in rows.tolist()] == [
+        [other for other in range(5) if other != row] for row in range(5)
+    ]
+
+
+def test_duplicates_are_at_distance_zero():
+    vectors = unit(np.repeat(np.random.default_rng(0).normal(size=(4, 9)), 3, axis=0))
+    _, distances = nearest(on_grid(vectors), 2)
+    assert (distances == 0).all()
+
+
+def test_the_fuzzy_union_is_symmetric_and_as_defined():
+    rows = np.array([[1, 2], [0, 2], [1, 3], [2, 1]])
+    weights = np.array([[1.0, 0.5], [1.0, 0.25], [0.75, 1.0], [1.0, 0.5]])
+    graph = dense(*fuzzy_graph(rows, weights), 4)
+    directed = dense(np.repeat(np.arange(4), 2), rows.ravel(), weights.ravel(), 4)
+    np.testing.assert_allclose(graph, directed + directed.T - directed * directed.T)
+
+
+def test_the_graph_is_umap_learns():
+    from umap.umap_ import fuzzy_simplicial_set
+
+    vectors, _ = topics(4, 30, spread=2.0)
+    rows, distances = nearest(on_grid(vectors), 9)
+    from raptor_core.clustering.layout_kernels import membership_strengths
+
+    strengths = membership_strengths(distances, reduction.bandwidth_floors(distances))
+    own = np.arange(120)[:, None]
+    theirs, _, _ = fuzzy_simplicial_set(
+        vectors,
+        10,
+        np.random.RandomState(0),
+        "cosine",
+        knn_indices=np.hstack([own, rows]),
+        knn_dists=np.hstack([np.zeros((120, 1)), distances]).astype(np.float32),
+    )
+    ours = dense(*fuzzy_graph(rows, strengths), 120)
+    np.testing.assert_allclose(ours, theirs.toarray(), atol=2e-3)
+
+
+def test_the_start_spans_the_leading_eigenvectors():
+    from raptor_core.clustering.layout_kernels import leading_eigenvectors, membership_strengths
+
+    vectors, _ = topics(5, 24, spread=1.0)
+    rows, distances = nearest(on_grid(vectors), 10)
+    strengths = membership_strengths(distances, reduction.bandwidth_floors(distances))
+    heads, tails, weights = fuzzy_graph(rows, strengths)
+    starts = np.searchsorted(heads, np.arange(121))
+    found = leading_eigenvectors(starts, tails, weights, 6, 0, 4)
+    graph = dense(heads, tails, weights, 120)
+    degree = np.sqrt(graph.sum(axis=1))
+    values = np.linalg.eigvalsh(graph / np.outer(degree, degree))[::-1]
+    rayleigh = np.diag(found.T @ (graph / np.outer(degree, degree)) @ found)
+    np.testing.assert_allclose(found.T @ found, np.eye(6), atol=1e-9)
+    assert rayleigh.sum() > 0.995 * values[:6].sum()
+
+
+def trustworthiness(vectors, layout):
+    from sklearn.manifold import trustworthiness as score
+
+    return score(vectors, layout, n_neighbors=10, metric="cosine")
+
+
+def test_the_layout_keeps_neighbours():
+    vectors, _ = topics(10, 30, spread=1.5)
+    layout = umap_layout(on_grid(vectors), n_neighbors=17, n_dims=10, epochs=100, seed=1)
+    assert layout.shape == (300, 10)
+    assert np.isfinite(layout).all()
+    assert trustworthiness(vectors, layout) > 0.85
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_neighbors", "spread"), [(10, 1.0), (17, 2.0)])
+def test_the_layout_is_as_trustworthy_as_umap_learns(n_neighbors, spread):
+    from umap import UMAP
+
+    vectors, _ = topics(10, 30, spread=spread)
+    ours = umap_layout(on_grid(vectors), n_neighbors=n_neighbors, n_dims=10, epochs=0, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reducer = UMAP(n_neighbors=n_neighbors, n_components=10, metric="cosine", random_state=1)
+        theirs = reducer.fit_transform(vectors)
+    assert trustworthiness(vectors, ours) > trustworthiness(vectors, theirs) - 0.01

@@ -1,0 +1,130 @@
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from clustering_cases import assert_lawful, tokens, topics
+
+from raptor_core.clustering import kmeans, make_clusterer, raptor
+from raptor_core.settings.models import ClusteringSettings
+
+SCRIPT = """
+import json, sys
+import numpy as np
+from raptor_core.clustering import make_clusterer
+from raptor_core.settings.models import ClusteringSettings
+generator = np.random.default_rng(5)
+vectors = np.repeat(generator.normal(size=(12, 48)), 25, axis=0)
+vectors = (vectors + generator.normal(size=vectors.shape)).astype(np.float32)
+members = {}
+for method in ("raptor", "kmeans"):
+    settings = ClusteringSettings(method=method)
+    members[method] = make_clusterer(settings).cluster(vectors, np.full(300, 80)).members
+heavy = [m for m in ("torch", "umap", "sklearn", "scipy") if m in sys.modules]
+print(json.dumps({"members": members, "heavy": heavy}))
+"""
+
+
+def clusters_of(vectors, **changes):
+    settings = ClusteringSettings(**changes)
+    return make_clusterer(settings).cluster(vectors, tokens(len(vectors)))
+
+
+def fresh_process(**environment):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def test_processes_with_other_threads_and_hash_seeds_agree_byte_for_byte():
+    one = fresh_process(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", PYTHONHASHSEED="1")
+    two = fresh_process(OPENBLAS_NUM_THREADS="4", OMP_NUM_THREADS="4", PYTHONHASHSEED="2")
+    assert one == two
+    assert one["heavy"] == []
+
+
+def test_the_number_of_workers_changes_nothing(monkeypatch):
+    vectors, _ = topics(8, 25, spread=1.0)
+    found = clusters_of(vectors)
+    monkeypatch.setattr(raptor, "n_workers", lambda: 5)
+    monkeypatch.setattr("raptor_core.clustering.mixture.n_workers", lambda: 5)
+    assert clusters_of(vectors) == found
+
+
+def test_clusters_keep_to_their_topics():
+    vectors, labels = topics(12, 25)
+    clusters = clusters_of(vectors)
+    assert_lawful(clusters, tokens(300), 3500)
+    pure = [len(set(labels[list(rows)])) == 1 for rows in clusters.members]
+    assert np.mean(pure) > 0.95
+
+
+def test_the_mean_cluster_is_near_the_papers_size():
+    vectors, _ = topics(60, 10, spread=1.5, n_dims=128)
+    clusters = clusters_of(vectors)
+    assert 4 < clusters.details["mean_members"] < 12
+    assert len(clusters.members) < len(vectors) / 3
+
+
+def test_a_row_between_two_components_is_in_both():
+    generator = np.random.default_rng(0)
+    soft = 0
+    for spread in (2.0, 3.0, 4.0):
+        vectors, _ = topics(6, 40, spread=spread, seed=int(generator.integers(99)))
+        soft += clusters_of(vectors, threshold=0.01).details["clusters_per_row"] > 1.0
+    assert soft
+
+
+def test_a_very_large_layer_is_parted_first(monkeypatch):
+    monkeypatch.setattr(raptor, "MAX_GLOBAL_ROWS", 200)
+    vectors, labels = topics(20, 30)
+    clusters = clusters_of(vectors)
+    assert_lawful(clusters, tokens(600), 3500)
+    assert clusters.details["coarse_parts"] >= 6
+    pure = [len(set(labels[list(rows)])) == 1 for rows in clusters.members]
+    assert np.mean(pure) > 0.9
+
+
+def test_clusters_over_the_budget_are_clustered_again():
+    vectors, _ = topics(6, 30)
+    free, tight = clusters_of(vectors), clusters_of(vectors, max_tokens=400)
+    assert "budget_splits" not in free.details
+    assert tight.details["budget_splits"] > 0
+    assert tight.details["clusters"] > free.details["clusters"]
+
+
+def test_details_add_up():
+    vectors, _ = topics(6, 30)
+    clusters = clusters_of(vectors)
+    sizes = [len(rows) for rows in clusters.members]
+    assert clusters.details["clusters"] == len(sizes)
+    assert clusters.details["mean_members"] == pytest.approx(np.mean(sizes))
+    assert clusters.details["clusters_per_row"] == pytest.approx(sum(sizes) / 180)
+
+
+def test_kmeans_parts_are_disjoint_and_near_the_size_asked():
+    vectors, _ = topics(50, 40, spread=1.5)
+    clusters = clusters_of(vectors, method="kmeans", cluster_size=7)
+    assert sum(map(len, clusters.members)) == len(vectors)
+    assert 5 <= clusters.details["mean_members"] <= 9
+
+
+def test_kmeans_splits_rows_that_it_cannot_tell_apart():
+    grid = kmeans.rounded(np.ones((5000, 8), dtype=np.float32))
+    parts = kmeans.split(grid, np.arange(5000), lambda rows: len(rows) // 7, 0)
+    assert max(map(len, parts)) < 14
+    assert sum(map(len, parts)) == 5000
+
+
+def test_kmeans_ends_where_all_but_one_part_are_single_rows():
+    vectors = np.repeat(np.eye(9, dtype=np.float32)[:1], 60, axis=0)
+    vectors[:8] = np.eye(9, dtype=np.float32)[1:]
+    clusters = clusters_of(vectors, method="kmeans")
+    assert_lawful(clusters, tokens(60), 3500)

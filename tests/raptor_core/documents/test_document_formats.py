@@ -1,0 +1,197 @@
+"""Text formats, read from real files."""
+
+import pytest
+
+from raptor_core.documents import load_documents
+
+
+def read(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    (document,) = load_documents(path).documents
+    return document
+
+
+def outline(document):
+    return [(section.level, section.title) for section in document.sections]
+
+
+def governed(document, title):
+    (section,) = [section for section in document.sections if section.title == title]
+    return document.text[section.start : section.end]
+
+
+class TestText:
+    def test_text_is_the_file(self, tmp_path):
+        document = read(tmp_path, "a_note-on.tides.txt", "High\ttide.\n\n  Low tide.\n")
+        assert document.text == "High\ttide.\n\n  Low tide.\n"
+        assert document.id == "a_note-on.tides.txt"
+        assert document.title == "A note on.tides"
+        assert document.sections == ()
+        assert document.metadata == {"folder": ".", "format": "text"}
+
+    def test_newlines_become_line_feeds(self, tmp_path):
+        assert read(tmp_path, "a.txt", b"one\r\ntwo\rthree").text == "one\ntwo\nthree"
+
+    def test_control_characters_become_spaces_one_for_one(self, tmp_path):
+        raw = "Words and\x00more words\x07 and\x1b more\x85 words."
+        document = read(tmp_path, "a.txt", raw)
+        assert document.text == "Words and more words  and  more  words."
+        assert len(document.text) == len(raw)
+
+    def test_composition_of_characters_is_left_alone(self, tmp_path):
+        assert read(tmp_path, "a.txt", "cafe\u0301 caf\u00e9").text == "cafe\u0301 caf\u00e9"
+
+
+class TestMarkdown:
+    def test_sections_nest_and_hold_their_heading(self, tmp_path):
+        text = "# Sea\n\nIntro.\n\n## Tides\n\nTide.\n\n### Spring\n\nS.\n\n## Waves\n\nWave.\n"
+        document = read(tmp_path, "a.md", text)
+        assert document.text == text
+        assert document.title == "Sea"
+        assert outline(document) == [(1, "Sea"), (2, "Tides"), (3, "Spring"), (2, "Waves")]
+        assert governed(document, "Tides").startswith("## Tides")
+        assert governed(document, "Tides").endswith("S.\n\n")
+        assert document.section_path(text.index("S.")) == ("Sea", "Tides", "Spring")
+
+    def test_setext_headings(self, tmp_path):
+        document = read(
+            tmp_path, "a.md", "Long title\nover two lines\n=====\n\nA.\n\nSub\n---\nB.\n"
+        )
+        assert outline(document) == [(1, "Long title over two lines"), (2, "Sub")]
+        assert governed(document, "Sub") == "Sub\n---\nB.\n"
+
+    def test_what_only_looks_like_a_heading_is_none(self, tmp_path):
+        text = (
+            "# Real\n\n```sh\n# comment\n```\n\n    # indented code\n\n<!--\n# hidden\n-->\n\n"
+            "- item\n---\n\n> # quoted\n\n#hashtag\n\n~~~\n```\n# x\n~~~\n"
+        )
+        assert outline(read(tmp_path, "a.md", text)) == [(1, "Real")]
+
+    def test_long_runs_do_not_shift_sections(self, tmp_path):
+        text = "start\n" * 50 + "\n" + "- item\n" * 50 + "\n\n\n\n## Later\n" + "end\n" * 9
+        document = read(tmp_path, "a.md", text)
+        assert governed(document, "Later") == "## Later\n" + "end\n" * 9
+
+    def test_inline_markup_and_anchors_are_no_part_of_a_title(self, tmp_path):
+        text = "# The `load` **function** of [raptor](x.html) &amp; *more* { #the-load }\n\nA.\n"
+        assert read(tmp_path, "a.md", text).title == "The load function of raptor & more"
+
+    def test_html_heading_at_the_top_of_a_readme(self, tmp_path):
+        document = read(
+            tmp_path, "a.md", '<h1 align="center">\n  <b>Tide</b> &amp; time\n</h1>\n\nA.\n'
+        )
+        assert outline(document) == [(1, "Tide & time")]
+
+    def test_front_matter_gives_title_and_metadata_and_stays_in_the_text(self, tmp_path):
+        text = (
+            '---\ntitle: "Sea: a guide"\nauthor: Ada # who\nyear: 1999\nweight: 0.5\n'
+            "draft: false\ntags: [a, b]\nnested:\n  key: value\n---\n\n## First\n\nText.\n"
+        )
+        document = read(tmp_path, "a.md", text)
+        assert document.text == text
+        assert document.title == "Sea: a guide"
+        assert outline(document) == [(1, "First")]
+        assert governed(document, "First") == "## First\n\nText.\n"
+        own = {k: v for k, v in document.metadata.items() if k not in {"folder", "format"}}
+        assert own == {"author": "Ada", "year": 1999, "weight": 0.5, "draft": False}
+
+    def test_file_that_is_one_code_block(self, tmp_path):
+        text = "```python\n# not a heading\nprint(1)\n```"
+        document = read(tmp_path, "some_code.md", text)
+        assert (document.text, document.sections, document.title) == (text, (), "Some code")
+
+    def test_a_rule_at_the_top_is_no_front_matter(self, tmp_path):
+        assert outline(read(tmp_path, "a.md", "---\n\n# Title\n\nText: here\n")) == [(1, "Title")]
+
+
+class TestRst:
+    def test_ranks_follow_the_order_of_adornments(self, tmp_path):
+        text = (
+            "=====\nGuide\n=====\n\nIntro.\n\nSetup\n-----\n\nDo ``x``.\n\n"
+            "The ``run`` :py:func:`call`\n~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n\nC.\n\nUse\n---\n\nD.\n"
+        )
+        document = read(tmp_path, "a.rst", text)
+        assert document.text == text
+        assert outline(document) == [(1, "Guide"), (2, "Setup"), (3, "The run call"), (2, "Use")]
+        assert document.title == "Guide"
+        assert governed(document, "Guide") == text
+        assert governed(document, "Use") == "Use\n---\n\nD.\n"
+
+    def test_tables_transitions_and_literal_blocks_are_no_headings(self, tmp_path):
+        text = (
+            "Title\n=====\n\n====  ====\nA     B\n====  ====\n1     2\n====  ====\n\n----\n\n"
+            "Code::\n\n    Not\n    ---\n\nLast line of a\nlonger paragraph\n----------------\n"
+        )
+        assert outline(read(tmp_path, "a.rst", text)) == [(1, "Title")]
+
+
+class TestHtml:
+    def test_blocks_headings_items_cells_and_code(self, tmp_path):
+        page = """<!doctype html><html><head><title>The Sea
+          &amp; You</title><style>p {}</style><meta name=author content="Ada"></head>
+        <body><nav><a href=/>Home</a><h2>Menu</h2></nav>
+        <h1>Sea</h1><p>Salt <b>water</b>,&nbsp;mostly.<br>Deep.</p>
+        <script>if (a < b) { alert("<p>no</p>") }</script>
+        <h2>Tides</h2><ul><li>Spring<li><p>Neap</p></ul><ol><li>One<li>Two</ol>
+        <table><tr><th>Port<th>Height<tr><td>Brest<td>7 m</table>
+        <pre>a  b
+  c</pre><p hidden>secret<p>End &lt;here&gt;.<!-- not this --></body></html>"""
+        document = read(tmp_path, "a.html", page)
+        assert document.text == (
+            "Sea\n\nSalt water, mostly.\nDeep.\n\nTides\n\n- Spring\n- Neap\n\n1. One\n2. Two"
+            "\n\nPort | Height\nBrest | 7 m\n\na  b\n  c\n\nEnd <here>."
+        ).replace("- Neap\n\n1.", "- Neap\n1.")
+        assert document.title == "The Sea & You"
+        assert outline(document) == [(1, "Sea"), (2, "Tides")]
+        assert governed(document, "Tides").startswith("Tides\n\n- Spring")
+        assert document.metadata["author"] == "Ada"
+
+    def test_first_heading_is_the_title_of_a_page_without_one(self, tmp_path):
+        assert read(tmp_path, "a.htm", "<h2>Only <i>this</i></h2>text").title == "Only this"
+
+    def test_empty_heading_does_not_make_the_next_paragraph_one(self, tmp_path):
+        assert read(tmp_path, "a.html", "<h2> </h2><p>Text.</p>").sections == ()
+
+    def test_declared_encoding_is_used(self, tmp_path):
+        page = '<meta charset="windows-1251"><p>Морской прилив</p>'
+        assert read(tmp_path, "a.html", page.encode("cp1251")).text == "Морской прилив"
+
+    @pytest.mark.parametrize(
+        ("page", "text"),
+        [
+            ("<nav>menu<main>text", "text"),
+            ("<!-- open <p>text", "open\n\ntext"),
+            ("a < b and c > d", "a < b and c > d"),
+            ("<p>x</b></i>y</div>z", "xy\n\nz"),
+            ("&#99999999999999999999; x &bogus; &#0;y", "� x &bogus; �y"),
+            ("<p>one<div>two</p>three", "one\n\ntwo\n\nthree"),
+            ("<div>" * 5000 + "deep", "deep"),
+            ("<td>loose<td>cells", "loose | cells"),
+        ],
+    )
+    def test_broken_markup_loses_no_text(self, tmp_path, page, text):
+        assert read(tmp_path, "a.html", page).text == text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("utf-8-sig", "Zażółć gęślą jaźń"),
+        ("utf-16", "Tide — прилив — 潮"),
+        ("utf-32", "Tide — прилив — 潮"),
+        ("utf-16-le", "Plain text without a mark."),
+        ("utf-16-be", "Plain text without a mark."),
+        ("latin-1", "Café déjà vu à Besançon"),
+        ("cp1252", "“Quoted” text — naïve façade, 5 € only. It costs a lot."),
+        (
+            "shift_jis",
+            "これは日本語の文章です。とても長い文章ではありませんが、検出できるはずです。",
+        ),
+        ("cp1251", "Привет, мир. Это проверка кодировки текста."),
+        ("gb18030", "中文文本，测试编码检测是否可靠。今天天气很好。"),
+    ],
+)
+def test_encodings(tmp_path, encoding, text):
+    document = read(tmp_path, "a.txt", text.encode(encoding))
+    assert document.text == text

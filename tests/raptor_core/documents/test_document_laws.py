@@ -1,0 +1,146 @@
+"""Laws of sections and grouping."""
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from raptor_core.documents import (
+    Document,
+    SectionIndex,
+    group_documents,
+    partition_key,
+    tree_name,
+)
+from raptor_core.documents.html import parse_html
+from raptor_core.documents.markdown import parse_markdown
+from raptor_core.documents.rst import parse_rst
+from raptor_core.settings import GroupingSettings
+
+WORDS = st.text("abcdefgh äöü", min_size=1, max_size=20).map(
+    lambda text: " ".join(["T", *text.split()])
+)
+PARTS = st.lists(st.tuples(st.integers(0, 4), WORDS), max_size=12)
+NAMES = st.text(max_size=40) | st.text("a. %/\t", max_size=12) | st.text("ab", min_size=150)
+
+
+def as_markdown(parts):
+    return "".join(f"{'#' * rank} {words}\n\n" if rank else f"{words}\n\n" for rank, words in parts)
+
+
+def as_rst(parts):
+    return "".join(
+        f"{words}\n{'=-~^'[rank - 1] * (len(words) + 3)}\n\n" if rank else f"{words}\n\n"
+        for rank, words in parts
+    )
+
+
+def as_html(parts):
+    return "".join(
+        f"<h{rank}>{words}</h{rank}>" if rank else f"<p>{words}</p>" for rank, words in parts
+    )
+
+
+def assert_sections_lawful(text, sections):
+    for section in sections:
+        assert 0 <= section.start < section.end <= len(text)
+        assert text[section.start :].lstrip("# ").startswith(section.title)
+    for number, section in enumerate(sections):
+        later = sections[number + 1 :]
+        assert all(other.start > section.start for other in later)
+        assert all(other.end <= section.end for other in later if other.start < section.end)
+        assert section.level == 1 + sum(s.start < section.start < s.end for s in sections)
+
+
+@given(PARTS)
+def test_sections_begin_at_their_heading_and_nest(parts):
+    titles = [words for rank, words in parts if rank]
+    for write, parse in ((as_markdown, parse_markdown), (as_rst, parse_rst), (as_html, parse_html)):
+        parsed = parse(write(parts).encode())
+        assert [section.title for section in parsed.sections] == titles
+        assert_sections_lawful(parsed.text, parsed.sections)
+
+
+@given(PARTS)
+def test_index_agrees_with_the_document(parts):
+    parsed = parse_markdown(as_markdown(parts).encode())
+    document = Document("a", parsed.text, sections=parsed.sections)
+    index = SectionIndex(parsed.sections)
+    for at in range(len(parsed.text) + 1):
+        assert index.path(at) == document.section_path(at)
+
+
+@given(st.text())
+def test_any_text_can_be_parsed(text):
+    for parse in (parse_markdown, parse_rst, parse_html):
+        parsed = parse(b"Text. " * 9 + text.encode("utf-8", "replace"))
+        assert_ordered(parsed)
+
+
+def assert_ordered(parsed):
+    assert all(0 <= s.start < s.end <= len(parsed.text) for s in parsed.sections)
+    assert not any(ord(char) < 32 and char not in "\n\t" for char in parsed.text)
+
+
+@given(st.text("<>/!-&;'\"= #ap1hrtdliun\n", max_size=80))
+def test_any_markup_can_be_parsed(markup):
+    assert_ordered(parse_html(b"Text " + markup.encode()))
+
+
+@given(st.sets(NAMES))
+def test_partition_keys_are_safe_and_never_shared(names):
+    keys = [partition_key(name, GroupingSettings()) for name in names]
+    assert len(set(keys)) == len(names)
+    for key in keys:
+        assert key == key.strip() != ""
+        assert "..." not in key
+        assert not any(unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} for char in key)
+        assert len(key.encode()) <= 200
+
+
+@given(NAMES)
+def test_partition_key_of_a_plain_name_is_the_name(name):
+    plain = "".join(char for char in name if char.isalnum() or char in "/-_")[:30]
+    assert partition_key(plain, GroupingSettings()) == (plain or "%")
+
+
+@given(st.sets(NAMES), st.integers(1, 20_000))
+def test_shards_are_stable_and_bounded(names, shards):
+    grouping = GroupingSettings(shards=shards)
+    for name in names:
+        key = partition_key(name, grouping)
+        assert key == partition_key(name, grouping)
+        assert 0 <= int(key.removeprefix("shard-")) < shards
+        assert len(key) == len("shard-") + max(4, len(str(shards - 1)))
+
+
+@given(st.sets(NAMES), st.sampled_from(["document", "folder", "corpus"]), st.sampled_from([0, 3]))
+def test_every_document_is_in_exactly_one_tree(names, by, shards):
+    grouping = GroupingSettings(by=by, shards=shards)
+    documents = [Document(name, "Text.") for name in names]
+    groups = group_documents(documents, grouping)
+    placed = [
+        (partition, tree, document)
+        for partition, trees in groups.items()
+        for tree, members in trees.items()
+        for document in members
+    ]
+    assert sorted(document.id for *_, document in placed) == sorted(names)
+    for partition, tree, document in placed:
+        assert tree == tree_name(document, grouping)
+        assert partition == partition_key(tree, grouping)
+    assert list(groups) == sorted(groups)
+    assert all(list(trees) == sorted(trees) for trees in groups.values())
+
+
+def test_tree_names():
+    document = Document("guide/setup/a.md", "Text.")
+    assert tree_name(document, GroupingSettings()) == "guide/setup/a.md"
+    assert tree_name(document, GroupingSettings(by="folder")) == "guide/setup"
+    assert tree_name(Document("a.md", "T."), GroupingSettings(by="folder")) == "."
+    assert tree_name(document, GroupingSettings(by="corpus")) == "corpus"
+
+
+def test_partition_keys_of_unsafe_names():
+    key = {name: partition_key(name, GroupingSettings()) for name in ("a...b", " a ", "100%", "")}
+    assert key == {"a...b": "a%2E%2E%2Eb", " a ": "%20a%20", "100%": "100%25", "": "%"}

@@ -1,0 +1,241 @@
+"""Walking folders and URLs, and what they leave out."""
+
+import os
+import zipfile
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from raptor_core.documents import list_files, load_documents
+from raptor_core.errors import EmptySourceError, MissingExtraError, SourceError
+from raptor_core.settings import SourceSettings
+
+
+@pytest.fixture
+def folder(tmp_path):
+    root = tmp_path / "docs"
+    for name in ("b.md", "a.txt", "sub/c.md", "sub/deep/d.txt", ".hidden/e.md", "sub/.f.md"):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"Text of {name}.")
+    return root
+
+
+@pytest.fixture
+def memory():
+    files = fsspec.filesystem("memory")
+    yield files
+    files.rm("/", recursive=True)
+
+
+def ids(corpus):
+    return [document.id for document in corpus.documents]
+
+
+def reasons(corpus):
+    return {item.name: item.reason for item in corpus.skipped}
+
+
+def test_folder_is_read_recursively_in_order_of_id(folder):
+    corpus = load_documents(folder)
+    assert ids(corpus) == ["a.txt", "b.md", "sub/c.md", "sub/deep/d.txt"]
+    assert corpus.skipped == ()
+    last = corpus.documents[-1]
+    assert last.source == str(folder / "sub/deep/d.txt")
+    assert last.metadata["folder"] == "sub/deep"
+
+
+def test_paths_of_the_settings_are_the_default(folder):
+    settings = SourceSettings(paths=(str(folder / "sub"), str(folder / "b.md")))
+    assert ids(load_documents(settings=settings)) == ["b.md", "c.md", "deep/d.txt"]
+
+
+def test_named_file_is_read_even_if_rules_leave_it_out(folder):
+    settings = SourceSettings(include=("*.pdf",), exclude=("*.md",))
+    assert ids(load_documents(folder / "sub/.f.md", settings=settings)) == [".f.md"]
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "expected"),
+    [
+        (("*.md",), (), ["b.md", "sub/c.md"]),
+        (("/*.md",), (), ["b.md"]),
+        (("sub/",), (), ["sub/c.md", "sub/deep/d.txt"]),
+        (("sub/*.md",), (), ["sub/c.md"]),
+        (("sub/**/*.txt",), (), ["sub/deep/d.txt"]),
+        (("**/c.md", "[ab].*"), (), ["a.txt", "b.md", "sub/c.md"]),
+        ((), ("sub",), ["a.txt", "b.md"]),
+        ((), ("deep/", "a.???"), ["b.md", "sub/c.md"]),
+        ((), ("*.md", "!sub/c.md"), ["a.txt", "sub/c.md", "sub/deep/d.txt"]),
+        ((), ("sub/**",), ["a.txt", "b.md"]),
+        ((), ("[!a].*",), ["a.txt"]),
+    ],
+)
+def test_globs(folder, include, exclude, expected):
+    settings = SourceSettings(include=include, exclude=exclude)
+    assert ids(load_documents(folder, settings=settings)) == expected
+
+
+def test_ignore_file_is_obeyed(folder):
+    (folder / ".raptorignore").write_text("# comment\n\n*.txt\n!/a.txt\n")
+    assert ids(load_documents(folder)) == ["a.txt", "b.md", "sub/c.md"]
+
+
+def test_malformed_pattern_is_an_error(folder):
+    with pytest.raises(SourceError, match=r"'\[z-a\]' is malformed"):
+        load_documents(folder, settings=SourceSettings(exclude=("[z-a]",)))
+
+
+def test_unsupported_files_are_reported(folder):
+    (folder / "photo.JPG").write_bytes(b"x")
+    (folder / "LICENSE").write_text("MIT")
+    skipped = reasons(load_documents(folder))
+    assert "type .jpg are not supported" in skipped["photo.JPG"]
+    assert "without an extension" in skipped["LICENSE"]
+    only = load_documents(folder, settings=SourceSettings(include=("*.md",)))
+    assert only.skipped == ()
+
+
+def test_links_that_leave_the_source_are_reported_and_not_followed(folder, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("Secret.")
+    (folder / "file.md").symlink_to(outside / "secret.md")
+    (folder / "sub/tree").symlink_to(outside)
+    (folder / "gone.md").symlink_to(folder / "nowhere.md")
+    (folder / "self.md").symlink_to(folder / "self.md")
+    corpus = load_documents(folder)
+    assert not any("Secret" in document.text for document in corpus.documents)
+    skipped = reasons(corpus)
+    assert set(skipped) == {"file.md", "sub/tree", "gone.md", "self.md"}
+    assert "leaves the source" in skipped["file.md"]
+    assert "leaves the source" in skipped["sub/tree"]
+    assert "leads nowhere" in skipped["gone.md"]
+
+
+def test_links_inside_the_source_are_followed_and_loops_end(folder):
+    (folder / "again.md").symlink_to(folder / ".hidden/e.md")
+    (folder / "sub/up").symlink_to(folder)
+    (folder / "one").symlink_to(folder / "sub/deep")
+    (folder / "two").symlink_to(folder / "sub/deep")
+    corpus = load_documents(folder)
+    assert {"again.md", "one/d.txt"} <= set(ids(corpus))
+    skipped = reasons(corpus)
+    assert "folder that holds it" in skipped["sub/up"]
+    assert "already read" in skipped["two"]
+
+
+def test_source_that_is_itself_a_link_is_read(folder, tmp_path):
+    (tmp_path / "link").symlink_to(folder)
+    assert ids(load_documents(tmp_path / "link"))[0] == "a.txt"
+
+
+def test_pipes_are_not_waited_for(folder):
+    os.mkfifo(folder / "pipe.txt")
+    assert reasons(load_documents(folder)) == {"pipe.txt": "is not a regular file"}
+
+
+def test_name_that_is_no_text_is_reported(folder):
+    Path(os.fsdecode(os.fsencode(folder) + b"/bad\xff.md")).write_bytes(b"x")
+    assert reasons(load_documents(folder)) == {
+        "bad\\udcff.md": "its name is not valid text; rename it"
+    }
+
+
+def test_memory_url_reads_like_a_folder(memory):
+    for name in ("/kb/a.md", "/kb/sub/b.txt", "/kb/.git/c.md", "/kb/skip/d.md", "/kb/e.bin"):
+        memory.pipe(name, b"# Title\n\nText.")
+    memory.pipe("/kb/.raptorignore", b"skip/\n")
+    corpus = load_documents("memory://kb")
+    assert ids(corpus) == ["a.md", "sub/b.txt"]
+    assert corpus.documents[0].source == "memory://kb/a.md"
+    assert list(reasons(corpus)) == ["e.bin"]
+    assert ids(load_documents("memory://kb/sub/b.txt")) == ["b.txt"]
+
+
+def test_file_url_and_archive_url(folder, tmp_path):
+    assert ids(load_documents(f"file://{folder}"))[0] == "a.txt"
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("in/a.md", "# A")
+    assert ids(load_documents(f"zip://::{tmp_path}/a.zip")) == ["in/a.md"]
+
+
+@pytest.mark.parametrize("path", ["nowhere", "memory://nowhere", "memory://nowhere/a.md"])
+def test_missing_source_is_an_error(path):
+    with pytest.raises(SourceError, match="nowhere"):
+        load_documents(path)
+
+
+def test_unknown_protocol_is_an_error():
+    with pytest.raises(SourceError, match="Protocol not known: nope"):
+        load_documents("nope://x")
+
+
+def test_no_source_is_an_error():
+    with pytest.raises(SourceError, match="no source is named"):
+        load_documents()
+
+
+def test_missing_client_names_the_extra(monkeypatch):
+    def refuse(url):
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", refuse)
+    with pytest.raises(MissingExtraError, match=r"raptor-assets\[s3\]"):
+        load_documents("s3://bucket/folder")
+
+
+def test_connection_that_breaks_is_no_missing_document(memory, monkeypatch):
+    memory.pipe("/kb/a.md", b"Text.")
+
+    def fail(*args, **kwargs):
+        raise ConnectionResetError("connection reset")
+
+    monkeypatch.setattr(type(memory), "open", fail)
+    with pytest.raises(SourceError, match=r"memory://kb/a\.md.*connection reset"):
+        load_documents("memory://kb")
+
+
+def test_source_without_documents_names_what_was_skipped(tmp_path):
+    with pytest.raises(EmptySourceError, match="no file there passes the rules"):
+        load_documents(tmp_path)
+    for number in range(7):
+        (tmp_path / f"{number}.txt").write_text("")
+    with pytest.raises(EmptySourceError, match=r"7 skipped: 0\.txt: is empty; .*and 2 more"):
+        load_documents(tmp_path)
+
+
+def test_second_document_of_an_id_is_reported(tmp_path):
+    for name, text in (("one", "Same."), ("two", "Same."), ("three", "Other.")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(text)
+    corpus = load_documents(*(tmp_path / name for name in ("one", "two", "three")))
+    assert [document.text for document in corpus.documents] == ["Same."]
+    same, other = [item.reason for item in corpus.skipped]
+    assert f"taken, by the same text in {tmp_path / 'one' / 'a.md'}" in same
+    assert "taken, by another text" in other
+
+
+def test_listing_agrees_with_reading_and_sees_changes(folder):
+    files = list_files([folder])
+    assert [file.id for file in files] == ids(load_documents(folder))
+    assert all(file.size_bytes and file.modified for file in files)
+    os.utime(folder / "a.txt", (1, 1))
+    changed = [
+        new.id
+        for new, old in zip(list_files([folder]), files, strict=True)
+        if new.stamp != old.stamp
+    ]
+    assert changed == ["a.txt"]
+
+
+def test_listing_of_an_empty_folder_is_empty(tmp_path):
+    assert list_files([tmp_path]) == []
+
+
+def test_progress_is_told_of_every_file(folder):
+    told = []
+    load_documents(folder, progress=lambda *step: told.append(step))
+    assert told[0] == (1, 4, "a.txt")
+    assert told[-1] == (4, 4, "sub/deep/d.txt")

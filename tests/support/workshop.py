@@ -1,0 +1,113 @@
+"""A home with a small source in a temporary folder, and what Dagster recorded of it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from support.hashing import HashingEmbedder
+
+from dagster_project.build import Parts, build_definitions
+from dagster_project.execute import BuildReport, build, drop, open_instance
+from dagster_project.home import Home
+from raptor_core.settings import Settings
+from raptor_core.store import Manifest
+from raptor_core.tree.tools import Tools
+
+WORDS = ["river", "mountain", "castle", "dragon", "engine", "window", "paper", "forest", "winter", "summer", "candle", "silver", "bridge", "garden", "market", "ocean", "thunder", "library", "harbour", "meadow", "lantern", "copper", "violin", "desert"]
+
+SMALL = {
+    "chunking": {"max_tokens": 24},
+    "clustering": {"method": "contiguous", "window": 4},
+    "tree": {"max_layers": 2},
+    "store": {"lock_seconds": 0.2},
+}
+"""Settings of small, quick trees."""
+
+
+def prose(n_sentences: int, seed: int = 0) -> str:
+    """Sentences of nine random words, two to a paragraph."""
+    rng = random.Random(seed)
+    sentences = [
+        " ".join(rng.choice(WORDS) for _ in range(9)).capitalize() + "." for _ in range(n_sentences)
+    ]
+    return "\n\n".join(" ".join(sentences[at : at + 2]) for at in range(0, n_sentences, 2))
+
+
+class Workshop:
+    """One home, its source folder ``docs``, and tools that every build shares."""
+
+    def __init__(self, root: Path, tools: dict[str, Any] | None = None, **settings: Any) -> None:
+        self.docs = root / "docs"
+        self.docs.mkdir(parents=True, exist_ok=True)
+        self.home = Home(root / ".raptor")
+        self.parts_given = tools or {}
+        self.embedder = HashingEmbedder()
+        self.configure(**settings)
+
+    def configure(self, **settings: Any) -> None:
+        """Change settings; the store and the record stay."""
+        values = {"source": {"paths": [str(self.docs)]}, **SMALL}
+        for part, given in settings.items():
+            values[part] = {**values.get(part, {}), **given}
+        self.settings = Settings.model_validate(values)
+        given = {"embedder": self.embedder, **self.parts_given}
+        self.tools = Tools(self.settings, **given)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.docs / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def remove(self, name: str) -> None:
+        (self.docs / name).unlink()
+
+    def build(self, *partitions: str, **options: Any) -> BuildReport:
+        chosen = partitions or None
+        return build(self.home, self.settings, chosen, tools=self.tools, **options)
+
+    def drop(self, *partitions: str) -> BuildReport:
+        return drop(self.home, self.settings, partitions)
+
+    def instance(self) -> Any:
+        return open_instance(self.home)
+
+    def parts(self) -> Parts:
+        return Parts.of(self.settings, self.home, tools=self.tools)
+
+    def definitions(self, **options: Any) -> dg.Definitions:
+        options.setdefault("parts", self.parts())
+        return build_definitions(self.settings, self.home, **options)
+
+    def materialization(self, key: str, partition: str) -> dg.AssetMaterialization:
+        """The latest one of an asset's partition."""
+        asset = dg.AssetKey(key.split("/"))
+        with self.instance() as instance:
+            found = instance.fetch_materializations(
+                dg.AssetRecordsFilter(asset_key=asset, asset_partitions=[partition]), limit=1
+            )
+        return found.records[0].asset_materialization
+
+    def metadata(self, key: str, partition: str) -> dict[str, Any]:
+        """Values of the latest materialization's metadata."""
+        found = self.materialization(key, partition).metadata
+        return {name: value.value for name, value in found.items()}
+
+    def data_version(self, key: str, partition: str) -> str:
+        return self.materialization(key, partition).tags["dagster/data_version"]
+
+    def partitions(self) -> list[str]:
+        with self.instance() as instance:
+            return list(instance.get_dynamic_partitions("trees"))
+
+    def manifests(self) -> dict[str, Manifest]:
+        """What readers see, by tree."""
+        with self.parts().store.open() as store:
+            return {manifest.tree: manifest for manifest in store.manifests()}
+
+    def texts(self, tree: str) -> set[str]:
+        """Texts of the live nodes of a tree."""
+        with self.parts().store.open() as store:
+            return {node.text for node in store.nodes() if node.tree == tree}
