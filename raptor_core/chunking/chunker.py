@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.measure import Measure
@@ -128,7 +128,7 @@ class SentenceChunker:
             return list(_stripped(text, [start, inner[len(inner) // 2], end]))
         part = text[start:end]
         measure = Measure(part, self._counter)
-        half = max(1, -(-len(measure.anchors) // 2))
+        half = max(1, -(-len(measure.places(0, len(part))) // 2))
         cuts = cut_sentence(part, 0, len(part), measure, half)
         middle = start + (cuts[0] if cuts else -(-len(part) // 2))
         return list(_stripped(text, [start, middle, end]))
@@ -144,7 +144,7 @@ class _Units:
 
 def _stripped(text: str, bounds: list[int]) -> Iterator[Span]:
     """The spans between the bounds without white space around them; empty ones are left out."""
-    for start, end in zip(bounds, bounds[1:]):
+    for start, end in pairwise(bounds):
         part = text[start:end]
         first = start + len(part) - len(part.lstrip())
         if first < end:
@@ -164,7 +164,7 @@ def _pieces(
     else:
         ends = cut_by_text(weights, [key_of(text[a:b]) for a, b, _ in parts], limit)
     pieces = []
-    for at, end in zip([0, *ends], ends):
+    for at, end in pairwise([0, *ends]):
         start, stop = parts[at][0], parts[end - 1][1]
         pieces.append(
             Piece(

@@ -61,8 +61,7 @@ def _candidates(names: tuple[str, ...]) -> list[str]:
     if not names:
         return [""]
     lines = [_JOIN.join(names)]
-    for kept in range(len(names) - 2, 0, -1):
-        lines.append(_JOIN.join([names[0], _GAP, *names[-kept:]]))
+    lines += [_JOIN.join([names[0], _GAP, *names[-kept:]]) for kept in range(len(names) - 2, 0, -1)]
     words = names[-1].split()
     lines += [" ".join(words[:n]) for n in _halvings(len(words))]
     return lines

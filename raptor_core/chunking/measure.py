@@ -25,33 +25,38 @@ class Measure:
     """
 
     def __init__(self, text: str, counter: TokenCounter) -> None:
-        self._text = text
-        spans = np.array(counter.token_spans(text), dtype=np.int64).reshape(-1, 2)
-        self.anchors: NDArray[np.int64] = _anchors(text, spans)
-        extra = np.maximum(spans[:, 1] - self.anchors - 1, 0) // LONG_TOKEN_CHARS
-        self._extra = np.concatenate([[0], np.cumsum(extra)])
-        self._total = np.concatenate([[0], np.cumsum(1 + extra)])
-        self.ends: NDArray[np.int64] = spans[:, 1]
+        anchors: list[int] = []
+        added: list[int] = []
+        for start, end in counter.token_spans(text):
+            anchor = _anchor(text, start, end)
+            anchors.append(anchor)
+            more = range(anchor + LONG_TOKEN_CHARS, end, LONG_TOKEN_CHARS)
+            anchors += more
+            added += more
+        self._anchors: NDArray[np.int64] = np.maximum.accumulate(np.array(anchors, dtype=np.int64))
+        self._added: NDArray[np.int64] = np.array(added, dtype=np.int64)
 
     def weights(self, starts: list[int], ends: list[int]) -> list[int]:
         """Weight of each span, in tokens."""
-        first = np.searchsorted(self.anchors, starts)
-        last = np.searchsorted(self.anchors, ends)
-        found: list[int] = (self._total[last] - self._total[first]).tolist()
+        first, last = np.searchsorted(self._anchors, starts), np.searchsorted(self._anchors, ends)
+        found: list[int] = (last - first).tolist()
+        return found
+
+    def places(self, start: int, end: int) -> list[int]:
+        """Characters of the span at which a unit of weight begins, ascending, repeats included."""
+        first, last = np.searchsorted(self._anchors, [start, end])
+        found: list[int] = self._anchors[first:last].tolist()
         return found
 
     def has_long_tokens(self, start: int, end: int) -> bool:
         """Whether a token of the span weighs more than one."""
-        first, last = np.searchsorted(self.anchors, [start, end])
-        return bool(self._extra[last] > self._extra[first])
+        first, last = np.searchsorted(self._added, [start, end])
+        return bool(last > first)
 
 
-def _anchors(text: str, spans: NDArray[np.int64]) -> NDArray[np.int64]:
-    """First character of each token that is not white space; its start where there is none."""
-    anchors = spans[:, 0].copy()
-    for row, (start, end) in enumerate(spans.tolist()):
-        if end > start and text[start].isspace():
-            found = _WORD.search(text, start, end)
-            if found is not None:
-                anchors[row] = found.start()
-    return np.maximum.accumulate(anchors) if len(anchors) else anchors
+def _anchor(text: str, start: int, end: int) -> int:
+    """First character of a token that is not white space; its start where there is none."""
+    if end > start and text[start].isspace():
+        found = _WORD.search(text, start, end)
+        return found.start() if found else start
+    return start

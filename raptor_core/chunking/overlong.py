@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from raptor_core.chunking.measure import LONG_TOKEN_CHARS, Measure
+from raptor_core.chunking.measure import Measure
 
 _CLAUSE_MARKS = ";:,—–،؛、，；：)]"
 _NO_SPACE_NEEDED = "、，；：،؛—"
@@ -36,14 +36,8 @@ def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) 
 
 def _places(text: str, start: int, end: int, measure: Measure) -> list[int]:
     """Characters between ``start`` and ``end`` where a cut does no harm, ascending."""
-    first, last = measure.anchors.searchsorted([start, end])
-    anchors = measure.anchors[first:last].tolist()
-    ends = measure.ends[first:last].tolist()
-    found = []
-    for anchor, token_end in zip(anchors, ends, strict=True):
-        inner = range(anchor, max(min(token_end, end), anchor + 1), LONG_TOKEN_CHARS)
-        found += [place for place in inner if start < place and _is_whole(text, place)]
-    return sorted(set(found))
+    found = dict.fromkeys(measure.places(start, end))
+    return [place for place in found if start < place and _is_whole(text, place)]
 
 
 def _last_that_fits(
@@ -77,7 +71,7 @@ def _strength(text: str, place: int) -> int:
 def _is_whole(text: str, place: int) -> bool:
     """Whether a cut before ``place`` leaves characters and what combines with them whole."""
     here, before = text[place], text[place - 1]
-    if before == _JOINER or here == _JOINER or "\U0001f3fb" <= here <= "\U0001f3ff":
+    if _JOINER in (before, here) or "\U0001f3fb" <= here <= "\U0001f3ff":
         return False
     if before == "\r" and here == "\n":
         return False

@@ -71,9 +71,7 @@ def _lines(text: str) -> list[_Line]:
     ]
 
 
-def _blocks(
-    lines: list[_Line], sections: set[int]
-) -> Iterator[tuple[list[_Line], Kind | None]]:
+def _blocks(lines: list[_Line], sections: set[int]) -> Iterator[tuple[list[_Line], Kind | None]]:
     """Finished blocks with their kind; lines of kind None continue the open block."""
     fences = _fences(lines)
     at = 0

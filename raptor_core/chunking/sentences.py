@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from raptor_core.chunking.abbreviations import (
     BEFORE_NUMBER,
@@ -48,7 +49,7 @@ def sentences_of(text: str, block: Paragraph) -> list[Span]:
         return [span for line in lines if (span := _strip(text, *line.span()))[0] < span[1]]
     cuts = sorted({*_ends(text, block), *_items(text, block)})
     bounds = [block.start, *cuts, block.end]
-    spans = (_strip(text, a, b) for a, b in zip(bounds, bounds[1:]))
+    spans = (_strip(text, a, b) for a, b in pairwise(bounds))
     return [span for span in spans if span[0] < span[1]]
 
 
@@ -110,7 +111,7 @@ def _dot_ends(last: str, earlier: str, word: str, digit: bool) -> bool:
         return False
     if len(last) == 1 and last.isalpha():
         # "J. R. R. Tolkien" and "z. B. Anna" go on; "vitamin C. The" ends.
-        return starts and earlier.split()[-1:] != [] and earlier.split()[-1][:1].islower()
+        return starts and any(word[:1].islower() for word in earlier.split()[-1:])
     if lower in MAY_END or _DOTTED.fullmatch(last):
         return starts
     return True

@@ -78,10 +78,10 @@ def best_mixture(
         ks = range(start, min(start + wave, last + 1))
         fit = partial(fit_mixture, points, seed=seed)
         for tried in pool.map(fit, ks) if pool else map(fit, ks):
-            if patience and tried.n_components - best.n_components > patience:
-                return best
             if tried.bic < best.bic:
                 best = tried
+            elif patience and tried.n_components - best.n_components >= patience:
+                return best
     return best
 
 

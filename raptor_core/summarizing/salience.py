@@ -143,8 +143,8 @@ def _weigh_terms(
     n_children = np.maximum.reduceat(holds, starts, axis=0).sum(axis=0)
     names = frozenset().union(*(s.names for s in sentences))
     length = np.array([min(len(term), 8) if term.isascii() else 8 for term in terms]) / 8
-    named = np.array([1.3 if term in names else 1.0 for term in terms])
     spread = (n_children + 0.3 * (holds.sum(axis=0) - n_children)) ** 1.3
+    named = np.array([1.3 if term in names else 1.0 for term in terms])
     return holds, spread * (0.4 + 0.6 * length) * named
 
 

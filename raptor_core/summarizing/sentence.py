@@ -20,11 +20,12 @@ _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
 _TERMINAL = re.compile(r"[.!?…。！？؟।۔｡][\"'”’»)\]」』）]*(?:\s*\[[\d,; ]+\])?$")
+_END_CHARS = 16
 _CODE = re.compile(r"[{};=<>|\\$#`~^_]|::|->|\(\)")
 _DIGIT = re.compile(r"\d")
 _URL = re.compile(r"(?:https?://|www\.)\S+")
 _ENTRY = re.compile(r"\[\d+\]\s+[A-Z]|\d+\.\s+[A-Z][\w'-]+,\s+[A-Z]\b")
-_CITED = re.compile(r"\bdoi:|\bpp\. ?\d|\bet al\.?,? \(?\d{4}\)?\.?$")
+_CITED = re.compile(r"\bdoi: ?\d|\bpp\. ?\d|\bet al\.?,? \(?\d{4}\)?\.?$")
 _CAPTION = re.compile(
     r"(?:figure|fig\.|table|chapter|section|isbn)\s*[\divxlc]*\b[.:]?\s*\S{0,40}$", re.IGNORECASE
 )
@@ -45,7 +46,7 @@ class Sentence:
     """A sentence with white space folded.
 
     ``n_tokens`` is an estimate: the child's tokens, shared out by characters. ``terms`` are its
-    distinct content words. ``weight`` (0..1] is how much its form recommends it; ``dependent``
+    distinct content words, ``names`` those that are names or numbers. ``weight`` (0..1] is how much its form recommends it; ``dependent``
     says that it leans on the sentence before it.
     """
 
@@ -91,28 +92,31 @@ def _split_headings(text: str) -> list[str]:
 
 def _sentence(text: str, tokens_per_char: float) -> Sentence:
     words = (_ASCII_WORD if text.isascii() else _WORD).findall(text)
+    joined = " ".join(words)
+    n_letters = len(joined) - max(0, len(words) - 1)
     n_chars = len(text) - text.count(" ")
-    terms = _terms(words)
+    terms = _terms(joined)
     return Sentence(
         text=text,
         n_tokens=max(1.0, n_chars * tokens_per_char),
         terms=terms,
-        names=frozenset(_stem(w.casefold()) for w in words[1:] if not w[0].islower()),
-        tier=_tier(text, words, n_chars),
-        weight=_weight(text, words, len(terms)),
+        names=_terms(" ".join([word for word in words[1:] if not word.islower()])),
+        tier=_tier(text, len(words), n_letters, n_chars),
+        weight=_weight(text, len(words), len(terms)),
         dependent=bool(words) and words[0].casefold() in _LEANING,
     )
 
 
-def _terms(words: list[str]) -> frozenset[str]:
+def _terms(words: str) -> frozenset[str]:
     """Content words, folded; runs of an unspaced script become pairs of characters."""
+    distinct = set(words.casefold().split()) - STOPWORDS
+    if words.isascii():
+        return frozenset([_stem(term) for term in distinct if len(term) > 1])
     terms: set[str] = set()
-    for word in words:
-        if not word.isascii() and _UNSPACED_RUN.match(word):
-            terms.update(word[i : i + 2] for i in range(max(1, len(word) - 1)))
-            continue
-        term = word.casefold()
-        if term not in STOPWORDS and (len(term) > 1 or not term.isascii()):
+    for term in distinct:
+        if _UNSPACED_RUN.match(term):
+            terms.update(term[i : i + 2] for i in range(max(1, len(term) - 1)))
+        elif len(term) > 1 or not term.isascii():
             terms.add(_stem(term))
     return frozenset(terms)
 
@@ -124,27 +128,30 @@ def _stem(term: str) -> str:
     return f"{term[:-3]}y" if len(term) > 4 and term.endswith("ies") else term[:-1]
 
 
-def _tier(text: str, words: list[str], n_chars: int) -> int:
-    n_letters = sum(map(len, words))
-    n_words = n_letters // 2 if _is_unspaced(text) else len(words)
-    if n_words < 2 or n_letters < 0.6 * n_chars or _is_junk(text, n_chars):
+def _tier(text: str, n_words: int, n_letters: int, n_chars: int) -> int:
+    if _is_unspaced(text):
+        n_words = n_letters // 2
+    if n_words < 2 or n_letters < 0.6 * n_chars or _is_junk(text, n_letters, n_chars):
         return JUNK
-    if n_words < 4 or not _TERMINAL.search(text) or _starts_inside(text) or _unbalanced(text):
+    if n_words < 4 or not _TERMINAL.search(text[-_END_CHARS:]):
         return PARTIAL
-    return WHOLE
+    return PARTIAL if _starts_inside(text) or _unbalanced(text) else WHOLE
 
 
 def _is_unspaced(text: str) -> bool:
     return not text.isascii() and _UNSPACED_RUN.search(text) is not None
 
 
-def _is_junk(text: str, n_chars: int) -> bool:
+def _is_junk(text: str, n_letters: int, n_chars: int) -> bool:
     """Tables, code, URLs, references and captions: text that is not prose."""
-    if len(_CODE.findall(text)) > max(1, n_chars // 25) or _ENTRY.match(text):
+    n_marks_allowed = max(1, n_chars // 25)
+    if n_chars - n_letters > n_marks_allowed and len(_CODE.findall(text)) > n_marks_allowed:
         return True
-    if sum(map(len, _URL.findall(text))) > 0.4 * n_chars or _CITED.search(text):
+    if ("://" in text or "www." in text) and len("".join(_URL.findall(text))) > 0.4 * n_chars:
         return True
-    return len(_DIGIT.findall(text)) > 0.3 * n_chars or _CAPTION.match(text) is not None
+    if _DIGIT.search(text) and (len(_DIGIT.findall(text)) > 0.3 * n_chars or _CITED.search(text)):
+        return True
+    return _ENTRY.match(text) is not None or _CAPTION.match(text) is not None
 
 
 def _starts_inside(text: str) -> bool:
@@ -159,7 +166,7 @@ def _unbalanced(text: str) -> bool:
     return text.count('"') % 2 == 1 or any(text.count(a) != text.count(b) for a, b in pairs)
 
 
-def _weight(text: str, words: list[str], n_terms: int) -> float:
+def _weight(text: str, n_words: int, n_terms: int) -> float:
     """How much the form of a sentence recommends it, in (0, 1]."""
     weight = 1.0
     if n_terms < 4 and not _is_unspaced(text):
@@ -169,5 +176,5 @@ def _weight(text: str, words: list[str], n_terms: int) -> float:
     if text.rstrip(" .").endswith(":"):
         weight *= 0.6  # announces what is not there
     if text[0] in _OPENERS:
-        weight *= 0.8 if len(words) >= 10 else 0.5  # a scrap of talk
+        weight *= 0.8 if n_words >= 10 else 0.5  # a scrap of talk
     return weight

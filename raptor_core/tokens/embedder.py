@@ -9,6 +9,7 @@ import importlib.util
 import re
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ class TokenizerCounter:
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Character offsets of each token; a long text is encoded in pieces cut at line ends."""
         starts = _piece_starts(text)
-        pieces = [_encodable(text[a:b]) for a, b in zip(starts, [*starts[1:], len(text)])]
+        pieces = [_encodable(text[a:b]) for a, b in pairwise([*starts, len(text)])]
         encodings = self._tokenizer.encode_batch(pieces, add_special_tokens=False)
         return [
             (base + start, base + end)
@@ -95,9 +96,7 @@ def model_tokenizer(model: str, revision: str = "") -> Path | Tokenizer:
         ) from error
     backend: Tokenizer | None = getattr(wrapper, "backend_tokenizer", None)
     if backend is None:
-        raise ModelError(
-            f'model {model!r} has no fast tokenizer: set tokens.counter = "tiktoken"'
-        )
+        raise ModelError(f'model {model!r} has no fast tokenizer: set tokens.counter = "tiktoken"')
     return backend
 
 
@@ -115,7 +114,9 @@ def _load(source: str | Path | Tokenizer) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_str(rules)
     except Exception as error:  # the Rust binding raises bare Exception
-        raise ModelError(f"not a tokenizer that 'tokenizers' can read: {source} ({error})") from error
+        raise ModelError(
+            f"not a tokenizer that 'tokenizers' can read: {source} ({error})"
+        ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

@@ -12,6 +12,9 @@ from raptor_core.identity import embedding_key, leaf_content_key, leaf_id, norma
 from raptor_core.tree.tools import Tools
 from raptor_core.tree.values import Node
 
+MAX_METADATA_CHARS = 256
+"""Longer values are text, not something to filter on; they stay with the document."""
+
 
 def make_leaves(tree: str, documents: Sequence[Document], tools: Tools) -> tuple[Node, ...]:
     """The leaves of one tree in document order, not yet embedded."""
@@ -28,7 +31,11 @@ def _document_leaves(
     seen: Counter[str] = Counter()
     chunking = tools.chunker.fingerprint
     embedder = tools.embedder.fingerprint
-    metadata = {"title": document.title, **document.metadata}
+    metadata = {
+        key: value
+        for key, value in {"title": document.title, **document.metadata}.items()
+        if not isinstance(value, str) or len(value) <= MAX_METADATA_CHARS
+    }
     leaves = []
     for position, chunk in enumerate(chunks):
         normal = normalize_text(chunk.text)

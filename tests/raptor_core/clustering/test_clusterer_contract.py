@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from clustering_cases import assert_lawful, tokens, topics, unit
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from support.clustering_cases import assert_lawful, tokens, topics, unit
 
 from raptor_core.clustering import make_clusterer
 from raptor_core.errors import ClusteringError
@@ -45,7 +45,7 @@ def test_any_small_layer_is_clustered_lawfully_or_refused(method, layer, max_tok
         clusters = clustered(method, vectors, n_tokens, max_tokens=max_tokens, dimensions=3)
         assert_lawful(clusters, n_tokens, max_tokens)
     else:
-        with pytest.raises(ClusteringError, match="raise clustering.max_tokens"):
+        with pytest.raises(ClusteringError, match=r"raise clustering\.max_tokens"):
             clustered(method, vectors, n_tokens, max_tokens=max_tokens, dimensions=3)
 
 

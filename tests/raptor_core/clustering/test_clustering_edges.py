@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from clustering_cases import assert_lawful, tokens, topics, unit
+from support.clustering_cases import assert_lawful, tokens, topics, unit
 
 from raptor_core.clustering import Clusters, make_clusterer
 from raptor_core.settings.models import ClusteringSettings

@@ -2,7 +2,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from clustering_cases import topics, unit
+from support.clustering_cases import topics, unit
 
 from raptor_core.clustering.guards import Guard, divides, without_subsets
 

@@ -2,10 +2,18 @@ import warnings
 
 import numpy as np
 import pytest
-from clustering_cases import topics, unit
+from support.clustering_cases import topics, unit
 
 from raptor_core.clustering import reduction
 from raptor_core.clustering.reduction import fuzzy_graph, nearest, on_grid, umap_layout
+
+
+def umap_learn():
+    """The library, which warns on import that it has no tensorflow."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import umap
+    return umap
 
 
 def dense(heads, tails, weights, n):
@@ -48,9 +56,9 @@ def test_the_fuzzy_union_is_symmetric_and_as_defined():
     np.testing.assert_allclose(graph, directed + directed.T - directed * directed.T)
 
 
+@pytest.mark.slow
 def test_the_graph_is_umap_learns():
-    from umap.umap_ import fuzzy_simplicial_set
-
+    fuzzy_simplicial_set = umap_learn().umap_.fuzzy_simplicial_set
     vectors, _ = topics(4, 30, spread=2.0)
     rows, distances = nearest(on_grid(vectors), 9)
     from raptor_core.clustering.layout_kernels import membership_strengths
@@ -103,12 +111,12 @@ def test_the_layout_keeps_neighbours():
 @pytest.mark.slow
 @pytest.mark.parametrize(("n_neighbors", "spread"), [(10, 1.0), (17, 2.0)])
 def test_the_layout_is_as_trustworthy_as_umap_learns(n_neighbors, spread):
-    from umap import UMAP
-
     vectors, _ = topics(10, 30, spread=spread)
     ours = umap_layout(on_grid(vectors), n_neighbors=n_neighbors, n_dims=10, epochs=0, seed=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        reducer = UMAP(n_neighbors=n_neighbors, n_components=10, metric="cosine", random_state=1)
+        reducer = umap_learn().UMAP(
+            n_neighbors=n_neighbors, n_components=10, metric="cosine", random_state=1
+        )
         theirs = reducer.fit_transform(vectors)
     assert trustworthiness(vectors, ours) > trustworthiness(vectors, theirs) - 0.01

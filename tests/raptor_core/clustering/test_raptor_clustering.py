@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from clustering_cases import assert_lawful, tokens, topics
+from support.clustering_cases import assert_lawful, tokens, topics
 
 from raptor_core.clustering import kmeans, make_clusterer, raptor
 from raptor_core.settings.models import ClusteringSettings
@@ -22,7 +22,7 @@ members = {}
 for method in ("raptor", "kmeans"):
     settings = ClusteringSettings(method=method)
     members[method] = make_clusterer(settings).cluster(vectors, np.full(300, 80)).members
-heavy = [m for m in ("torch", "umap", "sklearn", "scipy") if m in sys.modules]
+heavy = [m for m in ("torch", "umap", "sklearn") if m in sys.modules]
 print(json.dumps({"members": members, "heavy": heavy}))
 """
 

@@ -14,7 +14,7 @@ from raptor_core.settings import EmbedderSettings
 def tiny_model(tmp_path_factory):
     """A sentence-transformers model of a few kilobytes, random and untrained."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import Pooling, Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     folder = tmp_path_factory.mktemp("tiny")

@@ -1,0 +1,136 @@
+"""What a build leaves in Dagster's record: materializations, versions, metadata, checks."""
+
+import dagster as dg
+import pytest
+from dagster._core.definitions.data_version import CachingStaleStatusResolver
+from dagster._core.loader import LoadingContextForTest
+from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
+from support.workshop import Workshop, prose
+
+from raptor_assets import keys
+from raptor_assets.specs import build_check_specs
+
+pytestmark = pytest.mark.slow
+
+LONG = "guides/long.md"
+SHORT = "short.md"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Two documents, one tree of two summary layers and one of a single leaf, built once."""
+    workshop = Workshop(tmp_path_factory.mktemp("built"))
+    workshop.write(LONG, f"# Long\n\n{prose(40, seed=1)}")
+    workshop.write(SHORT, "One short sentence stands here.")
+    workshop.report = workshop.build()
+    return workshop
+
+
+def chain(workshop):
+    return keys.chain_keys(workshop.settings.tree.max_layers)
+
+
+def test_every_asset_of_every_partition_is_materialized(built):
+    assert built.report.succeeded
+    assert sorted(built.report.built) == [LONG, SHORT]
+    assert built.partitions() == [LONG, SHORT]
+    for key in chain(built):
+        for partition in (LONG, SHORT):
+            assert built.materialization(key.to_user_string(), partition)
+
+
+def test_the_partition_page_shows_all_as_materialized(built):
+    with built.instance() as instance:
+        for key in chain(built):
+            status = get_and_update_asset_status_cache_value(instance, key, keys.TREES)
+            found = status.deserialize_materialized_partition_subsets(keys.TREES)
+            failed = status.deserialize_failed_partition_subsets(keys.TREES)
+            assert set(found.get_partition_keys()) == {LONG, SHORT}
+            assert not list(failed.get_partition_keys())
+
+
+def test_nothing_is_stale_after_a_build(built):
+    graph = built.definitions().resolve_asset_graph()
+    with built.instance() as instance:
+        resolver = CachingStaleStatusResolver(instance, graph, LoadingContextForTest(instance))
+        statuses = {
+            resolver.get_status(key, partition).value
+            for key in chain(built)
+            for partition in (LONG, SHORT)
+        }
+    assert statuses == {"FRESH"}
+
+
+def test_a_layer_says_counts_tokens_distributions_samples_and_seconds(built):
+    found = built.metadata("layer_1/summaries", LONG)
+    assert found["state"] == "built"
+    assert found["n_nodes"] == found["dagster/row_count"] == found["n_made"] > 1
+    assert found["n_tokens"] > found["n_nodes"]
+    assert found["n_reused"] == 0
+    assert found["children_mean"] >= 2
+    assert 0 < found["compression_mean"] < 1
+    assert "data:image/png;base64," in found["distributions"]
+    assert found["sample_nodes"].count("\n") >= 3
+    assert found["seconds"] >= 0
+    assert not found["reused"]
+
+
+def test_embeddings_say_what_was_computed(built):
+    found = built.metadata("layer_0/embeddings", LONG)
+    assert found["n_computed"] == found["n_distinct_texts"] == found["n_nodes"] > 8
+    assert found["n_dims"] == 32
+
+
+def test_a_tree_that_ended_says_where_and_why_and_leaves_the_rest_empty(built):
+    clusters = built.metadata("layer_1/clusters", SHORT)
+    assert clusters["state"] == "past_top"
+    assert clusters["n_trees_ended"] == 1
+    assert "layer 0" in clusters["ended_trees"]
+    assert "1 nodes" in clusters["ended_trees"]
+    for key in ("layer_1/summaries", "layer_1/embeddings", "layer_2/summaries"):
+        found = built.metadata(key, SHORT)
+        assert (found["state"], found["n_nodes"]) == ("past_top", 0)
+
+
+def test_the_tree_says_its_shape(built):
+    found = built.metadata("tree", LONG)
+    manifest = built.manifests()[LONG]
+    assert found["n_nodes"] == sum(manifest.layer_sizes)
+    assert found["n_nodes_layer_0"] == manifest.layer_sizes[0]
+    assert found["n_nodes_added"] == found["n_nodes"]
+    assert len(manifest.layer_sizes) == 3
+
+
+def test_every_check_has_a_result_for_every_partition(built):
+    specs = build_check_specs(built.settings)
+    with built.instance() as instance:
+        found = {
+            (record.check_key, record.partition_key): record.latest_execution_status.value
+            for record in instance.event_log_storage.get_asset_check_partition_info(
+                [spec.key for spec in specs], partition_keys=[LONG, SHORT]
+            )
+        }
+    structural = {spec.key for spec in specs if spec.blocking}
+    assert len(found) == 2 * len(specs)
+    assert {found[key, name] for key in structural for name in (LONG, SHORT)} == {"SUCCEEDED"}
+
+
+def test_a_check_points_at_the_materialization_that_it_judged(built):
+    key = dg.AssetCheckKey(keys.summaries(1), "coverage")
+    with built.instance() as instance:
+        records = instance.event_log_storage.get_asset_check_execution_history(key, limit=5)
+        latest = instance.get_latest_storage_id_by_partition(
+            keys.summaries(1), dg.DagsterEventType.ASSET_MATERIALIZATION
+        )
+    for record in records:
+        evaluation = record.event.dagster_event.event_specific_data
+        pointed = evaluation.target_materialization_data.storage_id
+        assert pointed == latest[evaluation.partition]
+
+
+def test_a_run_is_filed_under_its_job(built):
+    with built.instance() as instance:
+        runs = [instance.get_run_by_id(run_id) for run_id in built.report.run_ids]
+    assert {run.job_name for run in runs} == {"build"}
+    assert all(run.tags[".dagster/repository"].endswith("dagster_project.definitions") for run in runs)
+    assert len(runs) == 1
