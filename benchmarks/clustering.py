@@ -81,10 +81,16 @@ def ours(settings: ClusteringSettings) -> Cluster:
 
 
 def reference(vectors: NDArray[np.float32]) -> Members:
-    """Global then local UMAP and Gaussian mixture, written with the public libraries."""
+    """Global then local UMAP and Gaussian mixture, written with the public libraries.
+
+    On one thread: their fits are too small for more, which only slows them down.
+    """
+    from threadpoolctl import threadpool_limits
+
     rows = np.arange(len(vectors))
-    regions = reference_step(vectors, rows, int((len(rows) - 1) ** 0.5))
-    groups = [group for region in regions for group in reference_step(vectors, region, 10)]
+    with threadpool_limits(1):
+        regions = reference_step(vectors, rows, int((len(rows) - 1) ** 0.5))
+        groups = [group for region in regions for group in reference_step(vectors, region, 10)]
     return sorted({tuple(group.tolist()) for group in groups})
 
 

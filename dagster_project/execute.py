@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ class BuildReport:
         failed: partitions that were not, and why; what was published of them stays.
         dropped: partitions that were removed.
         run_ids: Dagster runs, in order.
+        made: texts that were embedded or written, by asset; what was known is not among them.
     """
 
     changes: Changes
@@ -47,6 +49,7 @@ class BuildReport:
     failed: dict[str, Failure] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
     run_ids: list[str] = field(default_factory=list)
+    made: Counter[str] = field(default_factory=Counter)
 
     @property
     def succeeded(self) -> bool:
@@ -70,6 +73,7 @@ def build(
     force: bool = False,
     corpus: Corpus | None = None,
     tools: Tools | None = None,
+    on_plan: Callable[[Collection[str]], None] = lambda _partitions: None,
     on_progress: Callable[[Progress], None] = ignore_progress,
 ) -> BuildReport:
     """Bring the trees in step with the source: build what is new or changed, drop what is gone.
@@ -81,6 +85,7 @@ def build(
         force: also those that are up to date; finished work is still reused.
         corpus: the source where it was read already.
         tools: in place of those that the settings would make.
+        on_plan: told of the partitions that will be built, before the first.
         on_progress: told of each step.
 
     Raises:
@@ -92,6 +97,7 @@ def build(
     with open_instance(home) as instance:
         changes = find_changes(instance, settings, corpus, parts.known)
         names = _chosen(changes, partitions, force=force)
+        on_plan(names)
         report = BuildReport(changes, corpus)
         watch = _Watch(report, on_progress)
         defs = build_definitions(settings, home, parts=parts, progress=watch)
@@ -132,6 +138,7 @@ class _Watch:
 
     def __call__(self, progress: Progress) -> None:
         self._report.failed.update(progress.failed)
+        self._report.made[progress.asset] += progress.n_made
         if progress.asset == keys.TREE.to_user_string():
             self._report.built += [n for n in progress.partitions if n not in progress.failed]
         self._tell(progress)

@@ -1,7 +1,6 @@
 """Jobs: build the chain, drop partitions."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from typing import Any
 
 import dagster as dg
@@ -10,15 +9,16 @@ from dagster._core.definitions.data_version import (
     DATA_VERSION_TAG,
 )
 
+from dagster_project.resources import StoreResource
 from raptor_assets import keys
 from raptor_assets.ownership import abandoned_trees
 from raptor_assets.versions import DROPPED
 from raptor_core.settings import Settings
-from raptor_core.store import VectorStore
 from raptor_core.tables import TableStore
 
 BUILD = "build"
 DROP = "drop_partitions"
+_DROP_OP = "drop"
 
 
 class DropConfig(dg.Config):
@@ -40,7 +40,7 @@ def build_drop_job(settings: Settings) -> dg.JobDefinition:
     """The job that removes partitions: vectors, tables, and the partition keys themselves."""
 
     @dg.op(
-        name=DROP,
+        name=_DROP_OP,
         description="Remove trees from Qdrant, then tables, then partition keys; log a tombstone "
         "for every asset.",
         required_resource_keys={"tables", "store"},
@@ -51,7 +51,7 @@ def build_drop_job(settings: Settings) -> dg.JobDefinition:
     ) -> Iterator[dg.AssetMaterialization | dg.Output[None]]:
         tables = context.resources.tables.tables()
         for partition in config.partitions:
-            n_nodes = _drop(partition, tables, context.resources.store.open(), settings)
+            n_nodes = _drop(partition, tables, context.resources.store, settings)
             yield from _tombstones(partition, settings, n_nodes)
             context.instance.delete_dynamic_partition(str(keys.TREES.name), partition)
             context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
@@ -66,22 +66,22 @@ def build_drop_job(settings: Settings) -> dg.JobDefinition:
 
 def drop_config(partitions: list[str]) -> dict[str, Any]:
     """Run configuration of the drop job."""
-    return {"ops": {DROP: {"config": {"partitions": partitions}}}}
+    return {"ops": {_DROP_OP: {"config": {"partitions": partitions}}}}
 
 
 def _drop(
     partition: str,
     tables: TableStore,
-    opened: AbstractContextManager[VectorStore],
+    place: StoreResource,
     settings: Settings,
 ) -> int:
     """Nodes first, so that a crash in between leaves nothing live without its table."""
-    chain = keys.chain_keys(settings.tree.max_layers)
-    with opened as store:
-        n_nodes = sum(
-            store.drop(tree) for tree in abandoned_trees(tables, settings.grouping, partition)
-        )
-    for key in reversed(chain):
+    n_nodes = 0
+    if place.exists():
+        gone = abandoned_trees(tables, settings.grouping, partition)
+        with place.open_existing() as store:
+            n_nodes = sum(store.drop(tree) for tree in gone)
+    for key in reversed(keys.chain_keys(keys.MAX_LAYERS)):
         tables.delete(key.path, partition)
     return n_nodes
 

@@ -11,7 +11,7 @@ from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.chunking.sentences import sentences
 from raptor_core.documents import Corpus, load_documents
 from raptor_core.settings import Settings
-from raptor_core.store import StoreIdentity, VectorStore, open_store
+from raptor_core.store import StoreIdentity, VectorStore, open_store, stored_identity
 from raptor_core.tables import TableStore
 from raptor_core.tree.tools import Tools
 
@@ -85,8 +85,12 @@ class StoreResource:
         )
         return open_store(self._settings.store, self._home.qdrant, identity)
 
+    def exists(self) -> bool:
+        """Whether there is a store of this corpus."""
+        return stored_identity(self._settings.store, self._home.qdrant) is not None
+
     def open_existing(self) -> VectorStore:
-        """The store as it is there, to read, without loading an embedder.
+        """The store as it is there, to read or drop from, without loading an embedder.
 
         Raises:
             StoreError: as ``open``, or nothing is there.

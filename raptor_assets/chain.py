@@ -38,12 +38,16 @@ Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A step is done for some partitions. ``failed`` holds those that it stopped, and why."""
+    """A step is done for some partitions. ``failed`` holds those that it stopped, and why.
+
+    ``n_made`` counts the texts that it embedded or wrote; what was known is not among them.
+    """
 
     asset: str
     partitions: tuple[str, ...]
     n_rows: int
     seconds: float
+    n_made: int = 0
     failed: Mapping[str, Failure] = field(default_factory=dict)
 
 
@@ -212,11 +216,15 @@ class _Run:
         for name, failure in failed.items():
             self._context.log.error(f"{name}: {failure.asset}: {failure.reason}")
         n_rows = sum(outcome.n_rows for outcome in outcomes)
-        self._tell(Progress(step.key.to_user_string(), names, n_rows, seconds, failed))
+        n_made = sum(o.metadata.get(key, 0) for o in outcomes for key in ("n_computed", "n_made"))
+        self._tell(
+            Progress(step.key.to_user_string(), names, n_rows, seconds, n_made, failed)
+        )
 
 
 def _not_started(struck: Failure) -> Failure:
-    return Failure(struck.asset, f"not started, since the run stopped there: {struck.reason}")
+    reason = f"not started, since the run stopped there: {struck.reason}"
+    return Failure(struck.asset, reason, struck.error)
 
 
 def _failure(failures: dict[str, Failure], n_partitions: int) -> dg.Failure:

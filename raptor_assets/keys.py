@@ -7,6 +7,9 @@ import dagster as dg
 TREES = dg.DynamicPartitionsDefinition(name="trees")
 """The unit of rebuild: a partition holds one tree or more (``grouping`` settings)."""
 
+MAX_LAYERS = 12
+"""Summary layers that the settings allow at the most."""
+
 DOCUMENTS = dg.AssetKey("documents")
 CHUNKS = dg.AssetKey("chunks")
 TREE = dg.AssetKey("tree")

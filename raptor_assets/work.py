@@ -25,10 +25,14 @@ Nodes = dict[str, tuple[Node, ...]]
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a partition went no further: the asset at which it stopped, and the error's words."""
+    """Why a partition went no further: the asset at which it stopped, and the error's words.
+
+    ``error`` is the name of the error's class, empty where a check refused the result.
+    """
 
     asset: str
     reason: str
+    error: str = ""
 
 
 @dataclass
@@ -44,7 +48,7 @@ class Work:
 
     def fail(self, key: dg.AssetKey, error: RaptorError) -> None:
         """Stop this partition at an asset."""
-        self.failure = Failure(key.to_user_string(), str(error))
+        self.failure = Failure(key.to_user_string(), str(error), type(error).__name__)
 
     def documents(self, bench: Bench) -> dict[str, tuple[Document, ...]]:
         """Documents by tree."""

@@ -2,6 +2,7 @@
 
     RaptorError
     ├── SettingsError            a setting is unknown, malformed or contradicts another
+    │   └── MissingHomeError     there is no home, so there are no settings
     ├── MissingExtraError        an optional dependency is not installed
     ├── MissingKeyError          an endpoint needs a key that the environment does not hold
     ├── SourceError              a source as a whole cannot be read
@@ -27,6 +28,10 @@ class RaptorError(Exception):
 
 class SettingsError(RaptorError):
     """A setting is unknown, malformed or contradicts another."""
+
+
+class MissingHomeError(SettingsError):
+    """There is no home, so there are no settings."""
 
 
 class MissingExtraError(RaptorError):

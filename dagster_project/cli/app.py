@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from dagster_project.cli.exits import EXITS
+from dagster_project.cli.exits import EXITS, fail
 
 COMMANDS = {
     "ask": "Answer a question from the trees, with its sources.",
@@ -23,6 +25,23 @@ COMMANDS = {
 
 class LazyGroup(click.Group):
     """A group whose commands live in modules of their own name."""
+
+    def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:
+        """Run; with ``--json`` on the command line, its mistakes are told as JSON too."""
+        given = list(sys.argv[1:] if args is None else args)
+        as_json = "--json" in given
+        try:
+            result = super().main(args=given, **{**extra, "standalone_mode": False})
+        except click.ClickException as error:
+            if not as_json:
+                error.show()
+                raise SystemExit(error.exit_code) from error
+            name = type(error).__name__
+            fail(name, error.format_message(), error.exit_code, as_json=True)
+        except click.Abort:
+            message = "interrupted; what was published stays, and the next build goes on from there"
+            fail("Interrupted", message, 130, as_json=as_json)
+        raise SystemExit(result if isinstance(result, int) else 0)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in alphabetical order."""
@@ -42,7 +61,7 @@ class LazyGroup(click.Group):
             formatter.write_dl(sorted(COMMANDS.items()))
 
 
-_EXIT_HELP = "\n".join(f"  {code}  {meaning}" for code, meaning in EXITS.items())
+_EXIT_HELP = "\n".join(f"  {code:<3}  {meaning}" for code, meaning in EXITS.items())
 
 
 @click.command(

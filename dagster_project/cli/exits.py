@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
-from typing import Any
+import sys
+from collections.abc import Callable, Collection
+from typing import Any, NoReturn
 
 import click
 
-from raptor_core.errors import (
-    MissingKeyError,
-    RaptorError,
-    SettingsError,
-    SourceError,
-    StoreLockedError,
-    UnknownTreeError,
-)
+from raptor_core import errors
+from raptor_core.errors import RaptorError
 
 EXITS = {
     0: "done",
@@ -27,35 +22,75 @@ EXITS = {
     5: "done in part: some partitions failed, or a check with severity error did",
     6: "another process holds the store",
     7: "a key is missing in the environment",
+    130: "interrupted; what was published stays",
 }
 
 _CODES: tuple[tuple[type[RaptorError], int], ...] = (
-    (SettingsError, 3),
-    (SourceError, 4),
-    (UnknownTreeError, 4),
-    (StoreLockedError, 6),
-    (MissingKeyError, 7),
+    (errors.MissingHomeError, 4),
+    (errors.SettingsError, 3),
+    (errors.SourceError, 4),
+    (errors.UnknownTreeError, 4),
+    (errors.StoreLockedError, 6),
+    (errors.MissingKeyError, 7),
 )
 
 
-def exit_code(error: RaptorError) -> int:
-    """The exit code of an error."""
-    return next((code for kind, code in _CODES if isinstance(error, kind)), 1)
+def exit_code(error: type[RaptorError]) -> int:
+    """The exit code of a class of errors."""
+    return next((code for kind, code in _CODES if issubclass(error, kind)), 1)
+
+
+def failures_code(names: Collection[str], *, partly: bool) -> int:
+    """The exit code of failed partitions, from the names of their errors.
+
+    Args:
+        names: class names of the errors; empty where a check refused the result.
+        partly: whether other partitions were finished.
+    """
+    kinds = {getattr(errors, name, None) for name in names}
+    if partly or len(kinds) != 1:
+        return 5
+    (kind,) = kinds
+    return exit_code(kind) if isinstance(kind, type) and issubclass(kind, RaptorError) else 5
+
+
+def fail(name: str, message: str, code: int, *, as_json: bool, **more: Any) -> NoReturn:
+    """Show an error, as a message or as JSON that also holds ``more``, and exit."""
+    if as_json:
+        click.echo(json.dumps({"error": name, "message": message, **more}, ensure_ascii=False))
+    else:
+        click.secho(f"error: {message}", fg="red", err=True)
+    raise SystemExit(code)
 
 
 def reported(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Show a ``RaptorError`` as a message, or as JSON with ``--json``, and exit with its code."""
+    """End a command with the message and the code of what it raises.
+
+    A ``RaptorError`` speaks for itself; what the disk and Dagster's database raise gets a remedy.
+    """
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        as_json = bool(kwargs.get("as_json"))
         try:
             return function(*args, **kwargs)
         except RaptorError as error:
-            if kwargs.get("as_json"):
-                problem = {"error": type(error).__name__, "message": str(error)}
-                click.echo(json.dumps(problem, ensure_ascii=False))
-            else:
-                click.secho(f"error: {error}", fg="red", err=True)
-            raise SystemExit(exit_code(error)) from error
+            code = exit_code(type(error))
+            fail(type(error).__name__, str(error), code, as_json=as_json)
+        except BrokenPipeError:
+            raise
+        except _disk_errors() as error:
+            told = str(error).splitlines()[0]
+            message = (
+                f"the disk or Dagster's database refused: {told}. Free space, or make "
+                f"{kwargs.get('home')} writable for this user, and repeat; what was published stays"
+            )
+            fail(type(error).__name__, message, 1, as_json=as_json)
 
     return wrapper
+
+
+def _disk_errors() -> tuple[type[Exception], ...]:
+    """What can come from the disk; SQLAlchemy's only where it was imported."""
+    alchemy = sys.modules.get("sqlalchemy.exc")
+    return (OSError,) if alchemy is None else (OSError, alchemy.OperationalError)

@@ -1,18 +1,18 @@
-"""What query commands share: the home's settings, its store, and a search in it."""
+"""What commands share: the home's settings and source, its store, and a search in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from dagster_project.home import Home
-from raptor_core.errors import SettingsError, UnknownTreeError
+from raptor_core.documents import Corpus, load_documents
+from raptor_core.errors import MissingHomeError, UnknownTreeError
 from raptor_core.retrieval import Query, Retrieval, Retriever
-from raptor_core.settings import Settings
-from raptor_core.store import open_store
-from raptor_core.store.base import StoreIdentity, VectorStore, Where
+from raptor_core.settings import Settings, load_settings
+from raptor_core.store import open_store, stored_identity
+from raptor_core.store.base import StoreIdentity, VectorStore
 from raptor_core.tree.tools import Tools
 
 
@@ -26,110 +26,104 @@ def published(
         UnknownTreeError: nothing is published yet.
         StoreMismatchError: it was built with another embedder than ``identity`` names.
     """
+    nothing = UnknownTreeError(
+        f"nothing is published in {home.path}; `raptor build SOURCE` builds and publishes"
+    )
+    if stored_identity(settings.store, home.qdrant) is None:
+        raise nothing
     with open_store(settings.store, home.qdrant, identity) as store:
         if not store.manifests():
-            raise UnknownTreeError(
-                f"nothing is published in {home.path}; `raptor build SOURCE` builds and publishes"
-            )
+            raise nothing
         yield store
 
 
-def retrieve(home: Home, settings: Settings, question: str, query: Query) -> Retrieval:
-    """Search a home's trees; the question is embedded before the store is opened.
+def retrieve(
+    home: Home, settings: Settings, tools: Tools, question: str, query: Query
+) -> Retrieval:
+    """Search a home's trees.
+
+    What is cheap is checked first; then the question is embedded while the store is closed, so
+    that other processes do not wait for the model.
 
     Raises:
         UnknownTreeError: nothing is published, or a tree that the query names is not.
     """
-    tools = Tools(settings)
+    with published(home, settings) as store:
+        require_trees(store, query.where.trees or ())
     vectors = tools.embedder.embed_queries([question])
     with published(home, settings, tools.store_identity) as store:
-        require_trees(store, query.where.trees or ())
         return Retriever(store, tools.embedder).search_vectors([question], vectors, query)[0]
 
 
-def require_trees(store: VectorStore, names: tuple[str, ...]) -> None:
+def require_trees(store: VectorStore, names: Sequence[str]) -> None:
     """Refuse names that nothing is published under.
 
     Raises:
         UnknownTreeError: names them, and some that there are.
     """
     known = {manifest.tree for manifest in store.manifests()}
-    unknown = [name for name in names if name not in known]
+    refuse_unknown("tree is published as", [name for name in names if name not in known], known)
+
+
+def refuse_unknown(what: str, unknown: Sequence[str], known: Collection[str]) -> None:
+    """Refuse names that nothing has.
+
+    Raises:
+        UnknownTreeError: names them, and some that there are.
+    """
     if unknown:
-        some = ", ".join(sorted(known)[:5])
+        some = ", ".join(sorted(known)[:5]) or "none"
         raise UnknownTreeError(
-            f"no tree is published as {', '.join(map(repr, unknown))}; "
-            f"there are {len(known)}, such as: {some}. `raptor status` lists them"
+            f"no {what} {', '.join(map(repr, unknown))}; there are {len(known)}: {some}"
+            f"{' …' if len(known) > 5 else ''}. `raptor status` lists what is published"
         )
-
-
-def make_query(settings: Settings, values: Mapping[str, Any]) -> Query:
-    """The query of a command line over the settings' defaults."""
-    base = Query.from_settings(settings.retrieval)
-    return Query(
-        strategy=values["strategy"] or base.strategy,
-        budget_tokens=values["budget_tokens"] or base.budget_tokens,
-        top_k=values["top_k"] or base.top_k,
-        where=make_where(values),
-        start_layer=values["start_layer"],
-        n_layers=values["n_layers"],
-    )
-
-
-def make_where(values: Mapping[str, Any]) -> Where:
-    """The filter of a command line."""
-    return Where(
-        trees=values["trees"] or None,
-        documents=values["documents"] or None,
-        layers=values["layers"] or None,
-        metadata=dict(_pair(item) for item in values["metadata"]),
-    )
 
 
 def open_home(path: Path) -> tuple[Home, Settings]:
     """A home and its settings.
 
     Raises:
-        SettingsError: the home has no settings file, or a wrong one.
+        MissingHomeError: there is no home here.
+        SettingsError: its settings file is wrong.
     """
     home = Home.at(path)
+    if not home.settings.exists():
+        raise MissingHomeError(
+            f"there is no home at {home.path}: `raptor build SOURCE` makes one and builds, "
+            "`raptor init` makes an empty one; --home DIR names another place"
+        )
     return home, home.load_settings()
 
 
-def home_for_build(path: Path, sources: Sequence[str]) -> tuple[Home, Settings]:
-    """A home that knows these sources; made with the default settings where it is new.
+def read_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Corpus]:
+    """A home that knows these sources, and the documents of all its sources.
 
-    Local sources are kept as absolute paths, so that a build from another folder finds them.
+    The sources are read before they are kept in the settings, so that a mistyped one leaves
+    nothing behind. A home is made with the default settings where there is none.
 
     Raises:
-        SettingsError: the home's settings are wrong, or there is neither a home nor a source.
+        MissingHomeError: there is neither a home nor a source.
+        SettingsError: the home's settings are wrong.
+        SourceError: a source cannot be read, or all of them hold nothing.
     """
     home = Home.at(path)
-    kept = [source if "://" in source else str(Path(source).resolve()) for source in sources]
-    if not home.settings.exists():
-        if not kept:
-            raise SettingsError(
-                f"{home.path} is no home yet and no source is named: `raptor build SOURCE`, "
-                "or `raptor init` first"
-            )
-        home.create(sources=kept)
-    home.add_sources(kept)
-    return home, home.load_settings()
+    fresh = kept_sources(sources)
+    if home.settings.exists() or not fresh:
+        _, settings = open_home(path)
+    else:
+        settings = load_settings()
+    paths = dict.fromkeys((*settings.source.paths, *fresh))
+    source = settings.source.model_copy(update={"paths": tuple(paths)})
+    corpus = load_documents(settings=source)
+    if fresh:
+        home.create()
+        home.add_sources(fresh)
+    return home, settings.model_copy(update={"source": source}), corpus
 
 
-def _pair(item: str) -> tuple[str, str | int | float | bool]:
-    key, divider, value = item.partition("=")
-    if not divider or not key:
-        raise SettingsError(f"--metadata {item!r}: expected KEY=VALUE")
-    return key, _value(value)
-
-
-def _value(text: str) -> str | int | float | bool:
-    if text in {"true", "false"}:
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+def kept_sources(sources: Sequence[str]) -> list[str]:
+    """Sources as the settings keep them: local ones absolute, so that any folder will do."""
+    return [
+        source if "://" in source else str(Path(source).expanduser().resolve())
+        for source in sources
+    ]

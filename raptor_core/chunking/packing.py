@@ -62,7 +62,7 @@ def cut_evenly(weights: Sequence[int], limit: int) -> list[int]:
     ends: list[int] = []
     rest, at = sum(weights), 0
     while at < len(weights):
-        target = rest / -(-rest // limit)
+        target = rest / max(1, -(-rest // limit))
         taken, end = weights[at], at + 1
         while end < len(weights) and _goes_on(taken, weights[end], target, limit):
             taken += weights[end]
@@ -88,7 +88,7 @@ def cut_by_text(weights: Sequence[int], keys: Sequence[int], limit: int) -> list
         end, best, taken, best_taken = at + 1, at + 1, weights[at], weights[at]
         while end < len(weights) and taken <= limit:
             old = best_taken < WINDOW_SHARE * limit
-            if old or keys[end] > keys[best]:
+            if old or keys[end] >= keys[best]:
                 best, best_taken = end, taken
             taken += weights[end]
             end += 1

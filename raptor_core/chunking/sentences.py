@@ -97,7 +97,7 @@ def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
 def _ends_wide(text: str, match: re.Match[str]) -> bool:
     """Wide marks end a sentence, except inside a quotation that the sentence goes on after."""
     following = text[match.end() : match.end() + 1]
-    return following not in "，、；：,"
+    return following not in tuple("，、；：,.")
 
 
 def _dot_ends(last: str, earlier: str, word: str, digit: bool) -> bool:

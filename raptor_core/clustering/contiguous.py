@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters
-from raptor_core.clustering.guards import Guard, Rows
+from raptor_core.clustering.groups import Rows
+from raptor_core.clustering.guards import Guard
 from raptor_core.clustering.reduction import on_grid
 from raptor_core.embedding.base import Vectors
 from raptor_core.identity import fingerprint

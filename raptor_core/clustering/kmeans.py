@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters
-from raptor_core.clustering.guards import Grid, Guard, Rows
+from raptor_core.clustering.groups import Rows
+from raptor_core.clustering.guards import Grid, Guard
 from raptor_core.embedding.base import Vectors
 from raptor_core.identity import fingerprint
 from raptor_core.settings.models import ClusteringSettings

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters
+from raptor_core.clustering.groups import Rows
 from raptor_core.clustering.guards import Guard
 from raptor_core.clustering.kmeans import coarse_parts
-from raptor_core.clustering.mixture import Rows, best_mixture, soft_members
+from raptor_core.clustering.mixture import best_mixture, soft_members
 from raptor_core.clustering.reduction import Doubles, on_grid, umap_layout
 from raptor_core.clustering.workers import n_workers
 from raptor_core.embedding.base import Vectors

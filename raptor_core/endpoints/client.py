@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -96,6 +97,7 @@ class EndpointClient:
         self._retrier = retrier or Retrier(policy)
         self._lock = threading.Lock()
         self._connection: OpenAI | None = None
+        self._closer: weakref.finalize[[], EndpointClient] | None = None
 
     def __repr__(self) -> str:
         return f"EndpointClient({self.endpoint!r})"
@@ -168,9 +170,9 @@ class EndpointClient:
     def close(self) -> None:
         """Closes the connections; the next call opens new ones."""
         with self._lock:
-            connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+            self._connection = None
+            if self._closer is not None:
+                self._closer()
 
     def _what(self, kind: str) -> str:
         endpoint = self.endpoint
@@ -206,6 +208,8 @@ class EndpointClient:
                     timeout=self.endpoint.timeout_seconds,
                     max_retries=0,  # ours count, and see the answers too
                 )
+                # Closes the sockets when nobody holds this client any more, or at exit.
+                self._closer = weakref.finalize(self, self._connection.close)
             return self._connection
 
     def _send(self, call: Callable[[OpenAI], Result]) -> Result:

@@ -6,7 +6,6 @@ starting an engine.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 from raptor_core.errors import StoreError, StoreMismatchError
@@ -96,7 +95,5 @@ def _open_memory(settings: StoreSettings, identity: StoreIdentity | None) -> Vec
             f'a store of kind "{settings.kind}" without a directory is one in memory, which needs '
             'kind "auto" or "local" and an identity; give a root directory'
         )
-    if find_spec("qdrant_client") is None:  # pragma: no cover
-        raise StoreError("qdrant-client is not installed; install raptor-assets again")
     engine = open_memory(identity.n_dims)
     return QdrantStore(engine, identity, engine.apply, lambda: None)

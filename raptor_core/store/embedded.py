@@ -52,12 +52,11 @@ def _existing(home: Home) -> Alias:
 
 
 def _alias(home: Home, kind: str, identity: StoreIdentity | None) -> Alias:
-    alias = home.alias() if identity is not None else _existing(home)
-    if alias is None and identity is not None:
+    if identity is None or home.alias() is not None:
+        alias = _existing(home)
+    else:
         engine = _default_engine() if kind == "auto" else kind
         alias = home.create(identity, engine, lambda path: _create(engine, path, identity.n_dims))
-    if alias is None:
-        raise StoreError(f"{home.root} holds no corpus {home.corpus!r} yet; build it first")
     check_identity(alias.identity, identity, str(home.alias_path))
     if kind not in ("auto", alias.engine):
         raise StoreMismatchError(

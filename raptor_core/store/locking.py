@@ -96,8 +96,11 @@ class StoreLock:
         """Give the lock back; again is allowed."""
         if self._lock is None:
             return
-        self._holder_path.unlink(missing_ok=True)
-        with _holders_lock:
-            _holders.pop(self._path, None)
-        self._lock.release()
-        self._lock = None
+        lock, self._lock = self._lock, None
+        try:
+            with disk_errors(self._holder_path):
+                self._holder_path.unlink(missing_ok=True)
+        finally:
+            with _holders_lock:
+                _holders.pop(self._path, None)
+            lock.release()

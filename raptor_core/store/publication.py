@@ -43,25 +43,24 @@ def check_vectors(nodes: Sequence[Node], vectors: Vectors, identity: StoreIdenti
 
 
 @dataclass(frozen=True, slots=True)
-class StagedNode:
-    """A node that staging has to write."""
+class Staging:
+    """A point that staging has to write; ``row`` is its node's place in what was given."""
 
-    node: Node
     id: str
     payload: Payload
-    row: int | None
+    row: int
 
 
 def plan_staging(
     nodes: Sequence[Node], known: Mapping[str, Record], *, with_vectors: bool
-) -> list[StagedNode]:
-    """The nodes that are not yet stored as they are, each once.
+) -> list[Staging]:
+    """The points that are not yet stored as they are, each once.
 
     ``known`` holds, by point id, what exists among the nodes' live and staged ids. A node that is
     live with the same content, or staged with the same content (and a vector, where one came),
     is left out.
     """
-    planned: dict[str, StagedNode] = {}
+    planned: dict[str, Staging] = {}
     for row, node in enumerate(nodes):
         payload = node_to_payload(node)
         point_id = staged_id(node)
@@ -69,7 +68,7 @@ def plan_staging(
             _is_stored(known.get(stored_id), payload, with_vectors=with_vectors)
             for stored_id in (node.id, point_id)
         ):
-            planned[point_id] = StagedNode(node, point_id, payload, row if with_vectors else None)
+            planned[point_id] = Staging(point_id, payload, row)
     return list(planned.values())
 
 
@@ -79,10 +78,19 @@ def _is_stored(record: Record | None, payload: Payload, *, with_vectors: bool) -
     return bool(record.payload["embedded"]) or not with_vectors
 
 
-def staged_point(staged: StagedNode, dense: Vectors | None) -> Point:
-    """A staged point. It has no lexical vector, so that IDF counts published text only."""
-    payload = {**staged.payload, "state": "staged", "embedded": dense is not None}
-    return Point(staged.id, payload, dense)
+def staging_batch(
+    planned: Sequence[Staging], vectors: Vectors | None, kept: Mapping[str, Vectors]
+) -> Batch:
+    """Staged points with their rows of ``vectors``, or with the vector they had (``kept``, by id).
+
+    They have no lexical vector, so that IDF counts published text only.
+    """
+    points = []
+    for staging in planned:
+        dense = kept.get(staging.id) if vectors is None else vectors[staging.row]
+        payload = {**staging.payload, "state": "staged", "embedded": dense is not None}
+        points.append(Point(staging.id, payload, dense))
+    return Batch(tuple(points))
 
 
 @dataclass(frozen=True, slots=True)

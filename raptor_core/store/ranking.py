@@ -1,10 +1,14 @@
-"""The order of hits: best first, ties by node id, however many there are."""
+"""Questions made ready, and the order of hits: best first, ties by node id, however many."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from raptor_core.store.base import Hit
+import numpy as np
+
+from raptor_core.embedding.base import Vectors
+from raptor_core.errors import StoreMismatchError
+from raptor_core.store.base import Hit, StoreIdentity
 from raptor_core.store.engine import Scored
 from raptor_core.store.payload import payload_to_node
 
@@ -25,3 +29,20 @@ def ranked(query: Callable[[int], list[list[Scored]]], limit: int) -> list[list[
         [Hit(payload_to_node(point.payload), point.score) for point in row[:limit]]
         for row in ordered
     ]
+
+
+def query_units(vectors: Vectors, identity: StoreIdentity) -> Vectors:
+    """Rows of norm 1 (or 0, where they were 0), float32.
+
+    Raises:
+        StoreMismatchError: the rows' length is not the store's.
+    """
+    queries = np.asarray(vectors, dtype=np.float32)
+    if queries.ndim != 2 or queries.shape[1] != identity.n_dims:
+        raise StoreMismatchError(
+            f"store {identity.corpus!r} holds vectors of {identity.n_dims} dimensions "
+            f"({identity.embedder_model}); the query has shape {queries.shape}"
+        )
+    norms = np.linalg.norm(queries, axis=1, keepdims=True)
+    units: Vectors = (queries / np.where(norms > 0, norms, 1)).astype(np.float32)
+    return units

@@ -6,24 +6,22 @@
   (``journal.py``), in one request on a server. Unchanged points are not written again.
 - A commit that fails closes the store: opening it again completes what was begun.
 - Forgetting: after ``publish`` and ``drop`` no point, staged or live, holds removed text, and no
-  search, lookup or listing returns it. Its bytes may stay in the engine's files until it
-  compacts them: Edge rewrites segments in ``optimize()`` and recycles its log as it fills; local
-  mode's SQLite reuses freed pages; a server vacuums on its own. To erase bytes at once, build
-  into an empty home.
+  search, lookup or listing returns it. Its bytes may stay in the engine's files for a while: Edge
+  rewrites in ``optimize()`` every segment of which a fifth is deleted; local mode's SQLite reuses
+  freed pages; a server vacuums on its own. To erase bytes at once, build into an empty home.
 - One store object may be shared by threads; its calls take turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import RLock
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-
 from raptor_core.embedding.base import Vectors
-from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.errors import StoreError
 from raptor_core.store.base import Hit, Manifest, Published, StoreIdentity, Where
 from raptor_core.store.conditions import (
     EVERYWHERE,
@@ -36,14 +34,13 @@ from raptor_core.store.lexical import query_vector
 from raptor_core.store.payload import manifest_id, payload_to_manifest, payload_to_node, staged_id
 from raptor_core.store.publication import (
     STATE_FIELDS,
-    StagedNode,
     check_vectors,
     plan_publication,
     plan_staging,
     publication_batch,
-    staged_point,
+    staging_batch,
 )
-from raptor_core.store.ranking import ranked
+from raptor_core.store.ranking import query_units, ranked
 from raptor_core.tree.values import Node
 
 STAGE_POINTS = 1000
@@ -86,7 +83,6 @@ class QdrantStore:
             for at in range(0, len(nodes), STAGE_POINTS):
                 rows = slice(at, at + STAGE_POINTS)
                 self._stage_part(nodes[rows], None if vectors is None else vectors[rows])
-            self._engine.flush()
 
     def _stage_part(self, nodes: Sequence[Node], vectors: Vectors | None) -> None:
         ids = [point_id for node in nodes for point_id in (node.id, staged_id(node))]
@@ -94,24 +90,11 @@ class QdrantStore:
         planned = plan_staging(nodes, known, with_vectors=vectors is not None)
         if not planned:
             return
-        kept = {} if vectors is not None else self._staged_vectors(planned, known)
-        points = [
-            staged_point(
-                staged,
-                kept.get(staged.id)
-                if vectors is None or staged.row is None
-                else vectors[staged.row],
-            )
-            for staged in planned
-        ]
-        self._engine.apply(Batch(tuple(points)))
-
-    def _staged_vectors(
-        self, planned: Sequence[StagedNode], known: dict[str, Record]
-    ) -> dict[str, Vectors]:
-        ids = [s.id for s in planned if s.id in known and known[s.id].payload["embedded"]]
-        records = self._engine.fetch(ids, ("embedding_key",), dense=True) if ids else []
-        return {r.id: r.dense for r in records if r.dense is not None}
+        had = [s.id for s in planned if s.id in known and known[s.id].payload["embedded"]]
+        records = self._engine.fetch(had, ("embedding_key",), dense=True) if had else []
+        kept = {r.id: r.dense for r in records if r.dense is not None}
+        self._engine.apply(staging_batch(planned, vectors, kept))
+        self._engine.flush()
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
         """Known vectors by embedding key, staged or live, of any tree; unknown keys left out."""
@@ -176,18 +159,10 @@ class QdrantStore:
         Raises:
             StoreMismatchError: the rows' length is not the store's.
         """
-        queries = np.asarray(vectors, dtype=np.float32)
-        if queries.ndim != 2 or queries.shape[1] != self._identity.n_dims:
-            raise StoreMismatchError(
-                f"store {self._identity.corpus!r} holds vectors of {self._identity.n_dims} "
-                f"dimensions ({self._identity.embedder_model}); the query has shape "
-                f"{queries.shape}"
-            )
+        units = query_units(vectors, self._identity)
         condition = live_condition(where)
-        if condition is None or limit < 1 or not len(queries):
-            return [[] for _ in queries]
-        norms = np.linalg.norm(queries, axis=1, keepdims=True)
-        units: Vectors = (queries / np.where(norms > 0, norms, 1)).astype(np.float32)
+        if condition is None or limit < 1 or not len(units):
+            return [[] for _ in units]
         with self._open():
             return ranked(lambda n: self._engine.search(units, n, condition), limit)
 
@@ -239,10 +214,12 @@ class QdrantStore:
         with self._open():
             self._engine.optimize()
 
-    def _open(self) -> RLock:
-        if self._closed:
-            raise StoreError(f"store {self._identity.corpus!r} is closed; open it again")
-        return self._turn
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        with self._turn:
+            if self._closed:
+                raise StoreError(f"store {self._identity.corpus!r} is closed; open it again")
+            yield
 
     def close(self) -> None:
         """Release the engine and its lock; closing twice is allowed."""

@@ -46,8 +46,8 @@ class Sentence:
     """A sentence with white space folded.
 
     ``n_tokens`` is an estimate: the child's tokens, shared out by characters. ``terms`` are its
-    distinct content words, ``names`` those that are names or numbers. ``weight`` (0..1] is how much its form recommends it; ``dependent``
-    says that it leans on the sentence before it.
+    distinct content words, ``names`` those that are names or numbers. ``weight`` (0..1] is how
+    much its form recommends it; ``dependent`` says that it leans on the sentence before it.
     """
 
     text: str

@@ -132,5 +132,5 @@ def test_a_run_is_filed_under_its_job(built):
     with built.instance() as instance:
         runs = [instance.get_run_by_id(run_id) for run_id in built.report.run_ids]
     assert {run.job_name for run in runs} == {"build"}
-    assert all(run.tags[".dagster/repository"].endswith("dagster_project.definitions") for run in runs)
+    assert runs[0].tags[".dagster/repository"].endswith("@dagster_project.definitions")
     assert len(runs) == 1

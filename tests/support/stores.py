@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,9 @@ from raptor_core.store import Manifest, StoreIdentity, VectorStore, open_store
 from raptor_core.tree.values import Node
 
 N_DIMS = 16
+PROCESS_PATH = os.pathsep.join(str(Path(__file__).parents[up]) for up in (2, 1))
+"""PYTHONPATH of a test's own processes: the packages, then ``tests``."""
+
 IDENTITY = StoreIdentity("corpus", "sample-model", "ab12cd34ef567890", N_DIMS)
 
 

@@ -16,7 +16,11 @@ from raptor_core.settings import Settings
 from raptor_core.store import Manifest
 from raptor_core.tree.tools import Tools
 
-WORDS = ["river", "mountain", "castle", "dragon", "engine", "window", "paper", "forest", "winter", "summer", "candle", "silver", "bridge", "garden", "market", "ocean", "thunder", "library", "harbour", "meadow", "lantern", "copper", "violin", "desert"]
+WORDS = [
+    *("river", "mountain", "castle", "dragon", "engine", "window", "paper", "forest", "winter"),
+    *("summer", "candle", "silver", "bridge", "garden", "market", "ocean", "thunder", "library"),
+    *("harbour", "meadow", "lantern", "copper", "violin", "desert"),
+]
 
 SMALL = {
     "chunking": {"max_tokens": 24},

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from support.clustering_cases import topics, unit
 
-from raptor_core.clustering.guards import Guard, divides, without_subsets
+from raptor_core.clustering.groups import divides, without_subsets
+from raptor_core.clustering.guards import Guard
 
 
 def guard(vectors, n_tokens, max_tokens):

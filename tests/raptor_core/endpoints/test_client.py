@@ -1,6 +1,8 @@
+import gc
 import logging
 import threading
 import traceback
+import warnings
 
 import numpy as np
 import pytest
@@ -147,6 +149,25 @@ def test_a_call_sends_what_the_settings_say(server, monkeypatch):
         "max_tokens": 50,
     }
     assert server.seen[0].token == SECRET
+
+
+def test_a_closed_client_opens_again(server):
+    client = client_of(server)
+    client.close()
+    client.chat(ask())
+    client.close()
+    client.close()
+    assert client.chat(ask()).usage.calls == 1
+
+
+def test_a_client_that_nobody_holds_leaves_no_socket_open(server):
+    client = client_of(server)
+    client.chat(ask())
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", ResourceWarning)
+        del client
+        gc.collect()
+    assert not [w for w in warned if w.category is ResourceWarning]
 
 
 def test_stopped_work_sends_nothing(server):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import store_process
 from support.store_process import NEW, OLD
-from support.stores import make_manifest, open_at, publish
+from support.stores import PROCESS_PATH, make_manifest, open_at, publish
 
 from raptor_core.errors import StoreError
 from raptor_core.store.engine import Batch, Point
@@ -21,7 +21,7 @@ from raptor_core.store.lexical import Sparse
 def run(*args):
     return subprocess.run(
         [sys.executable, store_process.__file__, *map(str, args)],
-        env={"PYTHONPATH": str(Path(store_process.__file__).parents[1])},
+        env={"PYTHONPATH": PROCESS_PATH},
         capture_output=True,
         text=True,
         check=False,

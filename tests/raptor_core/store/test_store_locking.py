@@ -2,11 +2,10 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from support import store_process
-from support.stores import make_tree, open_at, publish
+from support.stores import PROCESS_PATH, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError, StoreLockedError
 
@@ -14,7 +13,7 @@ from raptor_core.errors import StoreError, StoreLockedError
 def start(*args):
     return subprocess.Popen(
         [sys.executable, store_process.__file__, *map(str, args)],
-        env={"PYTHONPATH": str(Path(store_process.__file__).parents[1])},
+        env={"PYTHONPATH": PROCESS_PATH},
         stdout=subprocess.PIPE,
         text=True,
     )

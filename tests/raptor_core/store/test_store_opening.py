@@ -141,3 +141,15 @@ def test_a_damaged_collection_is_named_and_the_lock_is_free_again(tmp_path, kind
     for _ in range(2):
         with pytest.raises(StoreError, match=str(tmp_path)):
             open_store(StoreSettings(lock_seconds=0.2), tmp_path, IDENTITY)
+
+
+def test_optimizing_removes_the_bytes_of_removed_text_from_edge_s_files(tmp_path):
+    def files_with(word):
+        return [f for f in tmp_path.rglob("*") if f.is_file() and word.encode() in f.read_bytes()]
+
+    with open_at(tmp_path, "edge") as store:
+        publish(store, make_tree(n=120, word="xylophone"))
+        publish(store, make_tree(n=120, word="violin"))
+        store.optimize()
+    assert files_with("violin")
+    assert files_with("xylophone") == []

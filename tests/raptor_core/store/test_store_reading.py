@@ -16,7 +16,7 @@ from raptor_core.store.lexical import passage_vector, query_vector
 from raptor_core.tree.values import Node
 
 PER_STORE = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -1,0 +1,46 @@
+"""Small questions about groups of rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int64]
+
+MAX_SHARE = 0.75
+MAX_OVERLAP = 1.5
+
+
+def divides(parts: Sequence[Rows], n_rows: int) -> bool:
+    """Whether parts of ``n_rows`` rows are small and disjoint enough for splitting to end."""
+    largest = max(len(part) for part in parts)
+    return largest <= MAX_SHARE * n_rows and sum(map(len, parts)) <= MAX_OVERLAP * n_rows
+
+
+def squared_distance(points: NDArray[np.float64], to: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared Euclidean distance of points ``(n, d)`` to one, shape ``(n,)``."""
+    gaps = points - to
+    result: NDArray[np.float64] = np.einsum("ij,ij->i", gaps, gaps)
+    return result
+
+
+def without_subsets(groups: list[Rows], counts: Counter[str]) -> list[Rows]:
+    """The groups less those whose rows all lie in one other: their summary would say no more."""
+    distinct = sorted(
+        {tuple(rows.tolist()) for rows in groups}, key=lambda rows: (-len(rows), rows)
+    )
+    holders: dict[int, list[frozenset[int]]] = {}
+    kept: list[Rows] = []
+    for rows in distinct:
+        rarest = min(rows, key=lambda row: len(holders.get(row, ())))
+        if any(held.issuperset(rows) for held in holders.get(rarest, ())):
+            continue
+        kept.append(np.array(rows))
+        members = frozenset(rows)
+        for row in rows:
+            holders.setdefault(row, []).append(members)
+    counts["dropped_subsets"] += len(groups) - len(kept)
+    return kept

@@ -1,0 +1,133 @@
+"""The sensor requests exactly the partitions concerned, once, and never by mistake a removal."""
+
+import dagster as dg
+import pytest
+from support.workshop import Workshop, prose
+
+from raptor_core.errors import SourceError
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def workshop(tmp_path):
+    made = Workshop(tmp_path, tree={"max_layers": 1})
+    for name in ("a.md", "b.md", "c.md"):
+        made.write(name, prose(6, seed=ord(name[0])))
+    return made
+
+
+class Daemon:
+    """Ticks of the sensor, as the daemon makes them: keys added, cursor and run keys kept."""
+
+    def __init__(self, workshop):
+        self.workshop = workshop
+        self.cursor = None
+        self.run_keys = set()
+
+    def tick(self):
+        """Names of the partitions to build, and those to drop; a skip reason comes third."""
+        with self.workshop.instance() as instance:
+            definitions = self.workshop.definitions()
+            context = dg.build_sensor_context(instance, cursor=self.cursor)
+            result = definitions.resolve_sensor_def("source_sensor")(context)
+            if isinstance(result, dg.SkipReason):
+                return [], [], result.skip_message
+            self.cursor = result.cursor
+            for request in result.dynamic_partitions_requests:
+                instance.add_dynamic_partitions("trees", list(request.partition_keys))
+            order = list(instance.get_dynamic_partitions("trees"))
+        fresh = [r for r in result.run_requests or [] if r.run_key not in self.run_keys]
+        self.run_keys |= {request.run_key for request in fresh}
+        drops = [r for r in fresh if r.job_name == "drop_partitions"]
+        builds = [partitions_of(r, order) for r in fresh if r.job_name == "build"]
+        configs = [r.run_config["ops"]["drop"]["config"] for r in drops]
+        dropped = [name for config in configs for name in config["partitions"]]
+        return builds, dropped, str(result.skip_reason or "")
+
+
+def partitions_of(request, order):
+    start = order.index(request.tags["dagster/asset_partition_range_start"])
+    end = order.index(request.tags["dagster/asset_partition_range_end"])
+    return order[start : end + 1]
+
+
+def test_new_documents_are_requested_in_one_run_and_only_once(workshop):
+    daemon = Daemon(workshop)
+    assert daemon.tick()[:2] == ([["a.md", "b.md", "c.md"]], [])
+    builds, dropped, reason = daemon.tick()
+    assert (builds, dropped) == ([], [])
+    assert "3 are requested" in reason
+    workshop.build()
+    assert daemon.tick() == ([], [], "3 partitions are up to date")
+
+
+def test_changes_apart_from_each_other_take_a_run_each(workshop):
+    workshop.build()
+    workshop.write("a.md", prose(6, seed=1))
+    workshop.write("c.md", prose(6, seed=2))
+    assert Daemon(workshop).tick()[:2] == ([["a.md"], ["c.md"]], [])
+
+
+def test_an_edit_during_a_run_is_requested_on_the_next_tick(workshop):
+    daemon = Daemon(workshop)
+    daemon.tick()
+    workshop.write("b.md", prose(6, seed=9))
+    assert daemon.tick()[0] == [["b.md"]]
+
+
+def test_content_that_comes_back_is_requested_again(workshop):
+    daemon = Daemon(workshop)
+    daemon.tick()
+    workshop.build()
+    original = (workshop.docs / "b.md").read_text()
+    for text in (prose(6, seed=5), original, prose(6, seed=5), original):
+        workshop.write("b.md", text)
+        assert daemon.tick()[0] == [["b.md"]]
+        workshop.build()
+
+
+def test_a_removed_document_is_dropped_and_one_that_comes_back_is_built(workshop):
+    daemon = Daemon(workshop)
+    workshop.build()
+    text = (workshop.docs / "b.md").read_text()
+    workshop.remove("b.md")
+    assert daemon.tick()[:2] == ([], ["b.md"])
+    assert daemon.tick()[:2] == ([], [])
+    workshop.build()
+    workshop.write("b.md", text)
+    assert daemon.tick()[:2] == ([["b.md"]], [])
+
+
+def test_a_source_that_cannot_be_reached_fails_the_tick(workshop):
+    workshop.build()
+    workshop.docs.rename(workshop.docs.with_name("away"))
+    with pytest.raises(SourceError):
+        Daemon(workshop).tick()
+
+
+def test_an_empty_source_skips_the_tick(workshop):
+    workshop.build()
+    for name in ("a.md", "b.md", "c.md"):
+        workshop.remove(name)
+    builds, dropped, reason = Daemon(workshop).tick()
+    assert (builds, dropped) == ([], [])
+    assert "3 partitions stay" in reason
+
+
+def test_without_a_source_it_says_what_to_set(tmp_path):
+    workshop = Workshop(tmp_path, source={"paths": []})
+    assert "raptor.toml" in Daemon(workshop).tick()[2]
+
+
+def test_an_unreadable_document_is_held(workshop):
+    workshop.build()
+    (workshop.docs / "b.md").write_bytes(b"\x00\x01\x02\xff" * 400)
+    builds, dropped, reason = Daemon(workshop).tick()
+    assert (builds, dropped) == ([], [])
+    assert "b.md" in reason
+
+
+def test_it_runs_from_the_start(workshop):
+    sensor = workshop.definitions().resolve_sensor_def("source_sensor")
+    assert sensor.default_status == dg.DefaultSensorStatus.RUNNING

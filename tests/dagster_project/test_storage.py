@@ -1,0 +1,71 @@
+"""The pooled event log is Dagster's own, only quicker."""
+
+import threading
+
+import dagster as dg
+import yaml
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+
+from dagster_project import storage
+from dagster_project.storage import PooledSqliteEventLogStorage
+
+
+@dg.op
+def one():
+    yield dg.AssetMaterialization("thing", partition="p", tags={"dagster/data_version": "v"})
+    yield dg.Output(1)
+
+
+@dg.job
+def pooled_job():
+    one()
+
+
+def instance_of(folder, kind):
+    config = {
+        "telemetry": {"enabled": False},
+        "event_log_storage": {
+            "module": kind.__module__,
+            "class": kind.__name__,
+            "config": {"base_dir": str(folder / "events")},
+        },
+    }
+    (folder / "dagster.yaml").write_text(yaml.safe_dump(config))
+    return dg.DagsterInstance.from_config(str(folder))
+
+
+def test_the_original_reads_what_it_wrote(tmp_path):
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        run_id = pooled_job.execute_in_process(instance=instance).run_id
+        written = [record.message for record in instance.all_logs(run_id)]
+    with instance_of(tmp_path, SqliteEventLogStorage) as instance:
+        assert not isinstance(instance.event_log_storage, PooledSqliteEventLogStorage)
+        assert [record.message for record in instance.all_logs(run_id)] == written
+        assert instance.get_materialized_partitions(dg.AssetKey("thing")) == {"p"}
+
+
+def test_many_runs_keep_few_databases_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "OPEN_SHARDS", 2)
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        runs = [pooled_job.execute_in_process(instance=instance).run_id for _ in range(4)]
+        assert len(instance.event_log_storage._engines) == 2
+        assert all(instance.all_logs(run_id) for run_id in runs)
+
+
+def test_threads_share_it(tmp_path):
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        pooled_job.execute_in_process(instance=instance)
+        found = []
+        threads = [
+            threading.Thread(
+                target=lambda: found.append(
+                    instance.get_materialized_partitions(dg.AssetKey("thing"))
+                )
+            )
+            for _ in range(6)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == [{"p"}] * 6

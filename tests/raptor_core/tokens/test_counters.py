@@ -1,0 +1,146 @@
+"""One contract over every token counter."""
+
+import subprocess
+import sys
+
+import pytest
+import tiktoken
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raptor_core.errors import ModelError, SettingsError
+from raptor_core.settings.models import EmbedderSettings, TokensSettings
+from raptor_core.tokens import TiktokenCounter, TokenizerCounter, make_counter
+from raptor_core.tokens.embedder import bundled_tokenizer_file, model_tokenizer
+
+RANKS = {bytes([n]): n for n in range(256)} | {b"he": 256, b"ll": 257, b"hell": 258, b" w": 259}
+TINY = tiktoken.Encoding(
+    name="tiny",
+    pat_str=r"\s?\S+|\s+",
+    mergeable_ranks=RANKS,
+    special_tokens={"<|endoftext|>": 260},
+)
+COUNTERS = {
+    "bundled": make_counter(TokensSettings(), EmbedderSettings()),
+    "tiktoken": TiktokenCounter(TINY),
+}
+each_counter = pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS)
+TEXTS = st.text(max_size=60) | st.sampled_from(
+    ["hello world", "e\u0301 👩\u200d👧 中文。", "a\nb\n\n c", "\ud800 x", "[CLS] <|endoftext|>"]
+)
+
+
+@each_counter
+@settings(deadline=None)
+@given(texts=st.lists(TEXTS, max_size=5))
+def test_counts_follow_the_order_and_equal_the_spans(counter, texts):
+    assert counter.count(texts) == [len(counter.token_spans(text)) for text in texts]
+
+
+@each_counter
+@settings(deadline=None)
+@given(text=TEXTS)
+def test_spans_are_characters_in_order(counter, text):
+    spans = counter.token_spans(text)
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert spans == sorted(spans)
+
+
+@each_counter
+def test_no_text_has_no_tokens(counter):
+    assert counter.count([]) == []
+    assert counter.count([""]) == [0]
+    assert counter.token_spans("") == []
+
+
+@each_counter
+def test_a_long_text_is_not_truncated(counter):
+    assert counter.count(["word " * 3_000])[0] >= 3_000
+
+
+def test_spans_are_characters_and_not_bytes():
+    text = "naïve 中文 👩\u200d👧 e\u0301 end"
+    spans = COUNTERS["bundled"].token_spans(text)
+    assert [text[a:b] for a, b in spans] == ["naïve", "中", "文", "👩\u200d👧", "e", "end"]
+
+
+def test_a_token_inside_a_character_repeats_its_span():
+    assert COUNTERS["tiktoken"].token_spans("é!") == [(0, 1), (0, 1), (1, 2)]
+
+
+def test_merged_tokens_span_their_characters():
+    assert COUNTERS["tiktoken"].token_spans("hello w") == [(0, 4), (4, 5), (5, 7)]
+
+
+def test_special_tokens_in_a_text_are_plain_text():
+    assert COUNTERS["tiktoken"].count(["<|endoftext|>"]) == [13]
+
+
+def test_long_texts_are_encoded_in_pieces_with_right_offsets():
+    counter = COUNTERS["bundled"]
+    text = "Some words, é 中文 here.\n" * 3_000
+    spans = counter.token_spans(text)
+    assert [text[a:b] for a, b in spans] == [
+        w for _ in range(3_000) for w in ["Some", "words", ",", "é", "中", "文", "here", "."]
+    ]
+
+
+def test_fingerprints_differ_between_vocabularies_and_are_stable():
+    assert COUNTERS["bundled"].fingerprint != COUNTERS["tiktoken"].fingerprint
+    assert TokenizerCounter(bundled_tokenizer_file()).fingerprint == COUNTERS["bundled"].fingerprint
+
+
+def test_a_local_models_tokenizer_is_read_from_its_folder():
+    path = model_tokenizer(str(bundled_tokenizer_file().parent))
+    assert TokenizerCounter(path).count(["hello world"]) == [2]
+
+
+def test_the_callers_tokenizer_keeps_its_truncation():
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(bundled_tokenizer_file()))
+    tokenizer.enable_truncation(4)
+    assert TokenizerCounter(tokenizer).count(["one two three four five"]) == [5]
+    assert tokenizer.truncation["max_length"] == 4
+
+
+def test_an_endpoint_embedder_needs_tiktoken():
+    with pytest.raises(SettingsError, match=r'tokens\.counter = "tiktoken"'):
+        make_counter(TokensSettings(), EmbedderSettings(kind="openai"))
+
+
+def test_a_missing_tokenizer_file_is_named(tmp_path):
+    with pytest.raises(ModelError, match=r"absent\.json"):
+        TokenizerCounter(tmp_path / "absent.json")
+
+
+def test_a_damaged_tokenizer_file_is_named(tmp_path):
+    damaged = tmp_path / "tokenizer.json"
+    damaged.write_text("{}")
+    with pytest.raises(ModelError, match=r"tokenizer\.json"):
+        TokenizerCounter(damaged)
+
+
+def test_an_unknown_encoding_lists_the_known_ones():
+    with pytest.raises(ModelError, match="cl100k_base"):
+        make_counter(TokensSettings(counter="tiktoken", encoding="nope"), EmbedderSettings())
+
+
+def test_a_missing_download_names_the_remedy(monkeypatch):
+    def fail(name):
+        raise OSError("no route")
+
+    monkeypatch.setattr(tiktoken, "get_encoding", fail)
+    with pytest.raises(ModelError, match="TIKTOKEN_CACHE_DIR"):
+        TiktokenCounter("cl100k_base")
+
+
+def test_counting_imports_neither_torch_nor_transformers():
+    code = (
+        "import sys; from raptor_core.tokens import make_counter;"
+        "from raptor_core.settings.models import EmbedderSettings, TokensSettings;"
+        "make_counter(TokensSettings(), EmbedderSettings()).count(['a']);"
+        "print([m for m in ('torch', 'transformers', 'tiktoken') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
