@@ -93,7 +93,7 @@ def build_definitions(
     definitions = dg.Definitions(
         assets=[chain, *assets],
         jobs=jobs,
-        sensors=[build_source_sensor(settings, parts.source.corpus, parts.known, jobs)],
+        sensors=[build_source_sensor(settings, parts.source, parts.known, jobs)],
         executor=dg.in_process_executor,
         resources={
             "source": parts.source,

@@ -73,7 +73,7 @@ def build(
     force: bool = False,
     corpus: Corpus | None = None,
     tools: Tools | None = None,
-    on_plan: Callable[[Collection[str]], None] = lambda _partitions: None,
+    on_plan: Callable[[Collection[str], Sequence[str]], None] = lambda _partitions, _assets: None,
     on_progress: Callable[[Progress], None] = ignore_progress,
 ) -> BuildReport:
     """Bring the trees in step with the source: build what is new or changed, drop what is gone.
@@ -85,7 +85,7 @@ def build(
         force: also those that are up to date; finished work is still reused.
         corpus: the source where it was read already.
         tools: in place of those that the settings would make.
-        on_plan: told of the partitions that will be built, before the first.
+        on_plan: told of the partitions that will be built and the assets of each, before the first.
         on_progress: told of each step.
 
     Raises:
@@ -97,7 +97,8 @@ def build(
     with open_instance(home) as instance:
         changes = find_changes(instance, settings, corpus, parts.known)
         names = _chosen(changes, partitions, force=force)
-        on_plan(names)
+        chain = keys.chain_keys(settings.tree.max_layers)
+        on_plan(names, [key.to_user_string() for key in chain])
         report = BuildReport(changes, corpus)
         watch = _Watch(report, on_progress)
         defs = build_definitions(settings, home, parts=parts, progress=watch)

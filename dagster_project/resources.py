@@ -9,7 +9,8 @@ from raptor_assets.chain import Progress
 from raptor_core.audit.base import Judge
 from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.chunking.sentences import sentences
-from raptor_core.documents import Corpus, load_documents
+from raptor_core.documents import Corpus, list_files, load_documents
+from raptor_core.identity import digest
 from raptor_core.settings import Settings
 from raptor_core.store import StoreIdentity, VectorStore, open_store, stored_identity
 from raptor_core.tables import TableStore
@@ -30,6 +31,15 @@ class SourceResource:
             SourceError: the source is missing, unreachable or empty.
         """
         return self._corpus or load_documents(settings=self._settings.source)
+
+    def stamp(self) -> str:
+        """Changes when any file was written, added or removed; lists the source, reads nothing.
+
+        Raises:
+            SourceError: the source is missing or unreachable.
+        """
+        files = list_files(settings=self._settings.source)
+        return digest("source", *(f"{file.id}\0{file.stamp}" for file in files))
 
 
 class ToolsResource:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import dagster as dg
 
@@ -18,6 +19,7 @@ from dagster_project.plan import (
     range_tags,
 )
 from raptor_assets import keys
+from raptor_assets.versions import build_version
 from raptor_core.documents import Corpus
 from raptor_core.errors import EmptySourceError
 from raptor_core.identity import digest
@@ -26,8 +28,34 @@ from raptor_core.settings import Settings
 INTERVAL_SECONDS = 30
 
 
+class Source(Protocol):
+    """What the sensor watches."""
+
+    def stamp(self) -> str:
+        """Changes when any file of the source was written, added or removed."""
+
+    def corpus(self) -> Corpus:
+        """All documents, and what could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cursor:
+    """What the last tick saw, and what it has requested that is not finished."""
+
+    seen: str
+    requested: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, text: str | None) -> _Cursor:
+        values = json.loads(text) if text else {}
+        return cls(values.get("seen", ""), values.get("requested", {}))
+
+    def text(self) -> str:
+        return json.dumps({"seen": self.seen, "requested": dict(self.requested)}, sort_keys=True)
+
+
 def build_source_sensor(
-    settings: Settings, read: Callable[[], Corpus], known: Known, targets: Sequence[Any]
+    settings: Settings, source: Source, known: Known, targets: Sequence[Any]
 ) -> dg.SensorDefinition:
     """The sensor over the settings' source.
 
@@ -38,7 +66,7 @@ def build_source_sensor(
 
     Args:
         settings: of the home.
-        read: reads the source.
+        source: lists and reads the documents.
         known: documents that a partition was last built from.
         targets: the build and the drop job.
     """
@@ -55,21 +83,25 @@ def build_source_sensor(
         if not settings.source.paths:
             return dg.SkipReason("no source is named; set paths under [source] in raptor.toml")
         existing = context.instance.get_dynamic_partitions(str(keys.TREES.name))
+        seen = digest("seen", source.stamp(), build_version(settings), *existing)
+        before = _Cursor.parse(context.cursor)
+        if before.seen == seen and not before.requested:
+            return dg.SkipReason(f"{len(existing)} partitions are up to date; no file changed")
         try:
-            corpus = read()
+            corpus = source.corpus()
         except EmptySourceError as error:
             return dg.SkipReason(
                 f"{error}. The {len(existing)} partitions stay as they are; to remove them, run "
                 f"the job {DROP}"
             )
         changes = find_changes(context.instance, settings, corpus, known)
-        return _request(context.instance, changes, _load(context.cursor))
+        return _request(context.instance, changes, before.requested, seen)
 
     return source_sensor
 
 
 def _request(
-    instance: dg.DagsterInstance, changes: Changes, requested: Mapping[str, str]
+    instance: dg.DagsterInstance, changes: Changes, requested: Mapping[str, str], seen: str
 ) -> dg.SensorResult:
     due = {name: token for name, token in changes.tokens.items() if requested.get(name) != token}
     new = [name for name in changes.new if name in due]
@@ -78,7 +110,7 @@ def _request(
     return dg.SensorResult(
         run_requests=[*_builds(builds, due), *_drops(removed, due)],
         dynamic_partitions_requests=[keys.TREES.build_add_request(new)] if new else [],
-        cursor=json.dumps(dict(changes.tokens), sort_keys=True),
+        cursor=_Cursor(seen, changes.tokens).text(),
         skip_reason=None if due else _why_nothing(changes),
     )
 
@@ -109,7 +141,3 @@ def _why_nothing(changes: Changes) -> str:
     if changes.held:
         told.append(f"{len(changes.held)} cannot be read now and stay: {', '.join(changes.held)}")
     return "; ".join(told)
-
-
-def _load(cursor: str | None) -> dict[str, str]:
-    return dict(json.loads(cursor)) if cursor else {}

@@ -75,6 +75,12 @@ def read_status(home: Home, settings: Settings) -> HomeStatus:
     )
 
 
+def read_partitions(home: Home) -> tuple[str, ...]:
+    """Keys of the partitions that a home has, sorted."""
+    with open_instance(home) as instance:
+        return tuple(sorted(instance.get_dynamic_partitions(str(keys.TREES.name))))
+
+
 def read_checks(
     instance: dg.DagsterInstance, settings: Settings, partitions: Sequence[str]
 ) -> Mapping[str, tuple[CheckResult, ...]]:

@@ -29,8 +29,8 @@ def main() -> None:
     home.create(sources=[str(EXAMPLES / "handbook")], group_by="folder")
     settings = home.load_settings()
     print("Building one tree per folder of examples/handbook through Dagster ...", flush=True)
-    with build_progress(visible=True) as tell:
-        report = build(home, settings, on_progress=tell)
+    with build_progress(visible=True) as progress:
+        report = build(home, settings, on_plan=progress.plan, on_progress=progress.step)
     print(f"{len(report.built)} built, {len(report.changes.unchanged)} unchanged\n")
     for name, failure in report.failed.items():
         print(f"failed: {name} at {failure.asset}: {failure.reason}")

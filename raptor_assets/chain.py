@@ -217,9 +217,7 @@ class _Run:
             self._context.log.error(f"{name}: {failure.asset}: {failure.reason}")
         n_rows = sum(outcome.n_rows for outcome in outcomes)
         n_made = sum(o.metadata.get(key, 0) for o in outcomes for key in ("n_computed", "n_made"))
-        self._tell(
-            Progress(step.key.to_user_string(), names, n_rows, seconds, n_made, failed)
-        )
+        self._tell(Progress(step.key.to_user_string(), names, n_rows, seconds, n_made, failed))
 
 
 def _not_started(struck: Failure) -> Failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -26,12 +26,19 @@ COMMANDS = {
 class LazyGroup(click.Group):
     """A group whose commands live in modules of their own name."""
 
-    def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> NoReturn:
         """Run; with ``--json`` on the command line, its mistakes are told as JSON too."""
         given = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in given
         try:
-            result = super().main(args=given, **{**extra, "standalone_mode": False})
+            result = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
         except click.ClickException as error:
             if not as_json:
                 error.show()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import click
 
+from raptor_core.reading import Passage, Quote
 from raptor_core.retrieval import Retrieval
 from raptor_core.store.base import Hit
+from raptor_core.tree.values import Node
 
 TEXT_CHARS = 300
+NAMED_DOCUMENTS = 3
+_INTERNAL = ("content_key", "embedding_key", "fingerprint", "context")
 
 
 def print_json(value: Any) -> None:
@@ -27,12 +32,12 @@ def shorten(text: str, chars: int = TEXT_CHARS) -> str:
     return line[:chars].rsplit(" ", 1)[0] + " …"
 
 
-def hit_values(hit: Hit) -> dict[str, Any]:
-    """A hit as plain values: the node's fields and the score."""
-    values = asdict(hit.node)
-    for internal in ("content_key", "embedding_key", "fingerprint", "context"):
+def node_values(node: Node) -> dict[str, Any]:
+    """A node as plain values, without the keys that are the store's own."""
+    values = asdict(node)
+    for internal in _INTERNAL:
         del values[internal]
-    return {"score": round(hit.score, 4), **values}
+    return values
 
 
 def retrieval_values(found: Retrieval) -> dict[str, Any]:
@@ -44,7 +49,26 @@ def retrieval_values(found: Retrieval) -> dict[str, Any]:
         "n_tokens": found.n_tokens,
         "n_candidates": found.n_candidates,
         "n_passed_over": found.n_passed_over,
-        "nodes": [hit_values(hit) for hit in found.hits],
+        "nodes": [{"score": round(hit.score, 4), **node_values(hit.node)} for hit in found.hits],
+    }
+
+
+def passage_values(passage: Passage) -> dict[str, Any]:
+    """Where a passage comes from, as plain values; ``span`` is null for a summary."""
+    return {
+        "node": passage.node_id,
+        "documents": list(passage.documents),
+        "span": passage.span and list(passage.span),
+    }
+
+
+def quote_values(quote: Quote) -> dict[str, Any]:
+    """A quoted sentence as plain values; ``span`` is the sentence's own."""
+    return {
+        "text": quote.text,
+        "similarity": round(quote.similarity, 4),
+        **passage_values(quote.passage),
+        "span": quote.span and list(quote.span),
     }
 
 
@@ -55,8 +79,9 @@ def place(hit: Hit) -> str:
         path = " > ".join(node.section)
         where = f"{node.documents[0]}[{node.start}:{node.end}]"
         return f"{where} {path}" if path else where
-    names = ", ".join(node.documents[:3])
-    more = f" and {len(node.documents) - 3} more" if len(node.documents) > 3 else ""
+    names = ", ".join(node.documents[:NAMED_DOCUMENTS])
+    hidden = len(node.documents) - NAMED_DOCUMENTS
+    more = f" and {hidden} more" if hidden > 0 else ""
     return f"summary of {len(node.children)} nodes of {names}{more}"
 
 
@@ -71,3 +96,13 @@ def print_hits(found: Retrieval) -> None:
         f"{len(found.hits)} nodes, {found.n_tokens} of {found.query.budget_tokens} tokens",
         dim=True,
     )
+
+
+def print_quotes(quotes: Sequence[Quote]) -> None:
+    """The sentences nearest to a question, with their places."""
+    for quote in quotes:
+        where = quote.passage.place
+        if quote.span:
+            where = f"{quote.passage.documents[0]}[{quote.span[0]}:{quote.span[1]}]"
+        click.echo(f"  “{shorten(quote.text)}”")
+        click.secho(f"      {where}", fg="cyan")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 
 from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.blocks import Blocks
 from raptor_core.documents.encoding import decode
 from raptor_core.documents.parsed import Parsed, clean_text, one_line
 from raptor_core.documents.sections import nest
-from raptor_core.documents.tags import Tag, read_tags
 
 _CHARSET = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _DECLARED_WITHIN_BYTES = 1024  # as in the HTML standard
@@ -89,15 +89,6 @@ _BLOCK = frozenset(
     ]
 )
 _HEADINGS = {f"h{rank}": rank for rank in range(1, 7)}
-_CLOSED_BY = {  # an element whose end tag may be left out, and the start tags that end it
-    "p": _BLOCK,
-    "li": frozenset({"li"}),
-    "dt": frozenset({"dt", "dd"}),
-    "dd": frozenset({"dt", "dd"}),
-    "td": frozenset({"td", "th", "tr", "tbody", "tfoot"}),
-    "th": frozenset({"td", "th", "tr", "tbody", "tfoot"}),
-    "tr": frozenset({"tr", "tbody", "tfoot"}),
-}
 _ROOTS = frozenset({"html", "body", "main"})
 _META = frozenset({"author", "date", "description", "keywords"})
 
@@ -121,7 +112,7 @@ def parse_html(data: bytes) -> Parsed:
 
 
 class _Page:
-    """Turns tags into blocks; keeps the open elements on a stack, never recurses."""
+    """Turns the parser's events into blocks; keeps the open elements on a stack."""
 
     def __init__(self) -> None:
         self.blocks = Blocks()
@@ -134,60 +125,57 @@ class _Page:
         self._title_open = False
 
     def read(self, page: str) -> None:
-        for item in read_tags(page):
-            if isinstance(item, str):
-                self._text(item)
-            elif not item.is_end:
-                self._start_tag(item)
-            elif self._count[item.name]:
-                while self._pop() != item.name:
-                    pass
-            elif item.name in _BLOCK and self._dropped_from is None:
-                self.blocks.end()  # an end tag without a start still parts blocks
+        from lxml import etree
 
-    def _start_tag(self, tag: Tag) -> None:
-        name = tag.name
-        while self._open and name in _CLOSED_BY.get(self._open[-1], ()):
-            self._pop()
+        parser = etree.HTMLParser(target=self, huge_tree=True, remove_comments=True)
+        parser.feed(page)
+        parser.close()
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        """An element begins; called by the parser."""
         if name == "meta":
-            self._meta(tag.values())
+            self._meta(attributes)
         if name == "title" and not self._count["svg"]:
             self._title_open = not self.title
         self._leave_open_nav(name)
         if self._dropped_from is None:
-            if name not in _VOID and (name in _DROPPED or _is_hidden(tag)):
+            hidden = "hidden" in attributes and name not in _ROOTS
+            if name not in _VOID and (name in _DROPPED or hidden):
                 self._dropped_from = len(self._open)
             else:
                 self._start(name)
-        if name not in _VOID:
-            self._open.append(name)
-            self._count[name] += 1
+        self._open.append(name)
+        self._count[name] += 1
 
-    def _text(self, data: str) -> None:
+    def end(self, name: str) -> None:
+        """An element ends; called by the parser, also where the page left its end tag out."""
+        self._open.pop()
+        self._count[name] -= 1
+        if name == "title":
+            self._title_open = False
+        if self._dropped_from is None:
+            self._end(name)
+        elif len(self._open) <= self._dropped_from:
+            self._dropped_from = None
+
+    def data(self, text: str) -> None:
+        """Text between tags; called by the parser."""
         if self._title_open:
-            self.title.append(data)
+            self.title.append(text)
         elif self._dropped_from is None and not self._count["title"]:
             if self._count["pre"]:
-                self.blocks.preformatted(data)
+                self.blocks.preformatted(text)
             else:
-                self.blocks.text(data)
+                self.blocks.text(text)
+
+    def close(self) -> None:
+        """The page ends; called by the parser."""
 
     def _leave_open_nav(self, tag: str) -> None:
         """A navigation whose end tag was forgotten must not swallow the page."""
         dropped = self._dropped_from
         if tag in {"main", "article"} and dropped is not None and self._open[dropped] == "nav":
             self._dropped_from = None
-
-    def _pop(self) -> str:
-        tag = self._open.pop()
-        self._count[tag] -= 1
-        if tag == "title":
-            self._title_open = False
-        if self._dropped_from is None:
-            self._end(tag)
-        elif len(self._open) <= self._dropped_from:
-            self._dropped_from = None
-        return tag
 
     def _start(self, tag: str) -> None:
         if tag == "br":
@@ -220,12 +208,9 @@ class _Page:
         self._lists[-1] = number + 1
         return f"{number}. "
 
-    def _meta(self, values: dict[str, str]) -> None:
+    def _meta(self, values: Mapping[str, str]) -> None:
         name = values.get("name", "").lower()
         content = one_line(values.get("content", ""))
         if name in _META and content:
             self.metadata.setdefault(name, content)
 
-
-def _is_hidden(tag: Tag) -> bool:
-    return "hidden" in tag.attributes and tag.name not in _ROOTS and "hidden" in tag.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -12,7 +13,6 @@ from raptor_core.documents.encoding import decode
 from raptor_core.documents.front_matter import read_front_matter
 from raptor_core.documents.parsed import Parsed, clean_text, one_line
 from raptor_core.documents.sections import Heading, nest
-from raptor_core.documents.tags import unescape
 
 MAX_TITLE_CHARS = 300
 """What a heading holds beyond is no title."""
@@ -57,7 +57,7 @@ def _headings(text: str, body: int) -> Iterator[Heading]:
             raw = tokens[number + 1].content if is_atx else source.rpartition("\n")[0]
             yield Heading(_plain(raw), int(token.tag[1]), start)
         elif found := _HTML_HEADING.match(source):
-            title = one_line(unescape(_TAG.sub(" ", found.group(2))))
+            title = one_line(html.unescape(_TAG.sub(" ", found.group(2))))
             yield Heading(title, int(found.group(1)), start)
 
 

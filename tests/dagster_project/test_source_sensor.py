@@ -43,7 +43,8 @@ class Daemon:
         builds = [partitions_of(r, order) for r in fresh if r.job_name == "build"]
         configs = [r.run_config["ops"]["drop"]["config"] for r in drops]
         dropped = [name for config in configs for name in config["partitions"]]
-        return builds, dropped, str(result.skip_reason or "")
+        reason = result.skip_reason.skip_message if result.skip_reason else ""
+        return builds, dropped, reason
 
 
 def partitions_of(request, order):

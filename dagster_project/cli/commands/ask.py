@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from dagster_project.cli.options import home_and_json, query_options
+
+if TYPE_CHECKING:
+    from raptor_core.errors import MissingKeyError
+    from raptor_core.reading import Answer, Quote
+    from raptor_core.retrieval import Retrieval
 
 
 @click.command(epilog="\b\nExample:\n  raptor ask 'what did the two incidents have in common?'")
@@ -17,29 +22,56 @@ from dagster_project.cli.options import home_and_json, query_options
 def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     """Answer a question from the trees, with its sources.
 
-    Needs a chat endpoint (settings [reader]); without its key the context is shown, and what is
-    missing is said.
+    Needs a chat endpoint (settings [reader]). Without its key the context is shown with the
+    sentences nearest to the question, what is missing is said, and the exit code is 7.
     """
-    from dagster_project.cli.output import print_hits, print_json, retrieval_values
-    from dagster_project.cli.session import make_query, open_home, retrieve
-    from raptor_core.errors import MissingKeyError
-    from raptor_core.reading import Passage, Reader
+    from dagster_project.cli.questions import make_query, require_words, why_nothing
+    from dagster_project.cli.session import open_home, retrieve
+    from raptor_core.errors import MissingKeyError, UnknownTreeError
+    from raptor_core.reading import Passage, Reader, best_sentences
+    from raptor_core.tree.tools import Tools
 
+    require_words(question)
     opened, settings = open_home(home)
-    found = retrieve(opened, settings, question, make_query(settings, values))
+    tools = Tools(settings)
+    found = retrieve(opened, settings, tools, question, make_query(settings, values))
+    if not found.hits:
+        raise UnknownTreeError(f"nothing to answer from: {why_nothing(found.query)}")
+    passages = [Passage.from_node(hit.node) for hit in found.hits]
     try:
-        answer = Reader(settings.reader).read(
-            question, [Passage.from_node(h.node) for h in found.hits]
-        )
-    except MissingKeyError:
-        if not as_json:
-            click.secho("context that a reader would answer from:", bold=True)
-            print_hits(found)
-        raise
+        answer = Reader(settings.reader).read(question, passages)
+    except MissingKeyError as error:
+        quotes = best_sentences(question, passages, tools.embedder)
+        _show_context(error, found, quotes, as_json=as_json)
+    _print(answer, found, as_json=as_json)
+
+
+def _show_context(
+    error: MissingKeyError, found: Retrieval, quotes: list[Quote], *, as_json: bool
+) -> NoReturn:
+    from dagster_project.cli.exits import exit_code, fail
+    from dagster_project.cli.output import print_hits, print_quotes, quote_values, retrieval_values
+
+    told: dict[str, Any] = {}
     if as_json:
-        cited = [passage.node_id for passage in answer.citations]
-        print_json({"answer": answer.text, "cited": cited, **retrieval_values(found)})
+        told = {"quotes": [quote_values(quote) for quote in quotes], **retrieval_values(found)}
+    else:
+        click.secho("No reader can be asked. The sentences nearest to the question:", bold=True)
+        print_quotes(quotes)
+        click.secho("\nThe context that a reader would answer from:", bold=True)
+        print_hits(found)
+    fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **told)
+
+
+def _print(answer: Answer, found: Retrieval, *, as_json: bool) -> None:
+    from dagster_project.cli.output import passage_values, print_json, retrieval_values
+
+    if as_json:
+        citations = [passage_values(passage) for passage in answer.citations]
+        print_json({"answer": answer.text, "citations": citations, **retrieval_values(found)})
         return
     click.echo(answer.text)
     for number, passage in enumerate(answer.citations, 1):
         click.secho(f"[{number}] {passage.place}  {passage.node_id}", fg="cyan")
+    if not answer.citations:
+        click.secho("the answer cites no source", fg="yellow", err=True)

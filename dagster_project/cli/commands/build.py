@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,16 @@ from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
     from dagster_project.execute import BuildReport
+    from raptor_core.documents import Corpus
+    from raptor_core.settings import Settings
+
+NAMED = 20
+"""Skipped files and failed partitions that are named one by one."""
 
 
-@click.command(epilog="\b\nExample:\n  raptor build docs/ papers.jsonl --partition papers/one.md")
+@click.command(epilog="\b\nExample:\n  raptor build docs/ papers.jsonl --partition docs/pumps.md")
 @click.argument("sources", nargs=-1)
-@click.option("--partition", "partitions", multiple=True, help="Only these partitions.")
+@click.option("--partition", "partitions", multiple=True, help="Only this one; may be repeated.")
 @click.option("--force", is_flag=True, help="Also what is up to date; finished work is reused.")
 @home_and_json
 def command(
@@ -31,50 +37,113 @@ def command(
     Trees whose documents are gone from the source are dropped. What was published stays until
     its successor is.
     """
+    from dagster_project.cli.exits import failures_code
     from dagster_project.cli.output import print_json
     from dagster_project.cli.progress import build_progress
-    from dagster_project.cli.session import home_for_build
-    from dagster_project.execute import build
+    from dagster_project.cli.session import read_source
 
-    opened, settings = home_for_build(home, sources)
-    with build_progress(visible=not as_json) as tell:
-        report = build(opened, settings, partitions or None, force=force, on_progress=tell)
+    started = time.monotonic()
+    with build_progress(visible=not as_json) as progress:
+        opened, settings, corpus = read_source(home, sources)
+        chosen = _chosen(partitions, corpus, settings)
+        from dagster_project.execute import build
+
+        report = build(
+            opened,
+            settings,
+            chosen,
+            force=force,
+            corpus=corpus,
+            on_plan=progress.plan,
+            on_progress=progress.step,
+        )
+    seconds = time.monotonic() - started
     if as_json:
-        print_json(_values(report))
+        print_json(_values(report, seconds))
     else:
-        _print(report, opened.path)
+        _print(report, opened.path, seconds)
     if not report.succeeded:
-        raise SystemExit(5)
+        names = {failure.error for failure in report.failed.values()}
+        raise SystemExit(failures_code(names, partly=bool(report.built or report.dropped)))
 
 
-def _values(report: BuildReport) -> dict[str, Any]:
+def _chosen(
+    partitions: tuple[str, ...], corpus: Corpus, settings: Settings
+) -> tuple[str, ...] | None:
+    """Keys of the partitions that are named; a tree's name will do where it has one of its own.
+
+    Raises:
+        UnknownTreeError: the source holds nothing by that name.
+    """
+    from dagster_project.cli.session import refuse_unknown
+    from raptor_core.documents import group_documents
+
+    if not partitions:
+        return None
+    known = group_documents(corpus.documents, settings.grouping)
+    by_tree = {tree: name for name, trees in known.items() for tree in trees}
+    keys = [name if name in known else by_tree.get(name, name) for name in partitions]
+    refuse_unknown(
+        "partition of the source is called", [key for key in keys if key not in known], known
+    )
+    return tuple(keys)
+
+
+def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
     return {
         "built": report.built,
         "unchanged": list(report.changes.unchanged),
         "dropped": report.dropped,
         "held": list(report.changes.held),
-        "failed": {n: {"asset": f.asset, "reason": f.reason} for n, f in report.failed.items()},
+        "failed": {
+            name: {"asset": failure.asset, "reason": failure.reason, "error": failure.error}
+            for name, failure in report.failed.items()
+        },
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.corpus.skipped],
+        "n_embedded": _made(report, "embeddings"),
+        "n_summarized": _made(report, "summaries"),
+        "seconds": round(seconds, 3),
         "run_ids": report.run_ids,
     }
 
 
-def _print(report: BuildReport, home: Path) -> None:
-    for item in report.corpus.skipped:
-        click.secho(f"skipped {item.name}: {item.reason}", fg="yellow", err=True)
-    for name, failure in report.failed.items():
-        click.secho(f"failed {name} at {failure.asset}: {failure.reason}", fg="red", err=True)
-    for name in report.changes.held:
-        click.secho(
-            f"kept {name} as published: its documents could not be read", fg="yellow", err=True
-        )
+def _made(report: BuildReport, kind: str) -> int:
+    return sum(count for asset, count in report.made.items() if asset.endswith(f"/{kind}"))
+
+
+def _print(report: BuildReport, home: Path, seconds: float) -> None:
+    _name(
+        [f"skipped {item.name}: {item.reason}" for item in report.corpus.skipped], "files", "yellow"
+    )
+    _name(
+        [
+            f"kept {name} as published: its documents could not be read"
+            for name in report.changes.held
+        ],
+        "partitions",
+        "yellow",
+    )
+    failed = [f"failed {n} at {f.asset}: {f.reason}" for n, f in report.failed.items()]
+    _name(failed, "partitions", "red")
     counts = [
         f"{len(report.built)} built",
-        f"{len(report.changes.unchanged)} unchanged",
-        f"{len(report.dropped)} dropped",
-        f"{len(report.failed)} failed",
-        f"{len(report.corpus.skipped)} files skipped",
+        f"{len(report.changes.unchanged)} unchanged" if report.changes.unchanged else "",
+        f"{len(report.dropped)} dropped" if report.dropped else "",
+        f"{len(report.failed)} failed" if report.failed else "",
+        f"{len(report.corpus.skipped)} files skipped" if report.corpus.skipped else "",
     ]
-    click.echo(f"partitions: {', '.join(counts)}")
+    click.echo(
+        f"partitions: {', '.join(filter(None, counts))}; {_made(report, 'embeddings')} texts "
+        f"embedded, {_made(report, 'summaries')} summaries made in {seconds:.1f} s"
+    )
     if report.run_ids:
         click.secho(f"see the run in the UI: raptor ui --home {home}", dim=True)
+
+
+def _name(lines: list[str], what: str, color: str) -> None:
+    """Lines on standard error, the first of them in full."""
+    for line in lines[:NAMED]:
+        click.secho(line, fg=color, err=True)
+    if len(lines) > NAMED:
+        more = f"and {len(lines) - NAMED} more {what}; --json names all"
+        click.secho(more, fg=color, err=True)

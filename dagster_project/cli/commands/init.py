@@ -25,13 +25,20 @@ def command(
 ) -> None:
     """Make a home with a commented settings file. An existing file is never overwritten."""
     from dagster_project.cli.output import print_json
+    from dagster_project.cli.session import kept_sources
     from dagster_project.home import Home
 
     opened = Home.at(home)
-    created = opened.create(sources=sources, preset=preset, group_by=group_by)
+    created = opened.create(sources=kept_sources(sources), preset=preset, group_by=group_by)
     if as_json:
         print_json({"home": str(opened.path), "settings": str(opened.settings), "created": created})
         return
-    verb = "wrote" if created else "kept the existing"
-    click.echo(f"{verb} {opened.settings}")
-    click.echo("next: raptor build" if sources else "next: raptor build SOURCE")
+    if created:
+        click.echo(f"wrote {opened.settings}")
+    else:
+        click.secho(
+            f"kept {opened.settings} as it is: edit it, or add sources with `raptor build SOURCE`",
+            fg="yellow",
+        )
+    where = "" if opened.path == Home.at().path else f" --home {home}"
+    click.echo(f"next: raptor build{'' if sources or not created else ' SOURCE'}{where}")

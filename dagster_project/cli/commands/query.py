@@ -17,13 +17,22 @@ from dagster_project.cli.options import home_and_json, query_options
 @query_options
 @home_and_json
 def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
-    """Retrieve the nodes that match a question."""
-    from dagster_project.cli.output import print_hits, print_json, retrieval_values
-    from dagster_project.cli.session import make_query, open_home, retrieve
+    """Retrieve the nodes that match a question: chunks and summaries, best first.
 
+    `raptor tree TREE --trace NODE` shows what a summary was made from.
+    """
+    from dagster_project.cli.output import print_hits, print_json, retrieval_values
+    from dagster_project.cli.questions import make_query, require_words, why_nothing
+    from dagster_project.cli.session import open_home, retrieve
+    from raptor_core.tree.tools import Tools
+
+    require_words(question)
     opened, settings = open_home(home)
-    found = retrieve(opened, settings, question, make_query(settings, values))
+    query = make_query(settings, values)
+    found = retrieve(opened, settings, Tools(settings), question, query)
     if as_json:
         print_json(retrieval_values(found))
-    else:
+    elif found.hits:
         print_hits(found)
+    else:
+        click.secho(why_nothing(query), fg="yellow", err=True)

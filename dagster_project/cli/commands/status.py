@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import click
 from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
-    from dagster_project.status import HomeStatus, TreeStatus
+    from dagster_project.status import CheckResult, HomeStatus, TreeStatus
 
 
 @click.command(epilog="\b\nExample:\n  raptor status --json | jq '.trees[].layer_sizes'")
@@ -26,15 +27,17 @@ def command(check: bool, home: Path, as_json: bool) -> None:
     opened, settings = open_home(home)
     found = read_status(opened, settings)
     if as_json:
-        print_json(_values(found))
+        print_json(_values(found, opened.path, settings.source.paths))
     else:
-        _print(found)
+        _print(found, opened.path, settings.source.paths)
     if check and not all(tree.structural_passed for tree in found.trees):
         raise SystemExit(5)
 
 
-def _values(found: HomeStatus) -> dict[str, Any]:
+def _values(found: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, Any]:
     return {
+        "home": str(home),
+        "sources": list(sources),
         "trees": [_tree_values(tree) for tree in found.trees],
         "unpublished": list(found.unpublished),
         "n_trees": len(found.trees),
@@ -52,29 +55,54 @@ def _tree_values(tree: TreeStatus) -> dict[str, Any]:
     }
 
 
-def _print(found: HomeStatus) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("tree", "nodes by layer", "tokens", "published", "checks", box=None)
+def _print(found: HomeStatus, home: Path, sources: Sequence[str]) -> None:
+    click.secho(f"{home} holds {', '.join(sources) or 'no source yet'}", dim=True)
+    if found.trees:
+        _print_trees(found.trees)
     for tree in found.trees:
-        manifest = tree.manifest
-        sizes = " → ".join(map(str, manifest.layer_sizes))
-        published = manifest.published_at.replace("+00:00", "Z")
-        table.add_row(
-            Text(manifest.tree), sizes, f"{manifest.n_tokens:,}", published, _checks(tree)
-        )
-    Console().print(table)
+        for result in tree.checks:
+            if not result.passed:
+                _print_check(tree, result)
     for name in found.unpublished:
         click.secho(f"{name}: nothing published; `raptor build` says why", fg="yellow")
-    click.echo(f"{len(found.trees)} trees")
+    n_nodes = sum(sum(tree.manifest.layer_sizes) for tree in found.trees)
+    n_tokens = sum(tree.manifest.n_tokens for tree in found.trees)
+    click.echo(f"{len(found.trees)} trees, {n_nodes:,} nodes, {n_tokens:,} tokens")
+    if not (found.trees or found.unpublished):
+        click.echo("next: raptor build SOURCE")
 
 
-def _checks(tree: TreeStatus) -> str:
-    failed = [check for check in tree.checks if not check.passed]
-    if not failed:
-        return f"[green]{len(tree.checks)} passed[/green]"
-    names = ", ".join(f"{check.name} ({check.asset})" for check in failed)
-    color = "yellow" if tree.structural_passed else "red"
-    return f"[{color}]{len(failed)} of {len(tree.checks)} failed: {names}[/{color}]"
+def _print_trees(trees: Sequence[TreeStatus]) -> None:
+    """A table that never shortens a name, so that it can be copied into a command."""
+    from rich.cells import cell_len
+
+    rows = [("tree", "nodes by layer", "tokens", "published", "checks")]
+    rows += [_row(tree) for tree in trees]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    for number, row in enumerate(rows):
+        padded = [
+            text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)
+        ]
+        click.secho("  ".join(padded).rstrip(), bold=not number, fg=_color(trees, number))
+
+
+def _color(trees: Sequence[TreeStatus], row: int) -> str | None:
+    """Of a row; row 0 is the head."""
+    if not row or all(check.passed for check in trees[row - 1].checks):
+        return None
+    return "yellow" if trees[row - 1].structural_passed else "red"
+
+
+def _row(tree: TreeStatus) -> tuple[str, str, str, str, str]:
+    manifest = tree.manifest
+    failed = sum(not check.passed for check in tree.checks)
+    checks = f"{failed} of {len(tree.checks)} failed" if failed else f"{len(tree.checks)} passed"
+    sizes = " → ".join(map(str, manifest.layer_sizes))
+    published = manifest.published_at.partition(".")[0].replace("+00:00", "") + "Z"
+    return manifest.tree, sizes, f"{manifest.n_tokens:,}", published, checks
+
+
+def _print_check(tree: TreeStatus, result: CheckResult) -> None:
+    told = f"{tree.manifest.tree}: {result.severity}: {result.name} of {result.asset}"
+    color = "red" if result.severity == "error" else "yellow"
+    click.secho(f"{told}: {result.description}" if result.description else told, fg=color)

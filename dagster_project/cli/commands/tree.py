@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dagster_project.cli.options import home_and_json
-from raptor_core.tree.values import Node
+
+if TYPE_CHECKING:
+    from raptor_core.retrieval import Trace
+    from raptor_core.tree.values import Node
+
+PIPE_COLUMNS = 160
+"""Width of a line where there is no terminal."""
 
 
 @click.command(epilog="\b\nExample:\n  raptor tree guides/pumps.md --depth 2")
@@ -23,9 +30,9 @@ def command(
 ) -> None:
     """Print a tree, from the top down to its chunks.
 
-    A node under several summaries stands under each of them.
+    A node under several summaries stands under each of them, and what is under it only once.
     """
-    from dagster_project.cli.output import print_json
+    from dagster_project.cli.output import node_values, print_json
     from dagster_project.cli.session import open_home, published, require_trees
     from raptor_core.retrieval import trace
     from raptor_core.store.base import Where
@@ -34,22 +41,16 @@ def command(
     with published(opened, settings) as store:
         require_trees(store, (tree,))
         if traced:
-            found = trace(store, traced)
-            values = [asdict(span) for span in found.spans]
-            if as_json:
-                print_json({"node": found.node.id, "text": found.node.text, "spans": values})
-            else:
-                _print_spans(found.node, values)
+            _show_trace(trace(store, traced), tree, as_json=as_json)
             return
         manifest = store.manifests([tree])[0]
         nodes = store.nodes(Where(trees=(tree,)))
     if as_json:
-        print_json({**asdict(manifest), "nodes": [asdict(node) for node in nodes]})
+        print_json({**asdict(manifest), "nodes": [node_values(node) for node in nodes]})
         return
     sizes = " → ".join(str(size) for size in manifest.layer_sizes)
-    click.secho(
-        f"{tree}: {sizes} nodes, {manifest.n_tokens} tokens; ends: {manifest.end}", bold=True
-    )
+    click.secho(f"{tree}: {sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
+    click.secho(f"ended at layer {len(manifest.layer_sizes) - 1}: {manifest.end}", dim=True)
     _print_tree(nodes, depth, ids)
 
 
@@ -60,31 +61,47 @@ def _print_tree(nodes: Sequence[Node], depth: int | None, ids: bool) -> None:
 
     by_id = {node.id: node for node in nodes}
     top = max(node.layer for node in nodes)
+    several = len({document for node in nodes for document in node.documents}) > 1
     root = Tree("", hide_root=True)
     stack = [(root, node) for node in reversed(nodes) if node.layer == top]
+    shown: set[str] = set()
     while stack:
         branch, node = stack.pop()
-        child_branch = branch.add(Text(_label(node, ids)))
-        if depth is None or top - node.layer + 1 < depth:
+        again = node.id in shown and bool(node.children)
+        label = _label(node, ids=ids, several=several, again=again)
+        child_branch = branch.add(Text(label, no_wrap=True, overflow="ellipsis"))
+        if not again and (depth is None or top - node.layer + 1 < depth):
+            shown.add(node.id)
             stack += [(child_branch, by_id[child]) for child in reversed(node.children)]
-    Console().print(root)
+    console = Console(highlight=False)
+    console.print(root, width=None if console.is_terminal else PIPE_COLUMNS)
 
 
-def _label(node: Node, ids: bool) -> str:
+def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
+    """One line: what it is, its size, its id, its beginning; cut to the terminal by rich."""
     from dagster_project.cli.output import shorten
 
-    place = (
-        f"{node.documents[0]}[{node.start}:{node.end}]" if node.is_leaf else f"layer {node.layer}"
-    )
+    what = f"layer {node.layer}"
+    if node.is_leaf:
+        what = f"{node.documents[0] if several else ''}[{node.start}:{node.end}]"
     name = f" {node.id}" if ids else ""
-    return f"{place}{name} ({node.n_tokens} tokens) {shorten(node.text, 120)}"
+    text = "(its children stand above)" if again else shorten(node.text)
+    return f"{what}{name} ({node.n_tokens} tokens) {text}"
 
 
-def _print_spans(node: Node, spans: Sequence[Mapping[str, object]]) -> None:
-    from dagster_project.cli.output import shorten
+def _show_trace(found: Trace, tree: str, *, as_json: bool) -> None:
+    from dagster_project.cli.output import print_json, shorten
+    from raptor_core.errors import UnknownTreeError
 
+    node = found.node
+    if node.tree != tree:
+        raise UnknownTreeError(f"node {node.id} is of tree {node.tree!r}, not of {tree!r}")
+    if as_json:
+        spans = [asdict(span) for span in found.spans]
+        print_json({"node": node.id, "layer": node.layer, "text": node.text, "spans": spans})
+        return
     click.secho(f"{node.id} layer {node.layer} of {node.tree}", bold=True)
     click.echo(shorten(node.text, 2000))
-    for span in spans:
-        click.secho(f"  {span['document']}[{span['start']}:{span['end']}]", fg="cyan")
-        click.echo(f"    {shorten(str(span['text']))}")
+    for span in found.spans:
+        click.secho(f"  {span.document}[{span.start}:{span.end}]", fg="cyan")
+        click.echo(f"    {shorten(span.text)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -21,13 +22,30 @@ def command(port: int, host: str, home: Path, as_json: bool) -> None:
     from dagster_project.cli.session import open_home
 
     opened, _settings = open_home(home)
+    _require_free(host, port)
     opened.ensure()
     url = f"http://{host}:{port}"
     if as_json:
         print_json({"url": url, "home": str(opened.path)})
     else:
         click.echo(f"{url} (stop with Ctrl+C)")
-    arguments = ["dev", "--module-name", "dagster_project.definitions"]
+    sys.stdout.flush()
+    arguments = [sys.executable, "-m", "dagster", "dev", "-m", "dagster_project.definitions"]
     arguments += ["--host", host, "--port", str(port)]
-    program = Path(sys.executable).with_name("dagster")
-    os.execve(program, [str(program), *arguments], {**os.environ, **opened.environment()})  # noqa: S606
+    os.execve(sys.executable, arguments, {**os.environ, **opened.environment()})  # noqa: S606
+
+
+def _require_free(host: str, port: int) -> None:
+    """Refuse an address that something else listens on, before anything is started.
+
+    Raises:
+        BadParameter: it is taken, or no address of this machine.
+    """
+    try:
+        with socket.create_server((host, port)):
+            return
+    except OSError as error:
+        raise click.BadParameter(
+            f"{host}:{port}: {error.strerror or error}; choose another --port",
+            param_hint="--host, --port",
+        ) from error
