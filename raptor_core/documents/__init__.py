@@ -3,7 +3,6 @@
 from raptor_core.documents.base import Corpus, Document, MetadataValue, Section, Skipped
 from raptor_core.documents.grouping import group_documents, partition_key, tree_name
 from raptor_core.documents.load import Progress, list_files, load_documents
-from raptor_core.documents.sections import SectionIndex
 from raptor_core.documents.source import SUPPORTED, SourceFile
 
 __all__ = [
@@ -13,7 +12,6 @@ __all__ = [
     "MetadataValue",
     "Progress",
     "Section",
-    "SectionIndex",
     "Skipped",
     "SourceFile",
     "group_documents",

@@ -213,4 +213,3 @@ class _Page:
         content = one_line(values.get("content", ""))
         if name in _META and content:
             self.metadata.setdefault(name, content)
-

@@ -94,9 +94,10 @@ class TableStore:
 
         path = self.path(key, partition)
         try:
-            return self._open(path).read().to_pandas()
+            frame: pd.DataFrame = self._open(path).read().to_pandas()
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from error
+        return frame
 
     def properties(self, key: Sequence[str], partition: str) -> dict[str, str]:
         """The properties of one table, without reading its rows.

@@ -22,9 +22,10 @@ def command(check: bool, home: Path, as_json: bool) -> None:
     """Show what is published, and whether its checks passed."""
     from dagster_project.cli.output import print_json
     from dagster_project.cli.session import open_home
-    from dagster_project.status import read_status
 
     opened, settings = open_home(home)
+    from dagster_project.status import read_status  # Dagster, so not before the home is known
+
     found = read_status(opened, settings)
     if as_json:
         print_json(_values(found, opened.path, settings.source.paths))

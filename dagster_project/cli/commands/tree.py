@@ -73,8 +73,8 @@ def _print_tree(nodes: Sequence[Node], depth: int | None, ids: bool) -> None:
         if not again and (depth is None or top - node.layer + 1 < depth):
             shown.add(node.id)
             stack += [(child_branch, by_id[child]) for child in reversed(node.children)]
-    console = Console(highlight=False)
-    console.print(root, width=None if console.is_terminal else PIPE_COLUMNS)
+    width = None if Console().is_terminal else PIPE_COLUMNS
+    Console(width=width, highlight=False).print(root)
 
 
 def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:

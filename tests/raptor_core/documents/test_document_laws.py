@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from raptor_core.documents import (
     Document,
-    SectionIndex,
     group_documents,
     partition_key,
     tree_name,
@@ -59,15 +58,6 @@ def test_sections_begin_at_their_heading_and_nest(parts):
         parsed = parse(write(parts).encode())
         assert [section.title for section in parsed.sections] == titles
         assert_sections_lawful(parsed.text, parsed.sections)
-
-
-@given(PARTS)
-def test_index_agrees_with_the_document(parts):
-    parsed = parse_markdown(as_markdown(parts).encode())
-    document = Document("a", parsed.text, sections=parsed.sections)
-    index = SectionIndex(parsed.sections)
-    for at in range(len(parsed.text) + 1):
-        assert index.path(at) == document.section_path(at)
 
 
 @given(st.text())

@@ -100,9 +100,9 @@ def test_what_cannot_get_better_is_asked_once(server, fault, words):
 
 
 def test_an_answer_later_than_the_timeout_is_a_fault(server):
-    server.fail(Fault.slow(0.5))
-    answer = client_of(server, timeout_seconds=0.1).chat(ask())
-    assert answer.usage.retries == 1
+    server.fail(Fault.slow(2.0))
+    answer = client_of(server, timeout_seconds=0.5).chat(ask())
+    assert answer.usage.retries >= 1
 
 
 def test_nobody_listening_is_an_error_with_the_address():
