@@ -63,7 +63,7 @@ def timed_build(documents: Sequence[Document], tools: Tools) -> tuple[Tree, dict
     def tell(step: str, _n_nodes: int) -> None:
         nonlocal last
         now = time.perf_counter()
-        stage = step.split("/")[-1]
+        stage = step.rsplit("/", 1)[-1]
         seconds[stage] = seconds.get(stage, 0.0) + now - last
         last = now
 

@@ -59,7 +59,6 @@ class TableStore:
         Raises:
             TableError: the path cannot be written; what stood there is as it was.
         """
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         path = self.path(key, partition)

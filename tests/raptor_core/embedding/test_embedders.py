@@ -75,7 +75,7 @@ def test_damaged_weights_are_refused_by_their_hash(tmp_path, monkeypatch):
 def test_a_model_that_is_not_there_is_named_with_the_remedy(tmp_path):
     missing = str(tmp_path / "nowhere")
     embedder = make_embedder(EmbedderSettings(kind="sentence-transformers", model=missing))
-    with pytest.raises(ModelError, match="nowhere.*bundled"):
+    with pytest.raises(ModelError, match=r"nowhere.*bundled"):
         embedder.embed(["a"])
 
 
