@@ -44,6 +44,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", type=Path, help="JSON lines of documents with questions")
     parser.add_argument("--samples", type=int, default=2000, help="bootstrap samples")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS)[1:])
+    parser.add_argument("--greedy", action="store_true", help="measure greedy packing too")
     arguments = parser.parse_args()
     rows = [json.loads(line) for line in arguments.file.read_text("utf-8").splitlines()]
     documents = [as_document(row) for row in rows]
@@ -56,9 +58,10 @@ def main() -> None:
         print(f"{name}: {len(counts)} chunks, {np.mean(counts):.1f} tokens on average")
     print("| context | " + " | ".join(f"{budget:,} tokens" for budget in BUDGETS_TOKENS) + " |")
     print("| --- " * (1 + len(BUDGETS_TOKENS)) + "|")
-    report("greedy, none", measure(rows, documents, greedy, "none", counter), arguments)
+    if arguments.greedy:
+        report("greedy, none", measure(rows, documents, greedy, "none", counter), arguments)
     base = report("none", measure(rows, documents, local, "none", counter), arguments)
-    for part in list(PARTS)[1:]:
+    for part in arguments.parts:
         report(part, measure(rows, documents, local, part, counter), arguments, base)
 
 

@@ -83,7 +83,8 @@ def find_changes(
         and snapshots.get(name) == documents[name]
     }
     absent = existing - wanted.keys()
-    held = {name for name in absent if _is_unread(name, corpus.skipped, settings, known)}
+    unread = [item for item in corpus.skipped if not item.is_empty]
+    held = {name for name in absent if _is_unread(name, unread, settings, known)}
     latest = instance.get_latest_storage_id_by_partition(keys.TREE, MATERIALIZED)
     pending = (wanted.keys() - current) | (absent - held)
     return Changes(

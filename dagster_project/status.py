@@ -95,30 +95,37 @@ def read_checks(
     for key, spec in specs.items():
         for partition in partitions:
             info = by_place.get((key, partition))
-            if info is None:
-                continue
-            passed = info.latest_execution_status == AssetCheckExecutionRecordStatus.SUCCEEDED
-            found[partition].append(_result(storage, spec, partition, passed=passed))
+            status = info.latest_execution_status if info else None
+            if status == AssetCheckExecutionRecordStatus.SUCCEEDED:
+                found[partition].append(_result(spec))
+            elif status is not None:
+                found[partition] += _last_results(storage, spec, partition)
     return {name: tuple(results) for name, results in found.items()}
 
 
+def _last_results(
+    storage: EventLogStorage, spec: dg.AssetCheckSpec, partition: str
+) -> list[CheckResult]:
+    """The last result; a run that died or failed before the check has only planned it."""
+    history = storage.get_asset_check_execution_history(
+        spec.key,
+        limit=1,
+        status={AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED},
+        partition_filter=PartitionKeyFilter(key=partition),
+    )
+    found = [record.evaluation for record in history]
+    return [_result(spec, done) for done in found if isinstance(done, dg.AssetCheckEvaluation)]
+
+
 def _result(
-    storage: EventLogStorage, spec: dg.AssetCheckSpec, partition: str, *, passed: bool
+    spec: dg.AssetCheckSpec, evaluation: dg.AssetCheckEvaluation | None = None
 ) -> CheckResult:
-    severity, description = "warn", ""
-    if not passed:
-        history = storage.get_asset_check_execution_history(
-            spec.key, limit=1, partition_filter=PartitionKeyFilter(key=partition)
-        )
-        evaluation = history[0].evaluation if history else None
-        if evaluation:
-            severity = evaluation.severity.value.lower()
-            description = evaluation.description or ""
+    """From an evaluation; without one it passed, and its severity is the one of a warning."""
     return CheckResult(
         asset=spec.asset_key.to_user_string(),
         name=spec.name,
-        passed=passed,
-        severity=severity,
+        passed=evaluation.passed if evaluation else True,
+        severity=evaluation.severity.value.lower() if evaluation else "warn",
         blocking=bool(spec.blocking),
-        description=description,
+        description=(evaluation.description or "") if evaluation else "",
     )

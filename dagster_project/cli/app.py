@@ -43,7 +43,8 @@ class LazyGroup(click.Group):
             if not as_json:
                 error.show()
                 raise SystemExit(error.exit_code) from error
-            name = type(error).__name__
+            usage = isinstance(error, click.UsageError)
+            name = "UsageError" if usage else type(error).__name__
             fail(name, error.format_message(), error.exit_code, as_json=True)
         except click.Abort:
             message = "interrupted; what was published stays, and the next build goes on from there"

@@ -54,10 +54,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file or record that was not read, and why, in words for a person."""
+    """A file or record that was not read, and why, in words for a person.
+
+    ``is_empty`` says that it was read and holds no text: what it held before is gone.
+    """
 
     name: str
     reason: str
+    is_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)

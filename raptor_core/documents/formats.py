@@ -9,7 +9,7 @@ from raptor_core.documents.docx import parse_docx
 from raptor_core.documents.html import parse_html
 from raptor_core.documents.markdown import parse_markdown
 from raptor_core.documents.parquet import read_parquet
-from raptor_core.documents.parsed import Parsed, UnreadableError, readable_stem
+from raptor_core.documents.parsed import EmptyFileError, Parsed, readable_stem
 from raptor_core.documents.pdf import parse_pdf
 from raptor_core.documents.records import Named, Table, read_json_lines
 from raptor_core.documents.rst import parse_rst
@@ -41,7 +41,7 @@ def parse_file(
         MissingExtraError: its format needs an extra.
     """
     if not data.strip():
-        raise UnreadableError("is empty")
+        raise EmptyFileError("is empty")
     kind = FORMATS[file.extension]
     shared: dict[str, MetadataValue] = {
         "folder": file.id.rpartition("/")[0] or ".",
@@ -51,7 +51,7 @@ def parse_file(
         return _TABLES[kind](data, Table(file.id, file.path, shared), settings)
     parsed = _PARSERS[kind](data, settings)
     if not parsed.text.strip():
-        raise UnreadableError("holds no text")
+        raise EmptyFileError("holds no text")
     document = Document(
         id=file.id,
         text=parsed.text,

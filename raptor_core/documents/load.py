@@ -7,7 +7,7 @@ from pathlib import Path
 
 from raptor_core.documents.base import Corpus, Document, Skipped
 from raptor_core.documents.formats import parse_file
-from raptor_core.documents.parsed import UnreadableError
+from raptor_core.documents.parsed import EmptyFileError, UnreadableError
 from raptor_core.documents.records import Named
 from raptor_core.documents.source import Source, SourceFile, open_source
 from raptor_core.errors import EmptySourceError, SourceError
@@ -95,7 +95,7 @@ def _read(
     try:
         found = list(parse_file(file, source.read(file), settings))
     except UnreadableError as error:
-        skipped.append(Skipped(file.id, str(error)))
+        skipped.append(Skipped(file.id, str(error), isinstance(error, EmptyFileError)))
         return
     for item in found:
         if isinstance(item, Skipped):

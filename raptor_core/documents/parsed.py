@@ -21,6 +21,10 @@ class UnreadableError(Exception):
     """
 
 
+class EmptyFileError(UnreadableError):
+    """A file was read and holds no text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """One document's text as its format's parser gives it; ``title`` is empty if unknown."""

@@ -220,7 +220,14 @@ class RetrievalSettings(Part):
 
 
 class ReaderSettings(Part):
-    """What answers a question from the context; an OpenAI-compatible chat endpoint."""
+    """What answers a question from the context; an OpenAI-compatible chat endpoint.
+
+    Attributes:
+        model, base_url, timeout_seconds: of the endpoint.
+        api_key_env: environment variable that holds its key.
+        max_retries: of one answer, after an empty or a truncated one or a fault.
+        max_tokens: tokens of an answer at the most.
+    """
 
     model: str = "gpt-4o-mini"
     base_url: str = "https://api.openai.com/v1"

@@ -221,6 +221,13 @@ def test_shards_hold_several_trees_and_lose_them_one_by_one(tmp_path):
     assert sorted(workshop.partitions()) == ["d0.md", "d1.md", "d2.md", "d4.md"]
 
 
+def test_a_document_that_was_emptied_takes_its_tree_along(workshop):
+    workshop.build()
+    workshop.write("b.md", " \n")
+    assert workshop.build().dropped == ["b.md"]
+    assert set(workshop.manifests()) == {"a.md"}
+
+
 def test_a_document_that_cannot_be_read_keeps_its_tree(workshop):
     workshop.build()
     (workshop.docs / "b.md").write_bytes(b"\x00\x01\x02\xff" * 400)

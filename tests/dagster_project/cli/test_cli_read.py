@@ -1,0 +1,164 @@
+"""What reads a built home: status, tree, query, ask, ui."""
+
+import os
+import socket
+import sys
+
+import pytest
+from support.command import raptor
+from support.openai_server import FakeOpenAI
+
+pytestmark = pytest.mark.slow
+
+QUESTION = "Who kept the lamp burning in the storm?"
+
+
+def test_status_shows_shapes_checks_and_totals(built):
+    printed = built.call("status")
+    assert printed.code == 0
+    assert "farness/lighthouse.md" in printed.out
+    assert "passed" in printed.out
+    assert "3 trees, " in printed.out
+    values = built.call("status", "--check", "--json").json
+    assert values["n_trees"] == 3
+    assert values["all_structural_checks_passed"]
+    tree = values["trees"][0]
+    assert tree["layer_sizes"][0] > tree["layer_sizes"][-1]
+    assert len(tree["checks"]) > 10
+    assert {"asset", "name", "passed", "severity", "blocking", "description"} == set(
+        tree["checks"][0]
+    )
+
+
+def test_status_of_a_new_home_is_empty(tmp_path):
+    raptor("init", "--home", tmp_path)
+    printed = raptor("status", "--home", tmp_path)
+    assert printed.code == 0
+    assert "0 trees" in printed.out
+    assert "raptor build SOURCE" in printed.out
+    assert raptor("status", "--check", "--json", "--home", tmp_path).json["trees"] == []
+
+
+@pytest.mark.parametrize("command", [["query", "x"], ["ask", "x"], ["tree", "x"]])
+def test_questions_to_a_new_home_exit_with_4(command, tmp_path):
+    raptor("init", "--home", tmp_path)
+    printed = raptor(*command, "--json", "--home", tmp_path)
+    assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
+    assert "raptor build SOURCE" in printed.json["message"]
+
+
+def test_tree_prints_every_layer_down_to_the_spans(built):
+    printed = built.call("tree", "farness/lighthouse.md")
+    assert printed.code == 0
+    lines = printed.out.splitlines()
+    assert lines[0].startswith("farness/lighthouse.md: ")
+    assert any("layer 1 (" in line for line in lines)
+    assert any("[0:" in line and "# The lighthouse" in line for line in lines)
+    shallow = built.call("tree", "farness/lighthouse.md", "--depth", 1).out.splitlines()
+    assert len(shallow) < len(lines)
+
+
+def test_tree_as_json_holds_the_nodes_and_a_trace_ends_in_the_document(built):
+    values = built.call("tree", "farness/harbour.md", "--json").json
+    nodes = {node["id"]: node for node in values["nodes"]}
+    top = max(nodes.values(), key=lambda node: node["layer"])
+    assert set(top["children"]) <= set(nodes)
+    assert "content_key" not in top
+    shown = built.call("tree", "farness/harbour.md", "--ids").out
+    assert top["id"] in shown
+    traced = built.call("tree", "farness/harbour.md", "--trace", top["id"], "--json").json
+    text = (built.docs / "farness/harbour.md").read_text()
+    assert traced["spans"]
+    for span in traced["spans"]:
+        assert span["text"] == text[span["start"] : span["end"]]
+    people = built.call("tree", "farness/harbour.md", "--trace", top["id"])
+    assert f"farness/harbour.md[{traced['spans'][0]['start']}:" in people.out
+    assert built.call("tree", "soup.md", "--trace", top["id"]).code == 4
+
+
+@pytest.mark.parametrize("command", [["tree", "nosuch"], ["query", "x", "--tree", "nosuch"]])
+def test_an_unknown_tree_exits_with_4_and_names_some(built, command):
+    printed = built.call(*command, "--json")
+    assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
+    assert "soup.md" in printed.json["message"]
+
+
+def test_query_finds_the_place_and_keeps_the_budget(built):
+    values = built.call("query", QUESTION, "--budget-tokens", 120, "--json").json
+    assert values["n_tokens"] <= 120
+    assert sum(node["n_tokens"] for node in values["nodes"]) == values["n_tokens"]
+    best = values["nodes"][0]
+    assert best["tree"] == "farness/lighthouse.md"
+    assert any("Tom Ferris" in node["text"] for node in values["nodes"])
+    people = built.call("query", QUESTION, "--top-k", 2).out
+    assert " 1. " in people
+    assert "farness/lighthouse.md" in people
+    assert "2 nodes, " in people
+
+
+def test_query_filters_narrow_what_is_found(built):
+    def nodes(*arguments):
+        return built.call("query", "the storm of 1953", *arguments, "--json").json["nodes"]
+
+    assert {node["tree"] for node in nodes("--tree", "soup.md")} == {"soup.md"}
+    assert {node["layer"] for node in nodes("--layer", 1)} == {1}
+    assert {tuple(n["documents"]) for n in nodes("--document", "farness/harbour.md")} == {
+        ("farness/harbour.md",)
+    }
+    assert nodes("--metadata", "site=nowhere") == []
+    walked = built.call("query", "storm", "--strategy", "traversal", "--top-k", 1, "--json").json
+    assert walked["strategy"] == "traversal"
+    assert len({node["layer"] for node in walked["nodes"]}) > 1
+
+
+def test_a_query_that_matches_nothing_says_why(built):
+    printed = built.call("query", "storm", "--layer", 9)
+    assert (printed.code, printed.out) == (0, "")
+    assert "--layer 9" in printed.err
+    printed = built.call("query", "storm", "--budget-tokens", 1)
+    assert "--budget-tokens" in printed.err
+    asked = built.call("ask", "storm", "--layer", 9, "--json")
+    assert (asked.code, asked.json["error"]) == (4, "UnknownTreeError")
+
+
+def test_ask_without_a_key_quotes_the_context_and_exits_with_7(built):
+    printed = built.call("ask", QUESTION)
+    assert printed.code == 7
+    assert "Tom Ferris" in printed.out.partition("context that a reader")[0]
+    assert "farness/lighthouse.md[" in printed.out
+    assert "OPENAI_API_KEY" in printed.err
+    values = built.call("ask", QUESTION, "--json")
+    assert (values.code, values.json["error"]) == (7, "MissingKeyError")
+    quote = values.json["quotes"][0]
+    text = (built.docs / quote["documents"][0]).read_text()
+    assert quote["text"] == text[slice(*quote["span"])]
+    assert values.json["nodes"]
+
+
+def test_ask_answers_with_citations(own):
+    with FakeOpenAI(answer=lambda _: "Tom Ferris did [1], for nineteen hours [1][2].") as server:
+        own.configure(f'[reader]\nbase_url = "{server.base_url}"')
+        printed = own.call("ask", QUESTION, OPENAI_API_KEY="a-key")
+        values = own.call("ask", QUESTION, "--json", OPENAI_API_KEY="a-key")
+    assert printed.code == 0
+    assert printed.out.startswith("Tom Ferris did [1], for nineteen hours [1][2].\n[1] ")
+    assert [seen.token for seen in server.seen] == ["a-key", "a-key"]
+    found = values.json
+    assert found["answer"].startswith("Tom Ferris did [1]")
+    assert [item["node"] for item in found["citations"]] == [n["id"] for n in found["nodes"][:2]]
+
+
+def test_ui_starts_dagster_on_this_home(own, monkeypatch):
+    started = []
+    monkeypatch.setattr(os, "execve", lambda *arguments: started.append(arguments))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        busy = taken.getsockname()[1]
+        printed = own.call("ui", "--port", busy, "--json")
+        assert (printed.code, started) == (2, [])
+        assert str(busy) in printed.json["message"]
+    printed = own.call("ui", "--port", busy, "--json")
+    assert printed.json == {"url": f"http://127.0.0.1:{busy}", "home": str(own.home)}
+    ((program, arguments, environ),) = started
+    assert (program, arguments[1:4]) == (sys.executable, ["-m", "dagster", "dev"])
+    assert environ["DAGSTER_HOME"] == str(own.home / "dagster")
+    assert environ["RAPTOR_HOME"] == str(own.home)

@@ -1,0 +1,138 @@
+"""The command line itself: help, mistakes, what is imported, what goes where."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from support.command import raptor
+
+from dagster_project.cli.app import COMMANDS
+from dagster_project.cli.exits import EXITS, exit_code, failures_code
+from raptor_core import errors
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_help_says_what_it_does_and_gives_an_example(command):
+    printed = raptor(command, "--help")
+    assert printed.code == 0
+    assert f"Example:\n    raptor {command} " in printed.out
+    assert "--home" in printed.out
+    assert "--json" in printed.out
+
+
+def test_the_commands_help_names_every_command_and_exit_code():
+    printed = raptor("--help")
+    for name, meaning in {**COMMANDS, **{str(code): text for code, text in EXITS.items()}}.items():
+        assert name in printed.out
+        assert meaning in " ".join(printed.out.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nosuch"],
+        ["query"],
+        ["query", " "],
+        ["query", "what?", "--top-k", "0"],
+        ["query", "what?", "--layer", "-1"],
+        ["query", "what?", "--strategy", "best"],
+        ["drop"],
+        ["drop", "a.md"],
+        ["init", "--group-by", "nothing"],
+        ["status", "--nosuch"],
+    ],
+)
+def test_a_mistake_on_the_command_line_exits_with_2_and_as_json_where_json_is_asked(
+    arguments, tmp_path
+):
+    printed = raptor(*arguments, "--home", tmp_path / "h", "--json")
+    assert printed.code == 2
+    assert printed.json["error"] == "UsageError"
+    assert printed.json["message"]
+    assert printed.err == ""
+    assert not (tmp_path / "h").exists()
+
+
+def test_a_mistake_is_told_to_people_on_standard_error():
+    printed = raptor("query")
+    assert (printed.code, printed.out) == (2, "")
+    assert "Missing argument 'QUESTION'" in printed.err
+
+
+@pytest.mark.parametrize("command", ["status", "query x", "ask x", "tree x", "drop x --yes", "ui"])
+def test_a_place_without_a_home_exits_with_4_and_says_how_to_make_one(command, tmp_path):
+    where = [*command.split(), "--home", tmp_path / "none"]
+    told = raptor(*where)
+    assert (told.code, told.out) == (4, "")
+    assert "raptor build SOURCE" in told.err
+    as_json = raptor(*where, "--json")
+    assert (as_json.code, as_json.json["error"]) == (4, "MissingHomeError")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_metadata_filter_without_a_value_is_a_mistake(tmp_path):
+    raptor("init", "--home", tmp_path)
+    printed = raptor("query", "x", "--metadata", "year", "--home", tmp_path)
+    assert printed.code == 2
+    assert "KEY=VALUE" in printed.err
+
+
+def test_exit_codes_follow_the_errors_class():
+    assert exit_code(errors.MissingHomeError) == 4
+    assert exit_code(errors.SettingsError) == 3
+    assert exit_code(errors.EmptySourceError) == 4
+    assert exit_code(errors.StoreLockedError) == 6
+    assert exit_code(errors.MissingKeyError) == 7
+    assert exit_code(errors.TableError) == 1
+
+
+def test_failed_partitions_exit_with_the_code_of_their_common_cause():
+    assert failures_code(["StoreLockedError"], partly=False) == 6
+    assert failures_code(["MissingKeyError"], partly=False) == 7
+    assert failures_code(["MissingKeyError"], partly=True) == 5
+    assert failures_code(["MissingKeyError", "ModelError"], partly=False) == 5
+    assert failures_code([""], partly=False) == 5
+
+
+def test_an_interrupt_exits_with_130(monkeypatch, tmp_path):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dagster_project.home.Home.create", interrupt)
+    printed = raptor("init", "--home", tmp_path, "--json")
+    assert printed.code == 130
+    assert printed.json["error"] == "Interrupted"
+
+
+def imported_by(*arguments):
+    """Names of the modules that a call of the command imports."""
+    code = (
+        "import json, sys\n"
+        "from dagster_project.cli import main\n"
+        "try:\n    main(sys.argv[1:])\n"
+        "except SystemExit as end:\n    assert end.code in (None, 0), end.code\n"
+        "print(json.dumps(sorted(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+MODELS = {"torch", "sentence_transformers", "sklearn", "umap", "numba", "openai", "qdrant_client"}
+
+
+def test_help_imports_neither_dagster_nor_numpy():
+    assert not imported_by("--help") & {*MODELS, "dagster", "numpy", "pydantic"}
+
+
+@pytest.mark.slow
+def test_status_and_tree_load_no_model(own):
+    status = imported_by("status", "--home", own.home)
+    assert not status & {*MODELS, "pandas", "matplotlib"}
+    tree = imported_by("tree", "soup.md", "--home", own.home)
+    assert not tree & {*MODELS, "pandas", "dagster"}

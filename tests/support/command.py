@@ -1,0 +1,84 @@
+"""The `raptor` command in this process, and what it printed."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from click.testing import CliRunner
+
+import raptor_core.tree.tools
+from dagster_project.cli import main
+
+
+@dataclass(frozen=True)
+class Printed:
+    """Exit code and both streams of one call."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output as one JSON value; anything else beside it is an error."""
+        return json.loads(self.out)
+
+
+def raptor(*arguments: object, **environ: str) -> Printed:
+    """Call the command; an exception that it does not report is raised."""
+    runner = CliRunner(env={"OPENAI_API_KEY": "", **environ})
+    result = runner.invoke(main, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Printed(result.exit_code, result.stdout, result.stderr)
+
+
+@contextmanager
+def embedder_made_by(make: Callable[..., Any]):
+    """Every embedder that settings ask for comes from ``make``, once for equal settings."""
+    with mock.patch.object(raptor_core.tree.tools, "make_embedder", functools.cache(make)):
+        yield
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder with a source ``docs`` and a home ``home``."""
+
+    root: Path
+
+    @property
+    def docs(self) -> Path:
+        return self.root / "docs"
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def settings(self) -> Path:
+        return self.home / "raptor.toml"
+
+    def write(self, name: str, text: str) -> None:
+        """Write a document."""
+        path = self.docs / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def call(self, command: str, *arguments: object, **environ: str) -> Printed:
+        """Call a command on this home."""
+        return raptor(command, *arguments, "--home", self.home, **environ)
+
+    def configure(self, lines: str) -> None:
+        """Put settings of one section, ``"[section]\\nkey = value"``, into the settings file."""
+        section, _, values = lines.partition("\n")
+        text = self.settings.read_text(encoding="utf-8")
+        assert f"\n{section}\n" in text
+        changed = text.replace(f"\n{section}\n", f"\n{section}\n{values}\n")
+        self.settings.write_text(changed, encoding="utf-8")
