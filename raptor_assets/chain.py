@@ -101,9 +101,13 @@ class _Run:
         names = list(self._context.partition_keys)
         failures: dict[str, Failure] = {}
         for start in range(0, len(names), BATCH_PARTITIONS):
-            works = [Work(name) for name in names[start : start + BATCH_PARTITIONS]]
+            batch = names[start : start + BATCH_PARTITIONS]
             if self._struck:
-                works = [Work(work.name, _not_started(self._struck)) for work in works]
+                left_out = dict.fromkeys(batch, _not_started(self._struck))
+                failures |= left_out
+                self._tell(Progress(self._struck.asset, (), 0, 0.0, failed=left_out))
+                continue
+            works = [Work(name) for name in batch]
             yield from self._batch(works)
             failures |= {work.name: work.failure for work in works if work.failure}
         if failures:

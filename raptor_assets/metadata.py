@@ -27,7 +27,7 @@ from raptor_core.tree.values import Node, Tree
 BUILT = "built"
 PAST_TOP = "past_top"
 SHOWN_ROWS = 8
-MIN_PICTURED = 2
+MIN_PICTURED = 5
 """Fewer values than these make no distribution to look at."""
 
 Metadata = dict[str, Any]

@@ -26,7 +26,7 @@ GRID = "#8a8f9840"
 ACCENT = "#5b7fe5"
 REFERENCE = "#e0862e"
 _PANEL_INCHES = (4.2, 2.3)
-_DPI = 130
+_DPI = 110
 _MAX_BINS = 24
 _FONT_POINTS = 9.0
 
@@ -69,8 +69,12 @@ def _figure(n_panels: int) -> tuple[Figure, list[Axes]]:
     from matplotlib.figure import Figure
 
     width, height = _PANEL_INCHES
-    figure = Figure(figsize=(width * n_panels, height), dpi=_DPI, layout="constrained")
+    # Fixed margins: a computed layout draws every picture twice.
+    figure = Figure(figsize=(width * n_panels, height), dpi=_DPI)
     FigureCanvasAgg(figure)
+    figure.subplots_adjust(
+        left=0.09 / n_panels, right=1 - 0.03 / n_panels, bottom=0.22, top=0.88, wspace=0.16
+    )
     figure.patch.set_alpha(0.0)
     return figure, [figure.add_subplot(1, n_panels, i + 1) for i in range(n_panels)]
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from raptor_core.chunking.base import Chunk
-from raptor_core.chunking.context import embedding_context
+from raptor_core.chunking.context import ContextWriter
 from raptor_core.documents.base import Document
 from raptor_core.identity import embedding_key, leaf_content_key, leaf_id, normalize_text
 from raptor_core.tree.tools import Tools
@@ -36,12 +36,12 @@ def _document_leaves(
         for key, value in {"title": document.title, **document.metadata}.items()
         if not isinstance(value, str) or len(value) <= MAX_METADATA_CHARS
     }
+    contexts = _contexts(document, chunks, tools)
     leaves = []
-    for position, chunk in enumerate(chunks):
+    for position, (chunk, context) in enumerate(zip(chunks, contexts, strict=True)):
         normal = normalize_text(chunk.text)
         content_key = leaf_content_key(chunk.text, seen[normal], chunking)
         seen[normal] += 1
-        context = _context(document, chunk, tools)
         leaves.append(
             Node(
                 id=leaf_id(tree, document.id, content_key),
@@ -68,10 +68,9 @@ def _document_leaves(
     return leaves
 
 
-def _context(document: Document, chunk: Chunk, tools: Tools) -> str:
+def _contexts(document: Document, chunks: Sequence[Chunk], tools: Tools) -> list[str]:
     chunking = tools.settings.chunking
     if not chunking.context:
-        return ""
-    return embedding_context(
-        document.title, chunk.section, tools.counter, chunking.max_context_tokens
-    )
+        return [""] * len(chunks)
+    writer = ContextWriter(tools.counter, chunking.max_context_tokens)
+    return writer.write_all([(document.title, chunk.section) for chunk in chunks])

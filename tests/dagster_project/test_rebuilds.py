@@ -1,11 +1,14 @@
 """Builds after the first: what is redone, what is reused, what stays published."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from support.hashing import HashingEmbedder
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
-from raptor_assets import keys
-from raptor_core.errors import EmptySourceError, SettingsError, SourceError
+from raptor_assets import chain, keys
+from raptor_core.errors import EmptySourceError, EndpointError, SettingsError, SourceError
 
 pytestmark = pytest.mark.slow
 
@@ -145,6 +148,41 @@ def test_a_failing_partition_is_named_and_the_others_are_published(tmp_path):
     assert workshop.summarizer.n_made - n_made <= 3
 
 
+class PickyEmbedder(HashingEmbedder):
+    """Refuses any batch that holds a text with one of the words."""
+
+    words = ("zebra",)
+
+    def embed(self, texts):
+        if any(word in text for text in texts for word in self.words):
+            raise EndpointError("the endpoint answered 400: input refused")
+        return super().embed(texts)
+
+
+def test_a_text_that_the_embedder_refuses_spoils_no_other_partition(tmp_path):
+    workshop = Workshop(tmp_path, tools={"embedder": PickyEmbedder()}, tree={"max_layers": 1})
+    for name in ("a.md", "b.md", "c.md"):
+        workshop.write(name, prose(8, seed=ord(name[0])))
+    workshop.write("b.md", "A zebra stands here alone.")
+    report = workshop.build()
+    assert report.built == ["a.md", "c.md"]
+    assert {name: failure.asset for name, failure in report.failed.items()} == {
+        "b.md": "layer_0/embeddings"
+    }
+
+
+def test_an_embedder_that_is_down_stops_the_run_after_two_partitions(tmp_path, monkeypatch):
+    monkeypatch.setattr(chain, "BATCH_PARTITIONS", 3)
+    monkeypatch.setattr(PickyEmbedder, "words", ("",))
+    workshop = Workshop(tmp_path, tools={"embedder": PickyEmbedder()}, tree={"max_layers": 1})
+    for name in ("a.md", "b.md", "c.md", "d.md"):
+        workshop.write(name, prose(4, seed=ord(name[0])))
+    report = workshop.build()
+    assert report.built == []
+    assert "answered 400" in report.failed["a.md"].reason
+    assert report.failed["d.md"].reason.startswith("not started, since the run stopped there")
+
+
 def test_a_failed_rebuild_leaves_the_published_tree(tmp_path):
     workshop = scripted(tmp_path, failing="zebra")
     workshop.build()
@@ -182,10 +220,12 @@ def test_a_locked_store_fails_the_run_with_the_holder_and_harms_nothing(workshop
     workshop.build("a.md")
     before = workshop.manifests()
     workshop.write("a.md", prose(26, seed=3))
-    with workshop.parts().store.open():
+    with ThreadPoolExecutor(1) as another:
+        store = another.submit(workshop.parts().store.open).result()
         report = workshop.build()
+        another.submit(store.close).result()
     assert set(report.failed) == {"a.md", "b.md"}
-    assert all("process" in failure.reason for failure in report.failed.values())
+    assert all("is held by" in failure.reason for failure in report.failed.values())
     assert workshop.manifests() == before
     assert sorted(workshop.build().built) == ["a.md", "b.md"]
 

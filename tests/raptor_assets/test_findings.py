@@ -1,0 +1,43 @@
+"""Verdicts as Dagster records and shows them."""
+
+import dagster as dg
+import pytest
+
+from raptor_assets import keys
+from raptor_assets.findings import evaluation, past_top
+from raptor_core.quality.registry import LAYER_CHECKS
+from raptor_core.quality.verdicts import Verdict, WorstNode
+
+FAILED = Verdict(
+    "junk_text",
+    False,
+    "error",
+    "1 of 4 summaries is junk.",
+    {"junk": 1.0},
+    (WorstNode("node-1", "I am sorry | but <b>", 1.0, "refusal"),),
+    "Look at the endpoint.",
+)
+
+
+def test_a_failure_shows_numbers_worst_nodes_and_the_remedy():
+    found = evaluation(keys.summaries(1), "a.md", FAILED, blocking=True)
+    assert (found.partition, found.passed, found.blocking) == ("a.md", False, True)
+    assert found.severity == dg.AssetCheckSeverity.ERROR
+    assert found.description == "1 of 4 summaries is junk. Look at the endpoint."
+    assert found.metadata["junk"].value == 1.0
+    assert found.metadata["remedy"].value == "Look at the endpoint."
+    table = found.metadata["worst_nodes"].value
+    assert "node" in table
+    assert "<b>" not in table
+
+
+@pytest.mark.parametrize(("severity", "shown"), [("error", "ERROR"), ("warn", "WARN")])
+def test_the_severity_is_the_checks(severity, shown):
+    verdict = Verdict("cluster_size", True, severity, "Fine.", {})
+    assert evaluation(keys.summaries(2), "p", verdict, blocking=False).severity.value == shown
+
+
+def test_a_layer_past_the_top_passes_every_check_and_says_why():
+    found = past_top(LAYER_CHECKS, 4)
+    assert [verdict.name for verdict in found] == [check.name for check in LAYER_CHECKS]
+    assert all(verdict.passed and "above the top" in verdict.summary for verdict in found)

@@ -1,0 +1,232 @@
+"""Builds that meet a locked store, another embedder, a full disk, or a kill -9.
+
+Each ends in a clear error, leaves what was published as it was, and is made good by the next
+build, which pays for nothing twice.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import build_process
+from support.command import Place, embedder_made_by
+from support.hashing import HashingEmbedder
+from support.openai_server import FakeOpenAI
+from support.workshop import prose
+
+from dagster_project.execute import open_instance
+from dagster_project.home import Home
+
+pytestmark = pytest.mark.slow
+
+TESTS = Path(__file__).parent
+NAMES = ["d0.md", "d1.md", "d2.md"]
+
+
+def start(place, action, *arguments):
+    return subprocess.Popen(
+        [sys.executable, build_process.__file__, action, str(place.root), *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process):
+    out, err = process.communicate(timeout=200)
+    return process.returncode, out, err
+
+
+def write(place, seed):
+    for number, name in enumerate(NAMES):
+        place.write(name, prose(40, seed=seed + number))
+
+
+def build(place):
+    printed = place.call("build", "--json")
+    assert printed.code == 0, printed
+    return printed.json
+
+
+def seen(place):
+    """What a reader sees: the trees, and every node of one of them."""
+    status = place.call("status", "--json").json
+    tree = place.call("tree", "d1.md", "--json").json
+    return [(tree["tree"], tree["build_id"]) for tree in status["trees"]], tree["nodes"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_embedder():
+    with embedder_made_by(lambda _settings: HashingEmbedder()):
+        yield
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A home with nothing built."""
+    return new_place(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory, small_embedder):
+    """A home with published trees, as it is before each test that asks for it, and a copy."""
+    made, kept = (
+        new_place(tmp_path_factory.mktemp("base")),
+        tmp_path_factory.mktemp("kept") / "root",
+    )
+    build(made)
+    shutil.copytree(made.root, kept)
+    return made, kept
+
+
+@pytest.fixture
+def published(base):
+    """A home with three published trees, and newer documents in its source."""
+    made, kept = base
+    shutil.rmtree(made.root)
+    shutil.copytree(kept, made.root)
+    write(made, seed=101)
+    return made
+
+
+def new_place(root):
+    made = Place(root)
+    write(made, seed=1)
+    made.call("init", made.docs)
+    made.configure("[chunking]\nmax_tokens = 24")
+    made.configure('[clustering]\nmethod = "contiguous"\nwindow = 4')
+    made.configure("[store]\nlock_seconds = 0.3")
+    made.configure("[tree]\nmax_layers = 2")
+    return made
+
+
+def test_a_locked_store_is_told_with_the_pid_of_its_holder(published):
+    before = seen(published)
+    process = start(published, "hold")
+    try:
+        assert process.stdout.readline() == "held\n"
+        printed = published.call("build", "--json")
+        assert printed.code == 6
+        for failure in printed.json["failed"].values():
+            assert failure["error"] == "StoreLockedError"
+            assert f"process {process.pid} " in failure["reason"]
+        for command in (["status"], ["tree", "d1.md"], ["query", "river"]):
+            read = published.call(*command, "--json")
+            assert (read.code, read.json["error"]) == (6, "StoreLockedError")
+            assert f"process {process.pid} " in read.json["message"]
+            assert "store.lock_seconds" in read.json["message"]
+    finally:
+        process.kill()
+        process.communicate()
+    assert seen(published) == before
+    assert build(published)["built"] == NAMES
+
+
+def test_a_store_of_another_embedder_is_refused_and_kept(published):
+    class Other(HashingEmbedder):
+        model = "another"
+        fingerprint = "f" * 32
+
+    before = seen(published)
+    with embedder_made_by(lambda _settings: Other()):
+        printed = published.call("build", "--json")
+        asked = published.call("query", "river", "--json")
+    assert printed.code == 1
+    reasons = {failure["reason"] for failure in printed.json["failed"].values()}
+    assert any("hashing" in r and "another" in r and "--home" in r for r in reasons)
+    assert (asked.code, asked.json["error"]) == (1, "StoreMismatchError")
+    assert seen(published) == before
+    assert build(published)["built"] == NAMES
+
+
+def test_an_empty_source_removes_nothing(published):
+    before = seen(published)
+    for name in NAMES:
+        (published.docs / name).unlink()
+    printed = published.call("build", "--json")
+    assert (printed.code, printed.json["error"]) == (4, "EmptySourceError")
+    published.docs.rmdir()
+    printed = published.call("build", "--json")
+    assert (printed.code, printed.json["error"]) == (4, "SourceError")
+    assert str(published.docs) in printed.json["message"]
+    assert seen(published) == before
+
+
+@pytest.mark.parametrize("n_bytes", [0, 300_000])
+def test_a_full_disk_during_a_rebuild_leaves_what_was_published(published, n_bytes):
+    before = seen(published)
+    code, out, _err = finish(start(published, "build_on_full_disk", n_bytes))
+    assert code == 1
+    assert "Free space" in json.loads(out)["message"]
+    assert seen(published) == before
+    assert build(published)["built"] == NAMES
+
+
+@pytest.mark.parametrize("n_bytes", [10_000, 8_000_000], ids=["database", "store"])
+def test_a_full_disk_during_the_first_build_is_told_and_made_good(place, n_bytes):
+    code, out, _err = finish(start(place, "build_on_full_disk", n_bytes))
+    assert code == 1
+    assert "free space" in out.casefold()
+    json.loads(out)
+    assert build(place)["built"] == NAMES
+
+
+def chat_prompts(server):
+    return [json.dumps(body["messages"]) for body in server.bodies]
+
+
+@pytest.mark.parametrize("point", ["0", "1", "2", "publish", "published"])
+def test_a_build_that_is_killed_is_completed_by_the_next_which_pays_for_nothing_twice(place, point):
+    """Embedding calls 0, 1 and 2 are those of layers 0, 1 and 2."""
+    before = seen(published)
+    with FakeOpenAI() as server:
+        published.configure(f'[summarizer]\nkind = "openai"\nbase_url = "{server.base_url}"')
+        code, out, err = finish(start(published, "build_and_die", point))
+        assert (code, out) == (-signal.SIGKILL, ""), err
+        paid = chat_prompts(server)
+        assert bool(paid) == (point != "0")
+        between = seen(published)
+        if point == "published":
+            assert sum(a != b for a, b in zip(between[0], before[0], strict=True)) == 1
+        else:
+            assert between == before
+        assert build(published)["failed"] == {}
+        again = chat_prompts(server)[len(paid) :]
+    assert not set(again) & set(paid)
+    assert len(set(again)) == len(again)
+    assert published.call("build", "--json").json["unchanged"] == NAMES
+
+
+def test_a_build_that_is_killed_while_it_summarizes_changes_nothing_that_is_published(published):
+    before = seen(published)
+    with FakeOpenAI() as server:
+        published.configure(
+            f'[summarizer]\nkind = "openai"\nconcurrency = 1\nbase_url = "{server.base_url}"'
+        )
+        process = start(published, "build")
+
+        def kill_at_the_tenth(_body):
+            if server.n_requests == 10:
+                process.kill()
+
+        server.hold = kill_at_the_tenth
+        code, _out, _err = finish(process)
+        assert code == -signal.SIGKILL
+        assert seen(published) == before
+        server.hold = None
+        assert build(published)["built"] == NAMES
+
+
+def test_a_run_that_died_does_not_hold_up_the_next(published):
+    finish(start(published, "build_and_die", "publish"))
+    assert build(published)["built"] == NAMES
+    with open_instance(Home(published.home)) as instance:
+        states = [run.status.value for run in instance.get_runs()]
+    assert states[0] == "SUCCESS"
+    assert len(states) == 3

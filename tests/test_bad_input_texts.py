@@ -1,0 +1,150 @@
+"""Awkward documents: each ends in a right tree, or in an error that says what to do."""
+
+import random
+
+import pytest
+from support.hashing import HashingEmbedder
+
+from raptor_core import Document, Settings, Tools, build_tree, load_documents
+from raptor_core.errors import EmptySourceError
+from raptor_core.settings import SourceSettings
+from raptor_core.tree.invariants import violations
+
+CHINESE = (
+    "水位计每十分钟记录一次海平面的高度。风暴来临时，仪器由电池供电。"
+    "工程师李明在凌晨四点发现了误差！他立即通知了港口吗？"
+)
+ARABIC = (
+    "يسجل مقياس المد مستوى سطح البحر كل عشر دقائق. "
+    "عندما تأتي العاصفة يعمل الجهاز بالبطارية. هل أبلغ المهندس الميناء؟ "
+)
+CODE = (
+    "```python\n"
+    + "".join(f"def gauge_{n}(level):\n    return level * {n}\n\n" for n in range(80))
+    + "```\n"
+)
+EMOJI = "🌊🌊🌊 👩‍🔬👩🏽‍🚀 🏴󠁧󠁢󠁳󠁣󠁴󠁿 " * 120
+
+
+def tools(**parts):
+    return Tools(Settings.model_validate(parts), embedder=HashingEmbedder())
+
+
+def build(text, **parts):
+    document = Document("odd.md", text)
+    tree = build_tree([document], tools=tools(**parts))
+    assert violations(tree) == []
+    for leaf in tree.layers[0].nodes:
+        assert leaf.text == text[leaf.start : leaf.end]
+        assert leaf.n_tokens <= 100
+    kept = sum(len("".join(leaf.text.split())) for leaf in tree.layers[0].nodes)
+    assert kept == len("".join(text.split()))
+    return tree
+
+
+def words(n, seed=5):
+    rng = random.Random(seed)
+    vocabulary = [f"{'bcdfghklmnprst'[k % 14]}{'aeiou'[k % 5]}word{k % 97}" for k in range(400)]
+    return " ".join(rng.choice(vocabulary) for _ in range(n))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Word", "One sentence stands here alone.", "x", "。", "🌊", "# Title", "   padded   \n"],
+)
+def test_a_text_of_one_piece_is_a_tree_of_one_leaf(text):
+    tree = build(text)
+    assert [len(layer.nodes) for layer in tree.layers] == [1]
+    assert tree.end.layer == 0
+
+
+@pytest.mark.parametrize("text", ["", " \n\t ", "\u00a0\u2003\n"])
+def test_a_text_without_words_is_refused_by_name(text):
+    with pytest.raises(EmptySourceError, match=r"'corpus'.*at least one word"):
+        build_tree([Document("blank.md", text)], tools=tools())
+
+
+def test_two_hundred_identical_sentences_make_a_tree_without_repetition():
+    tree = build("The pump was checked and found in order. " * 200)
+    assert len(tree.layers) > 1
+    tops = tree.layers[-1].nodes
+    assert all(top.text.count("The pump was checked") == 1 for top in tops)
+
+
+def test_two_hundred_identical_paragraphs_keep_one_node_each():
+    tree = build("\n\n".join(["The pump was checked and found in order."] * 200))
+    assert len({leaf.id for leaf in tree.layers[0].nodes}) == len(tree.layers[0].nodes)
+
+
+def test_an_endless_sentence_is_cut_between_words():
+    text = words(50_000)
+    tree = build(text, clustering={"method": "kmeans"})
+    for leaf in tree.layers[0].nodes:
+        assert leaf.start == 0 or text[leaf.start - 1].isspace()
+    assert len(tree.layers[-1].nodes) < len(tree.layers[0].nodes)
+
+
+def test_one_endless_word_is_cut_anywhere_and_loses_nothing():
+    build("a" * 20_000)
+
+
+@pytest.mark.parametrize("text", [CHINESE * 25, ARABIC * 25], ids=["Chinese", "Arabic"])
+def test_text_of_other_scripts_is_cut_at_its_own_sentence_ends(text):
+    tree = build(text)
+    assert len(tree.layers) > 1
+    ends = [leaf.text.rstrip()[-1] for leaf in tree.layers[0].nodes]
+    assert sum(end in "。！？.؟" for end in ends) > 0.9 * len(ends)
+    summaries = [node for layer in tree.layers[1:] for node in layer.nodes]
+    for node in summaries:
+        assert all(part in text for part in node.text.split("\n") if part)
+
+
+def test_emoji_are_text_like_any_other():
+    tree = build(EMOJI)
+    assert len(tree.layers[0].nodes) > 1
+    assert all(leaf.text.encode("utf-8") for leaf in tree.layers[0].nodes)
+
+
+def test_a_file_that_is_one_code_block_is_a_tree():
+    tree = build(CODE)
+    assert len(tree.layers[0].nodes) > 5
+
+
+def test_control_characters_never_reach_a_summary_as_junk():
+    noise = "".join(map(chr, [*range(1, 9), 11, 12, *range(14, 32), 127, 0x85, 0x200B, 0x202E]))
+    lines = [f"Gauge {n} reads {n * 3} cm.{noise[n % 30]}" for n in range(120)]
+    tree = build("\n\n".join(lines))
+    summaries = [node for layer in tree.layers[1:] for node in layer.nodes]
+    assert summaries
+    assert all("Gauge" in node.text for node in summaries)
+
+
+def test_bytes_that_are_no_text_are_read_or_reported_and_never_half_kept(tmp_path):
+    line = b"The gauge reads \xed\xa0\x80 and \xff\xfe stays there.\n"
+    (tmp_path / "bad.txt").write_bytes(line * 9)
+    (tmp_path / "good.txt").write_text("The gauge reads zero.")
+    corpus = load_documents(settings=SourceSettings(paths=(str(tmp_path),)))
+    names = [document.id for document in corpus.documents]
+    assert [*names, *(item.name for item in corpus.skipped)].count("bad.txt") == 1
+    tree = build_tree(corpus.documents, tools=tools())
+    assert all(leaf.text.encode("utf-8") for leaf in tree.layers[0].nodes)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_file_of_five_megabytes_is_a_tree(tmp_path):
+    text = large_text(paragraphs=12_000)
+    (tmp_path / "large.md").write_text(text)
+    assert (tmp_path / "large.md").stat().st_size > 5_000_000
+    (document,) = load_documents(settings=SourceSettings(paths=(str(tmp_path),))).documents
+    assert document.text == text
+    tree = build(text)
+    assert len(tree.layers) > 3
+
+
+def large_text(paragraphs):
+    """Paragraphs of five sentences of twelve words, about 420 characters each."""
+    return "\n\n".join(
+        " ".join(words(12, seed=n * 5 + k).capitalize() + "." for k in range(5))
+        for n in range(paragraphs)
+    )
