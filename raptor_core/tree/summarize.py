@@ -11,6 +11,7 @@ import numpy as np
 
 from raptor_core.documents.base import MetadataValue
 from raptor_core.identity import embedding_key, summary_content_key, summary_id
+from raptor_core.quality.junk import Junk, find_junk
 from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest, Usage
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.cluster import Clustering
@@ -59,7 +60,12 @@ def summarize_clusters(
         MissingKeyError: the endpoint needs a key.
     """
     drafts = [d for layer, clustering in work for d in _drafts(layer, clustering, tools)]
-    texts = cache.texts({draft.node.content_key for draft in drafts})
+    known = cache.texts({draft.node.content_key for draft in drafts})
+    texts = {
+        draft.node.content_key: known[draft.node.content_key]
+        for draft in drafts
+        if draft.node.content_key in known and not _junk(draft, known[draft.node.content_key])
+    }
     n_reused = len(texts)
     requests = {
         draft.node.content_key: _request(draft)
@@ -129,7 +135,7 @@ def _request(draft: _Draft) -> SummaryRequest:
     node = draft.node
     return SummaryRequest(
         key=node.content_key,
-        name=f"node {node.id} of tree {node.tree!r}, layer {node.layer}",
+        name=_name(node),
         texts=tuple(child.text for child in children),
         n_tokens=tuple(child.n_tokens for child in children),
         vectors=draft.layer.vectors[np.array(draft.rows)],
@@ -150,7 +156,8 @@ def _summarize(
     usage = Usage()
     fresh: list[_Draft] = []
     flushed = time.monotonic()
-    for answer in tools.summarizer.summarize(requests) if requests else ():
+    for given in tools.summarizer.summarize(requests) if requests else ():
+        answer = _verified(given, by_key[given.key][0])
         usage += answer.usage
         if isinstance(answer, Summary):
             texts[answer.key] = answer.text
@@ -163,6 +170,23 @@ def _summarize(
     if fresh:
         cache.stage(_finish(fresh, texts, tools), None)
     return failures, usage
+
+
+def _verified(answer: Summary | FailedSummary, draft: _Draft) -> Summary | FailedSummary:
+    """The answer; a failure instead where its text is no summary (law 9)."""
+    junk = _junk(draft, answer.text) if isinstance(answer, Summary) else None
+    if junk is None:
+        return answer
+    reason = f"the answer is junk ({junk.kind}): {junk.excerpt[:80]!r}"
+    return FailedSummary(answer.key, _name(draft.node), reason, answer.usage)
+
+
+def _junk(draft: _Draft, text: str) -> Junk | None:
+    return find_junk(text, [draft.layer.nodes[row].text for row in draft.rows])
+
+
+def _name(node: Node) -> str:
+    return f"node {node.id} of tree {node.tree!r}, layer {node.layer}"
 
 
 def _finish(drafts: Sequence[_Draft], texts: Mapping[str, str], tools: Tools) -> list[Node]:

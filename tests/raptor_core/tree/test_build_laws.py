@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Document
-from raptor_core.errors import EmptySourceError
+from raptor_core.errors import EmptySourceError, SummaryError
 from raptor_core.settings import Settings
+from raptor_core.summarizing.base import Summary
 from raptor_core.tree.build import build_tree, build_trees
 from raptor_core.tree.cache import MemoryCache
 from raptor_core.tree.invariants import violations
@@ -187,3 +188,24 @@ def test_violations_names_what_is_broken():
     broken = dataclasses.replace(layer, nodes=(orphaned, *layer.nodes[1:]))
     found = violations(dataclasses.replace(tree, layers=(tree.layers[0], broken, *tree.layers[2:])))
     assert any("summarizes 1 node" in text for text in found)
+
+
+class Apologizing:
+    """A summarizer that hands a refusal on as if it were a summary."""
+
+    fingerprint = "apologizing"
+
+    def summarize(self, requests):
+        for request in requests:
+            yield Summary(request.key, "I'm sorry, but I can't assist with that request.")
+
+
+def test_junk_that_a_summarizer_lets_through_fails_by_name_and_is_never_cached():
+    documents = [Document("a", "\n\n".join(f"Gauge {n} reads {n} cm." for n in range(30)))]
+    cache = MemoryCache()
+    broken = Tools(make_settings(), embedder=HashingEmbedder(), summarizer=Apologizing())
+    with pytest.raises(
+        SummaryError, match=r"node [0-9a-f-]{36} of tree 'corpus'.*junk \(refusal\)"
+    ):
+        build_tree(documents, tools=broken, cache=cache)
+    assert cache._texts == {}
