@@ -58,7 +58,7 @@ def nodes_metadata(nodes: Mapping[str, Sequence[Node]]) -> Metadata:
         "n_nodes": len(flat),
         "n_tokens": sum(tokens),
         "n_trees": len(nodes),
-        "tokens_mean": sum(tokens) / max(len(tokens), 1),
+        "tokens_mean": round(sum(tokens) / max(len(tokens), 1), 1),
         "tokens_maximum": max(tokens, default=0),
         "sample_nodes": dg.MetadataValue.md(nodes_markdown(flat)),
     }

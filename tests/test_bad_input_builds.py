@@ -182,7 +182,9 @@ def chat_prompts(server):
 
 
 @pytest.mark.parametrize("point", ["0", "1", "2", "publish", "published"])
-def test_a_build_that_is_killed_is_completed_by_the_next_which_pays_for_nothing_twice(place, point):
+def test_a_build_that_is_killed_is_completed_by_the_next_which_pays_for_nothing_twice(
+    published, point
+):
     """Embedding calls 0, 1 and 2 are those of layers 0, 1 and 2."""
     before = seen(published)
     with FakeOpenAI() as server:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from raptor_core.documents.base import Corpus, Document, Skipped
 from raptor_core.documents.formats import parse_file
+from raptor_core.documents.opening import open_source
 from raptor_core.documents.parsed import EmptyFileError, UnreadableError
 from raptor_core.documents.records import Named
-from raptor_core.documents.source import Source, SourceFile, open_source
+from raptor_core.documents.source import Source, SourceFile
 from raptor_core.errors import EmptySourceError, SourceError
 from raptor_core.settings import SourceSettings
 

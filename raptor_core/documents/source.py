@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 from raptor_core.documents.base import Skipped
@@ -136,22 +135,3 @@ def too_large(size_bytes: int, max_file_mb: float) -> str:
         f"{size_bytes / MEGABYTE:.1f} MB is over the limit of {max_file_mb:g} MB "
         f"(source.max_file_mb)"
     )
-
-
-def open_source(path: str | Path, settings: SourceSettings) -> Source:
-    """The source at a local path or an fsspec URL.
-
-    Raises:
-        SourceError: no such file or folder, unknown protocol, unreachable.
-        MissingExtraError: the URL needs an extra.
-    """
-    text = str(path)
-    if text.startswith("file://"):
-        text = text.removeprefix("file://")
-    if isinstance(path, str) and ("://" in text or "::" in text):
-        from raptor_core.documents.remote import RemoteSource
-
-        return RemoteSource(text, settings)
-    from raptor_core.documents.local import LocalSource
-
-    return LocalSource(text, settings)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+DIGITS = 4
+"""Decimals that people are shown; bounds are applied to the exact values."""
+
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
@@ -21,14 +24,14 @@ class Distribution:
     maximum: float
 
     def numbers(self, name: str) -> dict[str, float]:
-        """The figures under ``name_mean``, ``name_p05`` and so on; nothing without values.
+        """The figures under ``name_mean``, ``name_p05`` and so on, rounded; nothing without values.
 
         A figure that nothing was measured for is left out, since a plotted 0 would be a claim.
         """
         if not self.n:
             return {}
         figures = ("mean", "minimum", "p05", "median", "p95", "maximum")
-        return {f"{name}_{figure}": getattr(self, figure) for figure in figures}
+        return {f"{name}_{figure}": round(getattr(self, figure), DIGITS) for figure in figures}
 
 
 def distribution(values: Sequence[float]) -> Distribution:
