@@ -11,6 +11,7 @@ from typing import Any
 import dagster as dg
 
 from dagster_project.build import Parts, build_definitions
+from dagster_project.dead_runs import fail_dead_runs
 from dagster_project.home import Home
 from dagster_project.jobs import BUILD, DROP, drop_config
 from dagster_project.plan import Changes, contiguous_ranges, find_changes, order_with, range_tags
@@ -59,9 +60,10 @@ class BuildReport:
 
 @contextmanager
 def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
-    """Dagster's instance of a home, made where it is new."""
+    """Dagster's instance of a home, made where it is new; runs that were killed are closed."""
     home.ensure()
     with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
+        fail_dead_runs(instance)
         yield instance
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import dagster as dg
 
+from dagster_project.dead_runs import fail_dead_runs
 from dagster_project.jobs import BUILD, DROP, drop_config
 from dagster_project.plan import (
     Changes,
@@ -80,6 +81,7 @@ def build_source_sensor(
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def source_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        fail_dead_runs(context.instance)
         if not settings.source.paths:
             return dg.SkipReason("no source is named; set paths under [source] in raptor.toml")
         existing = context.instance.get_dynamic_partitions(str(keys.TREES.name))

@@ -17,6 +17,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 from raptor_assets import keys
 from raptor_assets.bench import Bench
 from raptor_assets.findings import evaluation
+from raptor_assets.process import process_tags
 from raptor_assets.provenance import Provenance, Recorded
 from raptor_assets.specs import build_asset_specs, build_check_specs
 from raptor_assets.steps import Step, build_steps
@@ -98,6 +99,7 @@ class _Run:
         Raises:
             Failure: it names each failed partition with asset, reason and remedy.
         """
+        self._context.instance.add_run_tags(self._context.run.run_id, process_tags())
         names = list(self._context.partition_keys)
         failures: dict[str, Failure] = {}
         for start in range(0, len(names), BATCH_PARTITIONS):

@@ -18,9 +18,8 @@ from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.tools import Tools
 from raptor_core.tree.values import Layer, Node
 
-FLUSH_SUMMARIES = 64
-FLUSH_SECONDS = 5.0
-"""Finished summaries are staged after this many, or this long: what a crash can lose."""
+FLUSH_SECONDS = 0.25
+"""Answers of paid calls are staged as they arrive, at most this often: what a crash can lose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +154,7 @@ def _summarize(
     failures: dict[str, FailedSummary] = {}
     usage = Usage()
     fresh: list[_Draft] = []
-    flushed = time.monotonic()
+    flushed = 0.0
     for given in tools.summarizer.summarize(requests) if requests else ():
         answer = _verified(given, by_key[given.key][0])
         usage += answer.usage
@@ -164,7 +163,7 @@ def _summarize(
             fresh += by_key[answer.key]
         else:
             failures[answer.key] = answer
-        if len(fresh) >= FLUSH_SUMMARIES or time.monotonic() - flushed > FLUSH_SECONDS:
+        if fresh and answer.usage.calls and time.monotonic() - flushed > FLUSH_SECONDS:
             cache.stage(_finish(fresh, texts, tools), None)
             fresh, flushed = [], time.monotonic()
     if fresh:
