@@ -1,0 +1,66 @@
+"""The first audit: what is sampled, and what the overlap judge sees."""
+
+import pytest
+from support.trees import leaf, summary
+
+from raptor_core.audit.overlap import OverlapJudge
+from raptor_core.audit.sampling import sample
+from raptor_core.chunking.sentences import sentences
+
+CHILDREN = [
+    leaf("a", "Dr. Marchand found that Chamber B warmed to -10.7 degrees in January 2023."),
+    leaf("b", "The generator had run for 1,200 hours before it stopped."),
+    leaf(
+        "d",
+        "Nobody heard the alarm, because it rang a telephone that could not "
+        "ring, on a mast whose battery had been empty since midnight, while the man who believed "
+        "himself on duty sat at home with a working one.",
+    ),
+    leaf("c", "水位計は五月に測量された。"),
+]
+
+
+def judge(text):
+    return OverlapJudge(sentences).judge(summary("s", "abdc", text=text), CHILDREN)
+
+
+def test_a_sample_is_stratified_and_does_not_change():
+    nodes = [leaf("x")] + [summary(f"{k}-{n}", "ab", layer=k) for k in (1, 2) for n in range(40)]
+    chosen = sample(nodes, 0.1, 3)
+    assert [sum(node.layer == k for node in chosen) for k in (0, 1, 2)] == [0, 4, 4]
+    assert sample(list(reversed(nodes)), 0.1, 3) == list(reversed(chosen))
+    assert len(sample(nodes, 0.0, 5)) == 10
+    kept = sample([node for node in nodes if node.id != chosen[0].id], 0.1, 3)
+    assert {node.id for node in chosen[1:]} <= {node.id for node in kept}
+
+
+@pytest.mark.parametrize("child", CHILDREN)
+def test_a_sentence_taken_from_a_child_is_supported(child):
+    (found,) = judge(child.text)
+    assert found.supported
+    assert found.evidence_child == child.id
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("The generator had run for 1,300 hours before it stopped.", "1,300"),
+        ("Dr. Petersen found that Chamber B warmed in January 2023.", "Petersen"),
+        ("Chamber B warmed to -10.7 degrees in January 2024.", "2024"),
+    ],
+)
+def test_a_number_or_name_that_no_child_holds_is_found(text, missing):
+    (found,) = judge(text)
+    assert not found.supported
+    assert any(missing in item for item in found.missing)
+
+
+def test_numbers_compare_by_value():
+    assert all(
+        f.supported for f in judge("The generator had run for 1200 hours before it stopped.")
+    )
+
+
+def test_every_sentence_is_judged_on_its_own():
+    found = judge(f"{CHILDREN[1].text} Penguins invented the telegraph in Lisbon.")
+    assert [finding.supported for finding in found] == [True, False]

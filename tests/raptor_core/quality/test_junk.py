@@ -1,0 +1,60 @@
+"""Law 9: what is no summary is found, and ordinary text is not."""
+
+import pytest
+from support.trees import by_id, leaf, summary
+
+from raptor_core.quality.junk import evaluate_junk, find_junk, measure_junk
+
+CHILDREN = ["The gauge was levelled in May.", "Its height is 7.804 m above datum."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   \n",
+        "I'm sorry, but I can't assist with that request.",
+        "As an AI language model, I cannot summarize this text.",
+        "Error: Rate limit reached for gpt-4o-mini in organization org-x on tokens per min.",
+        '{"error": {"message": "The server is overloaded.", "type": "server_error"}}',
+        "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head></html>",
+        "Traceback (most recent call last):\n  File \"x.py\", line 1, in <module>\nKeyError: 'a'",
+        "Write a summary of the following, including as many key details as possible:",
+        "The gauge is new. " * 40,
+        "---- ==== #### 0000 ....",
+    ],
+)
+def test_what_is_no_summary_is_junk(text):
+    assert find_junk(text, CHILDREN) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The gauge was levelled in May; its height is 7.804 m above datum.",
+        "A rate limit protects a service. When it is reached, the client waits and tries again.",
+        "The error grew by 3 mm a year until the sensor was exchanged.",
+        "水位計は五月に測量され、高さは7.804メートルである。",
+        "تمت تسوية مقياس المد في مايو.",
+        "She was sorry that she could not come.",
+        "def level(gauge): returns the height of a gauge above datum.",
+    ],
+)
+def test_ordinary_text_is_not_junk(text):
+    assert find_junk(text, CHILDREN) is None
+
+
+def test_a_summary_of_texts_that_show_the_same_is_not_junk():
+    text = "I'm sorry, but I can't assist with that request."
+    assert find_junk(text, [f"The assistant answered: {text}", "Then it was switched off."]) is None
+
+
+def test_the_verdict_blocks_and_shows_the_node():
+    below = [leaf("a"), leaf("b")]
+    good, bad = summary("s", "ab"), summary("j", "ab", text="I'm sorry, I can't do that.")
+    passed = evaluate_junk(measure_junk([good, *below], by_id(*below)))
+    failed = evaluate_junk(measure_junk([good, bad], by_id(*below)))
+    assert (passed.passed, passed.worst) == (True, ())
+    assert (failed.passed, failed.severity, failed.name) == (False, "error", "junk_text")
+    assert [worst.node_id for worst in failed.worst] == ["j"]
+    assert failed.remedy
