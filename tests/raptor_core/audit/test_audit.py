@@ -45,7 +45,7 @@ def test_a_sentence_taken_from_a_child_is_supported(child):
     ("text", "missing"),
     [
         ("The generator had run for 1,300 hours before it stopped.", "1,300"),
-        ("Dr. Petersen found that Chamber B warmed in January 2023.", "Petersen"),
+        ("The telephone rang until Petersen found that the alarm had a battery.", "Petersen"),
         ("Chamber B warmed to -10.7 degrees in January 2024.", "2024"),
     ],
 )
