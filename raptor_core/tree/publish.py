@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import UTC, datetime
+from operator import attrgetter
 
 from raptor_core.documents.base import Document
 from raptor_core.identity import digest, fingerprint
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest
 from raptor_core.tree.values import Node
+
+_values = attrgetter(*(field.name for field in fields(Node)))
 
 
 def build_settings_fingerprint(settings: Settings) -> str:
@@ -38,7 +41,7 @@ def content_settings(settings: Settings, part: str) -> dict[str, object]:
 
 def build_id(nodes: Sequence[Node]) -> str:
     """Digest of all nodes of a tree, in any order: equal content has an equal build id."""
-    return digest(*sorted(json.dumps(asdict(node), sort_keys=True) for node in nodes))
+    return digest(*sorted(json.dumps(_values(node), sort_keys=True) for node in nodes))
 
 
 def make_manifest(
