@@ -25,6 +25,7 @@ from raptor_assets.specs import QDRANT, TABLES
 from raptor_core.documents import Corpus, Document
 from raptor_core.settings import Settings, load_settings
 from raptor_core.tables import frame_to_documents
+from raptor_core.tree.answers import AnswerLog
 from raptor_core.tree.tools import Tools
 
 
@@ -47,11 +48,12 @@ class Parts:
         corpus: Corpus | None = None,
     ) -> Parts:
         """Resources that load nothing until they are used."""
-        made = ToolsResource(settings, tools)
+        made = ToolsResource(settings, tools, AnswerLog(home.answers))
+        tables = TablesResource(settings, home)
         return cls(
-            source=SourceResource(settings, corpus),
+            source=SourceResource(settings, tables, corpus),
             tools=made,
-            tables=TablesResource(settings, home),
+            tables=tables,
             store=StoreResource(settings, home, made),
         )
 

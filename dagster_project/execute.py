@@ -108,12 +108,13 @@ def build(
         order = order_with(instance, new)
         if new:
             instance.add_dynamic_partitions(str(keys.TREES.name), new)
-        for found in contiguous_ranges(order, names):
+        for found in changes.in_order(contiguous_ranges(order, names)):
             result = _execute(defs, instance, BUILD, tags=range_tags(found))
             report.run_ids.append(result.run_id)
             watch.close(found, result)
-        if partitions is None and changes.removed:
-            _drop(defs, instance, changes.removed, report)
+        removed = changes.droppable(report.failed)
+        if partitions is None and removed:
+            _drop(defs, instance, removed, report)
     return report
 
 

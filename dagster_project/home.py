@@ -65,6 +65,11 @@ class Home:
         """The vector store, when it is embedded."""
         return self.path / "qdrant"
 
+    @property
+    def answers(self) -> Path:
+        """Paid answers that the vector store does not have yet; empty between runs."""
+        return self.path / "answers"
+
     def ensure(self) -> None:
         """Make the folders, and Dagster's instance settings where they are ours or missing.
 

@@ -5,30 +5,29 @@ The sensor and the command decide by this one function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import dagster as dg
 
+from dagster_project.renames import Grouped, Known, find_renames
 from raptor_assets import keys
 from raptor_assets.provenance import MATERIALIZED, recorded_versions
 from raptor_assets.versions import build_version, documents_version, source_version
 from raptor_core.documents import (
     Corpus,
     Document,
+    Entry,
+    Inventory,
     Skipped,
+    document_partition,
     group_documents,
-    partition_key,
-    tree_name,
 )
 from raptor_core.identity import digest
 from raptor_core.settings import Settings
 
 MAX_RUN_PARTITIONS = 500
 """A longer range is split into several runs: Dagster plans every asset of every partition."""
-
-Known = Callable[[str], Iterable[Document]]
-"""The documents that a partition was last built from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +40,12 @@ class Changes:
         unchanged: published from these documents with these settings.
         removed: partitions whose documents are gone.
         held: partitions whose documents were not read this time, though something is there by
-            that name; they stay as they are.
+            that name, or is being written; they stay as they are.
         tokens: of ``new``, ``changed`` and ``removed``: differs whenever the same partition has
             to be built or dropped again, whatever its content was before.
+        renamed: ids of documents whose content stood under another id, now gone, by new id.
+        successors: of a partition that such a document left: the ones to build that took it.
+        unsettled: files that are being written.
     """
 
     new: tuple[str, ...]
@@ -52,27 +54,44 @@ class Changes:
     removed: tuple[str, ...]
     held: tuple[str, ...]
     tokens: Mapping[str, str]
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unsettled: tuple[str, ...] = ()
 
     @property
     def to_build(self) -> tuple[str, ...]:
         """New and changed partitions, sorted."""
         return tuple(sorted((*self.new, *self.changed)))
 
+    def droppable(self, unfinished: Collection[str]) -> tuple[str, ...]:
+        """Removed partitions whose documents did not move to an unfinished one.
+
+        Until the new place is published, the old one serves readers and spares model calls.
+        """
+        return tuple(
+            name
+            for name in self.removed
+            if not any(other in unfinished for other in self.successors.get(name, ()))
+        )
+
+    def in_order(self, ranges: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """Ranges, those last that documents leave: then what they paid for is still there."""
+        return sorted(ranges, key=lambda names: any(name in self.successors for name in names))
+
 
 def find_changes(
     instance: dg.DagsterInstance,
     settings: Settings,
-    corpus: Corpus,
+    corpus: Corpus | Inventory,
     known: Known = lambda _partition: (),
 ) -> Changes:
-    """Compare a corpus that was just read with what the instance has recorded.
+    """Compare what the source holds now with what the instance has recorded.
 
-    ``known`` tells apart what is gone from what could not be read.
+    ``known`` tells apart what is gone from what could not be read, and what was renamed.
     """
-    partitions = group_documents(corpus.documents, settings.grouping)
-    documents = {name: documents_version(trees) for name, trees in partitions.items()}
+    seen = _Seen.of(corpus, settings)
     build = build_version(settings)
-    wanted = {name: source_version(version, build) for name, version in documents.items()}
+    wanted = {name: source_version(version, build) for name, version in seen.versions.items()}
     published = recorded_versions(instance, keys.TREE)
     snapshots = recorded_versions(instance, keys.DOCUMENTS)
     existing = set(instance.get_dynamic_partitions(_name()))
@@ -80,23 +99,56 @@ def find_changes(
         name
         for name in wanted.keys() & existing
         if published.get(name, "").startswith(f"{wanted[name]}-")
-        and snapshots.get(name) == documents[name]
+        and snapshots.get(name) == seen.versions[name]
     }
     absent = existing - wanted.keys()
-    unread = [item for item in corpus.skipped if not item.is_empty]
-    held = {name for name in absent if _is_unread(name, unread, settings, known)}
+    held = {name for name in absent if _is_unread(name, corpus.skipped, settings, known)}
+    held |= (seen.moving & (existing | wanted.keys())) - current
+    removed = absent - held
+    to_build = wanted.keys() - current - held
+    read_anew = {name for name in to_build & existing if snapshots.get(name) != seen.versions[name]}
+    # A snapshot that a failed run wrote does not tell what is published.
+    told = {n for n in read_anew if published.get(n, "").startswith(snapshots.get(n, "")[:16])}
+    renames = find_renames(seen.partitions, to_build, (*removed, *read_anew), told, known)
     latest = instance.get_latest_storage_id_by_partition(keys.TREE, MATERIALIZED)
-    pending = (wanted.keys() - current) | (absent - held)
     return Changes(
-        new=tuple(sorted(wanted.keys() - existing)),
-        changed=tuple(sorted((wanted.keys() & existing) - current)),
+        new=tuple(sorted(to_build - existing)),
+        changed=tuple(sorted(to_build & existing)),
         unchanged=tuple(sorted(current)),
-        removed=tuple(sorted(absent - held)),
+        removed=tuple(sorted(removed)),
         held=tuple(sorted(held)),
         tokens={
-            name: digest(wanted.get(name, "drop"), str(latest.get(name)))[:16] for name in pending
+            name: digest(wanted.get(name, "drop"), str(latest.get(name)))[:16]
+            for name in to_build | removed
         },
+        renamed=renames.documents,
+        successors=renames.successors,
+        unsettled=seen.unsettled,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The source by partition: documents, their version, and what is being written."""
+
+    partitions: Grouped
+    versions: Mapping[str, str]
+    moving: frozenset[str]
+    unsettled: tuple[str, ...]
+
+    @classmethod
+    def of(cls, corpus: Corpus | Inventory, settings: Settings) -> _Seen:
+        grouping = settings.grouping
+        found: Iterable[Document | Entry] = corpus.documents
+        partitions = group_documents(found, grouping)
+        unsettled = corpus.unsettled if isinstance(corpus, Inventory) else {}
+        ids = {document_id for known in unsettled.values() for document_id in known}
+        return cls(
+            partitions,
+            {name: documents_version(trees) for name, trees in partitions.items()},
+            frozenset(document_partition(document_id, grouping) for document_id in ids),
+            tuple(sorted(unsettled)),
+        )
 
 
 def contiguous_ranges(order: Sequence[str], names: Collection[str]) -> list[tuple[str, ...]]:
@@ -142,15 +194,17 @@ def _is_unread(
     partition: str, skipped: Sequence[Skipped], settings: Settings, known: Known
 ) -> bool:
     """Whether a document of the partition was skipped this time, rather than removed."""
-    if not skipped:
+    unread = [item for item in skipped if not item.is_empty]
+    if not unread:
         return False
     grouping = settings.grouping
-    if not grouping.shards and grouping.by == "document":
-        names = (tree_name(Document(item.name, ""), grouping) for item in skipped)
-        if partition in {partition_key(name, grouping) for name in names}:
-            return True
-    named = {item.name for item in skipped}
+    by_document = not grouping.shards and grouping.by == "document"
+    if by_document and partition in {document_partition(item.name, grouping) for item in unread}:
+        return True
+    named = {item.name for item in unread}
     return any(
-        document.id in named or any(document.source.endswith(name) for name in named)
+        document.id in named
+        or document.source in named
+        or any(document.source.endswith(f"/{name}") for name in named)
         for document in known(partition)
     )

@@ -2,51 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from functools import cached_property
 
 from dagster_project.home import Home
+from dagster_project.source_state import load_ledger, save_ledger
 from raptor_assets.chain import Progress
 from raptor_core.audit.base import Judge
 from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.chunking.sentences import sentences
-from raptor_core.documents import Corpus, list_files, load_documents
-from raptor_core.identity import digest
+from raptor_core.documents import (
+    Corpus,
+    Inventory,
+    document_partition,
+    load_documents,
+    read_documents,
+    scan_source,
+)
 from raptor_core.settings import Settings
-from raptor_core.store import StoreIdentity, VectorStore, open_store, stored_identity
+from raptor_core.store import (
+    StoreIdentity,
+    VectorStore,
+    open_store,
+    stored_identities,
+    stored_identity,
+)
 from raptor_core.tables import TableStore
+from raptor_core.tree.answers import AnswerLog
 from raptor_core.tree.tools import Tools
 
 
 class SourceResource:
     """The source that the settings name; or, when it was read already, what was read."""
 
-    def __init__(self, settings: Settings, corpus: Corpus | None = None) -> None:
+    def __init__(
+        self, settings: Settings, tables: TablesResource, corpus: Corpus | None = None
+    ) -> None:
         self._settings = settings
+        self._tables = tables
         self._corpus = corpus
 
-    def corpus(self) -> Corpus:
-        """All documents, and what could not be read.
+    def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
+        """The documents of these partitions, or all, and what could not be read.
+
+        Files that hold nothing of these partitions are not read again.
+
+        Raises:
+            SourceError: the source is missing or unreachable; or all of it is empty.
+        """
+        if self._corpus is not None:
+            return self._corpus
+        source, grouping = self._settings.source, self._settings.grouping
+        if partitions is None:
+            return load_documents(settings=source)
+        wanted = set(partitions)
+        before = load_ledger(self._tables.tables(), source)
+        corpus, ledger = read_documents(
+            source,
+            before,
+            lambda document_id: document_partition(document_id, grouping) in wanted,
+        )
+        save_ledger(self._tables.tables(), source, ledger, before)
+        return corpus
+
+    def inventory(self) -> Inventory:
+        """What the source holds, by hashes; only files that changed are read.
 
         Raises:
             SourceError: the source is missing, unreachable or empty.
         """
-        return self._corpus or load_documents(settings=self._settings.source)
-
-    def stamp(self) -> str:
-        """Changes when any file was written, added or removed; lists the source, reads nothing.
-
-        Raises:
-            SourceError: the source is missing or unreachable.
-        """
-        files = list_files(settings=self._settings.source)
-        return digest("source", *(f"{file.id}\0{file.stamp}" for file in files))
+        before = load_ledger(self._tables.tables(), self._settings.source)
+        scan = scan_source(self._settings.source, before)
+        save_ledger(self._tables.tables(), self._settings.source, scan.ledger, before)
+        return scan.inventory
 
 
 class ToolsResource:
     """The tools, made once in a process: a loaded model serves all runs of it."""
 
-    def __init__(self, settings: Settings, tools: Tools | None = None) -> None:
-        self._tools = tools or Tools(settings)
+    def __init__(
+        self, settings: Settings, tools: Tools | None = None, answers: AnswerLog | None = None
+    ) -> None:
+        self._tools = tools or Tools(settings, answers=answers)
 
     def tools(self) -> Tools:
         """Chunker, embedder, clusterer, summarizer; each loads what it needs when it is used."""
@@ -81,10 +118,13 @@ class StoreResource:
         self._tools = tools
 
     def open(self) -> VectorStore:
-        """The store, made for the settings' embedder where it is new; close it soon.
+        """The collection of the settings' embedder, made where it is new; close it soon.
+
+        While the live collection is of another embedder it stands beside, unseen by readers, until
+        ``VectorStore.promote``.
 
         Raises:
-            StoreError: locked, damaged, unreachable, or made for another embedder.
+            StoreError: locked, damaged, unreachable, or of another dimension, engine or schema.
         """
         embedder = self._tools.tools().embedder
         identity = StoreIdentity(
@@ -93,14 +133,27 @@ class StoreResource:
             embedder_fingerprint=embedder.fingerprint,
             n_dims=embedder.n_dims,
         )
-        return open_store(self._settings.store, self._home.qdrant, identity)
+        return open_store(self._settings.store, self._home.qdrant, identity, beside=True)
 
     def exists(self) -> bool:
         """Whether there is a store of this corpus."""
         return stored_identity(self._settings.store, self._home.qdrant) is not None
 
+    def open_each(self) -> Iterator[VectorStore]:
+        """Every collection of the corpus in turn, the live one first, closed after its turn.
+
+        For what concerns all of them: dropping trees, sweeping what is staged.
+
+        Raises:
+            StoreError: as ``open``.
+        """
+        for identity in stored_identities(self._settings.store, self._home.qdrant):
+            settings, root = self._settings.store, self._home.qdrant
+            with open_store(settings, root, identity, beside=True) as store:
+                yield store
+
     def open_existing(self) -> VectorStore:
-        """The store as it is there, to read or drop from, without loading an embedder.
+        """The live collection as it is there, to read, without loading an embedder.
 
         Raises:
             StoreError: as ``open``, or nothing is there.

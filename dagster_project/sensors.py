@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,46 +13,51 @@ from dagster_project.dead_runs import fail_dead_runs
 from dagster_project.jobs import BUILD, DROP, drop_config
 from dagster_project.plan import (
     Changes,
-    Known,
     contiguous_ranges,
     find_changes,
     order_with,
     range_tags,
 )
+from dagster_project.renames import Known
 from raptor_assets import keys
 from raptor_assets.versions import build_version
-from raptor_core.documents import Corpus
+from raptor_core.documents import Inventory
 from raptor_core.errors import EmptySourceError
 from raptor_core.identity import digest
 from raptor_core.settings import Settings
 
 INTERVAL_SECONDS = 30
 
+NAMED = 10
+"""Files and partitions that a skip reason names."""
+
 
 class Source(Protocol):
     """What the sensor watches."""
 
-    def stamp(self) -> str:
-        """Changes when any file of the source was written, added or removed."""
-
-    def corpus(self) -> Corpus:
-        """All documents, and what could not be read."""
+    def inventory(self) -> Inventory:
+        """All documents by hashes, what could not be read, and what is being written."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Cursor:
-    """What the last tick saw, and what it has requested that is not finished."""
+    """What the last tick saw, what is requested and not finished, and what it saw leave.
+
+    It holds no more than that: what is in each file is kept beside the tables.
+    """
 
     seen: str
     requested: Mapping[str, str]
+    left: Collection[str] = ()
 
     @classmethod
     def parse(cls, text: str | None) -> _Cursor:
         values = json.loads(text) if text else {}
-        return cls(values.get("seen", ""), values.get("requested", {}))
+        return cls(values.get("seen", ""), values.get("requested", {}), values.get("left", ()))
 
     def text(self) -> str:
-        return json.dumps({"seen": self.seen, "requested": dict(self.requested)}, sort_keys=True)
+        values = {"seen": self.seen, "requested": dict(self.requested), "left": sorted(self.left)}
+        return json.dumps(values, sort_keys=True)
 
 
 def build_source_sensor(
@@ -64,6 +69,11 @@ def build_source_sensor(
     source that cannot be read fails the tick, an empty one skips it; neither removes anything.
     Each change is requested once: a run that fails stays red until it is started again, in the
     UI or by ``raptor build``, or until the documents change once more.
+
+    A partition whose document was renamed or moved is dropped only when the document's new
+    partition is published: until then it serves readers, and its texts and vectors are found
+    again by content. While new files are being written, one of which may be a copy of what is
+    gone, drops wait for one more tick.
 
     Args:
         settings: of the home.
@@ -82,38 +92,53 @@ def build_source_sensor(
     )
     def source_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         fail_dead_runs(context.instance)
-        if not settings.source.paths:
+        if not settings.source.is_named:
             return dg.SkipReason("no source is named; set paths under [source] in raptor.toml")
         existing = context.instance.get_dynamic_partitions(str(keys.TREES.name))
-        seen = digest("seen", source.stamp(), build_version(settings), *existing)
         before = _Cursor.parse(context.cursor)
-        if before.seen == seen and not before.requested:
-            return dg.SkipReason(f"{len(existing)} partitions are up to date; no file changed")
         try:
-            corpus = source.corpus()
+            inventory = source.inventory()
         except EmptySourceError as error:
             return dg.SkipReason(
                 f"{error}. The {len(existing)} partitions stay as they are; to remove them, run "
                 f"the job {DROP}"
             )
-        changes = find_changes(context.instance, settings, corpus, known)
-        return _request(context.instance, changes, before.requested, seen)
+        seen = _digest(inventory, build_version(settings), existing)
+        if before.seen == seen and not before.requested and not inventory.unsettled:
+            return dg.SkipReason(f"{len(existing)} partitions are up to date; no file changed")
+        changes = find_changes(context.instance, settings, inventory, known)
+        for new, old in changes.renamed.items():
+            context.log.info(f"{new} was {old}: its texts and vectors are reused")
+        return _request(context.instance, changes, before, seen)
 
     return source_sensor
 
 
+def _digest(inventory: Inventory, build: str, existing: Sequence[str]) -> str:
+    documents = (entry.version for entry in inventory.documents)
+    skipped = (f"{item.name}\0{item.is_empty}" for item in inventory.skipped)
+    parts = (documents, skipped, sorted(inventory.unsettled), existing)
+    return digest("seen", build, *(digest("part", *part) for part in parts))
+
+
 def _request(
-    instance: dg.DagsterInstance, changes: Changes, requested: Mapping[str, str], seen: str
+    instance: dg.DagsterInstance, changes: Changes, before: _Cursor, seen: str
 ) -> dg.SensorResult:
-    due = {name: token for name, token in changes.tokens.items() if requested.get(name) != token}
+    removed = changes.droppable(changes.to_build)
+    if changes.unsettled:
+        removed = tuple(name for name in removed if name in before.left)
+    wanted = {name: changes.tokens[name] for name in (*changes.to_build, *removed)}
+    due = {name: token for name, token in wanted.items() if before.requested.get(name) != token}
     new = [name for name in changes.new if name in due]
-    builds = contiguous_ranges(order_with(instance, new), due.keys() - set(changes.removed))
-    removed = [name for name in changes.removed if name in due]
+    to_build = due.keys() - set(changes.removed)
+    builds = changes.in_order(contiguous_ranges(order_with(instance, new), to_build))
+    drops = [name for name in removed if name in due]
+    is_waiting = len(removed) < len(changes.removed)
     return dg.SensorResult(
-        run_requests=[*_builds(builds, due), *_drops(removed, due)],
+        run_requests=[*_builds(builds, due), *_drops(drops, due)],
         dynamic_partitions_requests=[keys.TREES.build_add_request(new)] if new else [],
-        cursor=_Cursor(seen, changes.tokens).text(),
-        skip_reason=None if due else _why_nothing(changes),
+        cursor=_Cursor("" if is_waiting else seen, wanted, changes.removed).text(),
+        skip_reason=None if due else _why_nothing(changes, len(wanted)),
     )
 
 
@@ -135,11 +160,22 @@ def _drops(removed: Sequence[str], due: Mapping[str, str]) -> Iterator[dg.RunReq
         )
 
 
-def _why_nothing(changes: Changes) -> str:
+def _why_nothing(changes: Changes, n_requested: int) -> str:
     told = [f"{len(changes.unchanged)} partitions are up to date"]
-    waiting = len(changes.tokens)
-    if waiting:
-        told.append(f"{waiting} are requested and not finished, or failed (then start them again)")
+    if n_requested:
+        told.append(
+            f"{n_requested} are requested and not finished, or failed (then start them again)"
+        )
+    if changes.unsettled:
+        told.append(f"being written, so left for the next tick: {_named(changes.unsettled)}")
     if changes.held:
-        told.append(f"{len(changes.held)} cannot be read now and stay: {', '.join(changes.held)}")
+        told.append(f"{len(changes.held)} cannot be read now and stay: {_named(changes.held)}")
+    if waiting := len(changes.tokens) - n_requested:
+        told.append(f"{waiting} to drop wait until what took their place is published")
     return "; ".join(told)
+
+
+def _named(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from raptor_core import settings as core_settings
 from raptor_core.settings import Settings
+from raptor_core.settings.spending import NO_BOUND
 
 _HEADER = """\
 # Settings of raptor. A line that starts with # shows a default; remove the # to change it.
@@ -29,6 +30,7 @@ def settings_text(*, sources: Sequence[str], preset: str, group_by: str) -> str:
     for section, field in Settings.model_fields.items():
         model = field.annotation
         if not isinstance(model, type) or not issubclass(model, BaseModel):
+            lines += [f"[{section}]", *_explained(section, Settings), ""]
             continue
         given: dict[str, object] = {}
         if section == "source":
@@ -53,17 +55,21 @@ def _section(
     name: str, model: type[BaseModel], defaults: BaseModel, given: dict[str, object]
 ) -> Iterator[str]:
     doc = inspect.getdoc(model) or ""
-    meanings = dict(_meanings(doc))
     yield f"# {doc.splitlines()[0]}"
     yield f"[{name}]"
     for key in model.model_fields:
-        if key in meanings:
-            yield f"# {key}: {meanings[key]}"
+        yield from _explained(key, model)
         if key in given:
             yield f"{key} = {_toml(given[key])}"
         else:
             yield f"# {key} = {_toml(getattr(defaults, key))}"
     yield ""
+
+
+def _explained(key: str, model: type[BaseModel]) -> Iterator[str]:
+    meaning = dict(_meanings(inspect.getdoc(model) or "")).get(key)
+    if meaning:
+        yield f"# {key}: {meaning}"
 
 
 def _meanings(doc: str) -> Iterator[tuple[str, str]]:
@@ -75,4 +81,6 @@ def _meanings(doc: str) -> Iterator[tuple[str, str]]:
 
 
 def _toml(value: object) -> str:
+    if value is None:
+        return f'"{NO_BOUND}"'
     return tomlkit.item(list(value) if isinstance(value, tuple) else value).as_string()

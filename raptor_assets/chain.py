@@ -88,7 +88,7 @@ class _Run:
             tools=context.resources.tools.tools(),
             tables=context.resources.tables.tables(),
             store=context.resources.store,
-            read_source=context.resources.source.corpus,
+            read_source=lambda: context.resources.source.corpus(context.partition_keys),
             judge=context.resources.tools.judge(),
             warn=context.log.warning,
         )
@@ -99,6 +99,7 @@ class _Run:
         Raises:
             Failure: it names each failed partition with asset, reason and remedy.
         """
+        self._bench.tools.ledger.begin()
         self._context.instance.add_run_tags(self._context.run.run_id, process_tags())
         names = list(self._context.partition_keys)
         failures: dict[str, Failure] = {}

@@ -32,7 +32,7 @@ _DOCUMENTS = (
     ("text", "string", "what spans refer to"),
     ("sections", "json", "headings with the spans that they govern"),
     ("metadata", "json", ""),
-    ("content_hash", "string", "changes with anything that a build reads"),
+    ("content_hash", "string", "changes with what the document says, not with its place"),
 )
 _CLUSTERS = (
     ("tree", "string", "name of the tree"),

@@ -19,6 +19,7 @@ from raptor_core.quality.cluster_size import measure_cluster_size
 from raptor_core.quality.compression import measure_compression
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Published
+from raptor_core.summarizing.base import Usage
 from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.steps import Summarized
 from raptor_core.tree.tools import Tools
@@ -116,7 +117,7 @@ def summaries_metadata(
     """Of ``layer_k/summaries``.
 
     ``known`` are the content keys whose texts the store had; None when the whole table was
-    reused. Usage is counted for all partitions that were summarized together.
+    reused.
     """
     flat = _flat(nodes)
     if not flat:
@@ -124,15 +125,26 @@ def summaries_metadata(
     content = {node.content_key for node in flat}
     made = set() if known is None else content - known
     found = {**nodes_metadata(nodes), "n_made": len(made), "n_reused": len(content - made)}
-    if made and done.usage.calls:
+    usage = sum((done.usages.get(tree, Usage()) for tree in nodes), Usage())
+    if made and settings.summarizer.kind == "openai":
         found |= {
             "model": settings.summarizer.model,
-            "batch_calls": done.usage.calls,
-            "batch_retries": done.usage.retries,
-            "batch_prompt_tokens": done.usage.prompt_tokens,
-            "batch_completion_tokens": done.usage.completion_tokens,
+            **usage_metadata(usage),
         }
     return found | _distributions(flat, {node.id: node for node in _flat(below)}, settings)
+
+
+def usage_metadata(usage: Usage) -> Metadata:
+    """Calls, tokens and money; the money is left out where a price is not set."""
+    found: Metadata = {
+        "calls": usage.calls,
+        "retries": usage.retries,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+    }
+    if usage.usd is not None:
+        found["usd"] = round(usage.usd, 6)
+    return found
 
 
 def published_metadata(

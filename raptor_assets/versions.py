@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import dagster as dg
 
 from raptor_assets import keys
-from raptor_core.documents.base import Document
+from raptor_core.documents.base import Document, Entry
 from raptor_core.identity import digest, fingerprint
 from raptor_core.settings import Settings
 from raptor_core.tree.cluster import Clustering
@@ -56,12 +56,10 @@ def build_version(settings: Settings) -> str:
     return fingerprint("asset", {"method": METHOD, "build": build, "store": place})
 
 
-def documents_version(trees: Mapping[str, Sequence[Document]]) -> str:
+def documents_version(trees: Mapping[str, Sequence[Document | Entry]]) -> str:
     """Digest of one partition's documents and of how they are grouped into trees."""
     lines = [
-        f"{tree}\0{document.id}\0{document.content_hash}"
-        for tree, documents in trees.items()
-        for document in documents
+        f"{tree}\0{document.version}" for tree, documents in trees.items() for document in documents
     ]
     return digest("documents", *sorted(lines))
 

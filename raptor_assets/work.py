@@ -7,13 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets import keys
-from raptor_assets.bench import Bench
+from raptor_assets.bench import Bench, StoreCache
 from raptor_core.documents.base import Document
 from raptor_core.errors import RaptorError, StoreError
 from raptor_core.quality.verdicts import Verdict
+from raptor_core.rebuild import TreePlan
+from raptor_core.rebuild.plan import plan_tree
+from raptor_core.summarizing.base import Usage
 from raptor_core.tables import frame_to_clusterings, frame_to_documents, frame_to_nodes
 from raptor_core.tree.cluster import Clustering
-from raptor_core.tree.values import Layer, Node
+from raptor_core.tree.published import published_tree
+from raptor_core.tree.values import Layer, Node, Tree
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -37,7 +41,11 @@ class Failure:
 
 @dataclass
 class Work:
-    """One partition. What a step needs and no step of this run made is read from its table."""
+    """One partition. What a step needs and no step of this run made is read from its table.
+
+    ``plans`` are of its trees, made before their first summary; ``n_summarized`` and
+    ``n_embedded`` count the texts that this run made or embedded, with ``usage``.
+    """
 
     name: str
     failure: Failure | None = None
@@ -45,6 +53,11 @@ class Work:
     _nodes: dict[int, Nodes] = field(default_factory=dict)
     _layers: dict[int, dict[str, Layer]] = field(default_factory=dict)
     _clusterings: dict[int, dict[str, Clustering]] = field(default_factory=dict)
+    _published: dict[str, Tree | None] | None = None
+    plans: tuple[TreePlan, ...] = ()
+    n_summarized: int = 0
+    n_embedded: int = 0
+    usage: Usage = field(default_factory=Usage)
 
     def fail(self, key: dg.AssetKey, error: RaptorError) -> None:
         """Stop this partition at an asset."""
@@ -83,6 +96,28 @@ class Work:
                 )
             self.put_vectors(layer, vectors)
         return self._layers[layer]
+
+    def published(self, bench: Bench) -> dict[str, Tree | None]:
+        """What is published of the partition's trees, with vectors; read once in a run.
+
+        Raises:
+            StoreError: a published tree is damaged.
+        """
+        if self._published is None:
+            with bench.store.open() as store:
+                self._published = {
+                    tree: published_tree(store, tree) for tree in self.nodes(bench, 0)
+                }
+        return self._published
+
+    def foresee(self, bench: Bench) -> None:
+        """Plan every tree of the partition, whose leaves are embedded."""
+        published = self.published(bench)
+        with StoreCache(bench.store, hold=True) as cache:
+            self.plans = tuple(
+                plan_tree(published[tree], leaves, bench.tools, cache)
+                for tree, leaves in self.layers(bench, 0).items()
+            )
 
     def clusterings(self, bench: Bench, layer: int) -> dict[str, Clustering]:
         """Clusters that a layer is made of, by tree of the layer below."""

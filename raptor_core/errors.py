@@ -11,6 +11,7 @@
     ├── ClusteringError          no clustering can satisfy the settings
     ├── SummaryError             summaries failed; names the nodes, keeps what is finished
     ├── EndpointError            an HTTP model endpoint failed for good
+    ├── BudgetError              a model call would pass the run's budget; keeps what is finished
     ├── InvariantError           a tree breaks one of the laws it must hold
     ├── TableError               a stored table is missing, damaged or of another version
     └── StoreError               the vector store failed
@@ -70,6 +71,10 @@ class SummaryError(RaptorError):
 
 class EndpointError(RaptorError):
     """An HTTP model endpoint failed for good."""
+
+
+class BudgetError(RaptorError):
+    """The next model call would pass a bound of the run's budget; what is finished is kept."""
 
 
 class InvariantError(RaptorError):

@@ -71,6 +71,18 @@ def summary_id(tree: str, layer: int, content_key: str, occurrence: int = 0) -> 
     return str(uuid.uuid5(NODE_NAMESPACE, digest(tree, str(layer), content_key, str(occurrence))))
 
 
+def slot_id(tree: str, layer: int, child_keys: Iterable[str], occurrence: int = 0) -> str:
+    """UUIDv5 of a cluster: tree, layer of its summary, content keys of its first members.
+
+    ``occurrence`` tells clusters of the same members apart, from 0.
+    """
+    return str(
+        uuid.uuid5(
+            NODE_NAMESPACE, digest("slot", tree, str(layer), *sorted(child_keys), str(occurrence))
+        )
+    )
+
+
 def embedding_key(embedding_text: str, embedder_fingerprint: str) -> str:
     """Key of one vector: the exact text that the embedder reads, and the embedder."""
     return digest("embedding", embedding_text, embedder_fingerprint)

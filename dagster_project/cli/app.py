@@ -16,6 +16,7 @@ COMMANDS = {
     "build": "Build what is new or changed in the source, and publish it.",
     "drop": "Remove a tree: its vectors, tables and partition.",
     "init": "Make a home with a commented settings file.",
+    "plan": "Say what the next build will do and cost, before anything is paid.",
     "query": "Retrieve the nodes that match a question.",
     "status": "Show what is published, and whether its checks passed.",
     "tree": "Print a tree, from the top down to its chunks.",

@@ -22,6 +22,7 @@ EXITS = {
     5: "done in part: some partitions failed, or a check with severity error did",
     6: "another process holds the store",
     7: "a key is missing in the environment",
+    8: "the budget of the run is spent; what is finished is kept",
     130: "interrupted; what was published stays",
 }
 
@@ -32,6 +33,7 @@ _CODES: tuple[tuple[type[RaptorError], int], ...] = (
     (errors.UnknownTreeError, 4),
     (errors.StoreLockedError, 6),
     (errors.MissingKeyError, 7),
+    (errors.BudgetError, 8),
 )
 
 

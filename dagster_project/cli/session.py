@@ -7,10 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dagster_project.home import Home
-from raptor_core.documents import Corpus, load_documents
+from raptor_core.documents import Corpus, group_documents, load_documents
 from raptor_core.errors import MissingHomeError, UnknownTreeError
+from raptor_core.money import Ledger
 from raptor_core.retrieval import Query, Retrieval, Retriever
 from raptor_core.settings import Settings, load_settings
+from raptor_core.settings.spending import BudgetSettings
 from raptor_core.store import open_store, stored_identity
 from raptor_core.store.base import StoreIdentity, VectorStore
 from raptor_core.tree.tools import Tools
@@ -95,6 +97,23 @@ def open_home(path: Path) -> tuple[Home, Settings]:
     return home, home.load_settings()
 
 
+def look_at_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Corpus]:
+    """What ``read_source`` gives, and nothing is written: neither a home nor its settings.
+
+    Raises:
+        MissingHomeError, SettingsError, SourceError: as ``read_source``.
+    """
+    home = Home.at(path)
+    fresh = kept_sources(sources)
+    if home.settings.exists() or not fresh:
+        _, settings = open_home(path)
+    else:
+        settings = load_settings()
+    paths = dict.fromkeys((*settings.source.paths, *fresh))
+    source = settings.source.model_copy(update={"paths": tuple(paths)})
+    return home, settings.model_copy(update={"source": source}), load_documents(settings=source)
+
+
 def read_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Corpus]:
     """A home that knows these sources, and the documents of all its sources.
 
@@ -106,19 +125,44 @@ def read_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Cor
         SettingsError: the home's settings are wrong.
         SourceError: a source cannot be read, or all of them hold nothing.
     """
-    home = Home.at(path)
-    fresh = kept_sources(sources)
-    if home.settings.exists() or not fresh:
-        _, settings = open_home(path)
-    else:
-        settings = load_settings()
-    paths = dict.fromkeys((*settings.source.paths, *fresh))
-    source = settings.source.model_copy(update={"paths": tuple(paths)})
-    corpus = load_documents(settings=source)
-    if fresh:
+    home, settings, corpus = look_at_source(path, sources)
+    if sources:
         home.create()
-        home.add_sources(fresh)
-    return home, settings.model_copy(update={"source": source}), corpus
+        home.add_sources(kept_sources(sources))
+    return home, settings, corpus
+
+
+def choose_partitions(
+    names: Sequence[str], corpus: Corpus, settings: Settings
+) -> tuple[str, ...] | None:
+    """Keys of the partitions that are named; a tree's name will do where it has one of its own.
+
+    Raises:
+        UnknownTreeError: the source holds nothing by that name.
+    """
+    if not names:
+        return None
+    known = group_documents(corpus.documents, settings.grouping)
+    by_tree = {tree: name for name, trees in known.items() for tree in trees}
+    keys = [name if name in known else by_tree.get(name, name) for name in names]
+    unknown = [key for key in keys if key not in known]
+    refuse_unknown("partition of the source is called", unknown, known)
+    return tuple(keys)
+
+
+def bounded(settings: Settings, **bounds: float | None) -> Settings:
+    """The settings with those bounds of ``budget`` that are given.
+
+    Raises:
+        SettingsError: a bound in USD, and a model whose price is not set.
+    """
+    given = {name: bound for name, bound in bounds.items() if bound is not None}
+    if not given:
+        return settings
+    budget = BudgetSettings.model_validate({**settings.budget.model_dump(), **given})
+    bounded = settings.model_copy(update={"budget": budget})
+    Ledger.of(bounded)
+    return bounded
 
 
 def kept_sources(sources: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import dagster as dg
@@ -36,8 +37,16 @@ def inputs_digest(bench: Bench, key: dg.AssetKey, *parts: str) -> str:
     return digest("inputs", bench.versions[key], *parts)
 
 
-def recorded_version(bench: Bench, key: dg.AssetKey, work: Work, inputs: str) -> str | None:
-    """Data version of the partition's table when it was made from the same inputs, else None.
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is known of a partition's table: its data version, and of what it was made."""
+
+    data_version: str
+    inputs: str
+
+
+def recorded(bench: Bench, key: dg.AssetKey, work: Work) -> Record | None:
+    """The record of the partition's table; None where there is none.
 
     A damaged table counts as none and is warned of: the step writes it anew.
     """
@@ -48,7 +57,13 @@ def recorded_version(bench: Bench, key: dg.AssetKey, work: Work, inputs: str) ->
     except TableError as error:
         bench.warn(f"{error} It is made again now.")
         return None
-    return found.get("data_version") if found.get("inputs") == inputs else None
+    return Record(found.get("data_version", ""), found.get("inputs", ""))
+
+
+def recorded_version(bench: Bench, key: dg.AssetKey, work: Work, inputs: str) -> str | None:
+    """Data version of the partition's table when it was made from the same inputs, else None."""
+    found = recorded(bench, key, work)
+    return found.data_version if found and found.inputs == inputs else None
 
 
 def save(

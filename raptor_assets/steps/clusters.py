@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from raptor_assets import keys
 from raptor_assets.bench import Bench
 from raptor_assets.metadata import clusters_metadata
-from raptor_assets.steps.base import inputs_digest, recorded_version, save
+from raptor_assets.steps.base import inputs_digest, recorded, save
 from raptor_assets.versions import clusters_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.errors import RaptorError
 from raptor_core.tables import clusterings_to_frame
-from raptor_core.tree.steps import cluster_layer
+from raptor_core.tree.anchoring import earlier_clusters
+from raptor_core.tree.steps import Clustering, cluster_top
 
 
 class ClustersStep:
@@ -33,24 +34,40 @@ class ClustersStep:
         return outcomes
 
     def _cluster(self, bench: Bench, work: Work) -> Outcome:
+        if self.layer == 1:
+            work.foresee(bench)
         inputs = inputs_digest(bench, self.key, *self._input(bench, work))
-        version = recorded_version(bench, self.key, work, inputs)
-        reused = version is not None
-        if version is None:
-            below = work.layers(bench, self.layer - 1)
-            done = {tree: cluster_layer(tree, layer, bench.tools) for tree, layer in below.items()}
+        before = recorded(bench, self.key, work)
+        version = before.data_version if before else ""
+        if not before or before.inputs != inputs:
+            done = {
+                tree: self._cluster_tree(bench, work, tree)
+                for tree in work.nodes(bench, self.layer - 1)
+            }
             work.put_clusterings(self.layer, done)
             version = clusters_version(list(done.values()))
             frame = clusterings_to_frame(done.values())
             save(bench, self.key, work, frame, version, inputs)
+        reused = before is not None and before.data_version == version
         found = list(work.clusterings(bench, self.layer).values())
         metadata = clusters_metadata(found)
         return Outcome(work, version, metadata, metadata["n_clusters"], reused)
 
+    def _cluster_tree(self, bench: Bench, work: Work, tree: str) -> Clustering:
+        layers = [work.layers(bench, number)[tree] for number in range(self.layer)]
+        return cluster_top(tree, layers, bench.tools, work.published(bench)[tree])
+
     def _input(self, bench: Bench, work: Work) -> list[str]:
-        """All that the clusters depend on: vectors, tokens and order, not the rest of a node."""
-        return [
+        """All that the clusters depend on: vectors, tokens and order, not the rest of a node.
+
+        And the clusters of the published tree, since they are kept.
+        """
+        found = [
             f"{tree}\0{node.id}\0{node.embedding_key}\0{node.n_tokens}"
             for tree, nodes in work.nodes(bench, self.layer - 1).items()
             for node in nodes
         ]
+        for tree, published in work.published(bench).items():
+            earlier = earlier_clusters(published, self.layer - 1)
+            found.append(f"{tree}\0{earlier.digest if earlier else ''}")
+        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from raptor_assets import keys
 from raptor_assets.bench import HELD_NODES, Bench, StoreCache
@@ -10,6 +10,7 @@ from raptor_assets.metadata import embeddings_metadata
 from raptor_assets.steps.base import inputs_digest, recorded_version, save
 from raptor_assets.versions import nodes_version
 from raptor_assets.work import Outcome, Work
+from raptor_core.summarizing.base import Usage
 from raptor_core.tree.steps import embed_nodes
 from raptor_core.tree.values import Node
 
@@ -31,8 +32,26 @@ class EmbeddingsStep:
         vectors = dict(zip((node.embedding_key for node in nodes), rows, strict=True))
         for work in works:
             work.put_vectors(self.layer, vectors)
-        known = cache.known
-        return [self._outcome(bench, work, flat[work.name], known) for work in works]
+        if embedded:
+            self._account(works, flat, cache.known, embedded.usage)
+        return [self._outcome(bench, work, flat[work.name], cache.known) for work in works]
+
+    def _account(
+        self,
+        works: Sequence[Work],
+        flat: Mapping[str, Sequence[Node]],
+        known: set[str],
+        usage: Usage,
+    ) -> None:
+        """Share out what the texts of all partitions took, by their number."""
+        computed = {
+            work.name: len({node.embedding_key for node in flat[work.name]} - known)
+            for work in works
+        }
+        total = max(sum(computed.values()), 1)
+        for work in works:
+            work.n_embedded += computed[work.name]
+            work.usage += usage.share(computed[work.name] / total)
 
     def _is_short(self, bench: Bench, nodes: Sequence[Node]) -> bool:
         return bench.settings.embedder.kind != "openai" and len(nodes) <= HELD_NODES

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from raptor_assets import keys
 from raptor_assets.bench import Bench
+from raptor_assets.history import drift_metadata, rebuild_metadata
 from raptor_assets.metadata import published_metadata
 from raptor_assets.ownership import abandoned_trees
 from raptor_assets.steps.base import save
@@ -21,7 +22,7 @@ from raptor_core.quality.verdicts import Verdict, blocking_failures, require
 from raptor_core.store.base import Manifest, Published, VectorStore
 from raptor_core.tree.invariants import violations
 from raptor_core.tree.publish import make_manifest
-from raptor_core.tree.steps import cluster_layer
+from raptor_core.tree.steps import cluster_top
 from raptor_core.tree.values import End, Layer, Node, Tree
 
 if TYPE_CHECKING:
@@ -62,15 +63,17 @@ class PublishStep:
         for number in range(self.max_layers + 1):
             for tree, layer in work.layers(bench, number).items():
                 layers.setdefault(tree, []).append(layer)
-        return [
-            Tree(name, tuple(found), self._end(bench, work, name, found))
-            for name, found in layers.items()
-        ]
+        return [self._tree(bench, work, name, found) for name, found in layers.items()]
+
+    def _tree(self, bench: Bench, work: Work, name: str, layers: Sequence[Layer]) -> Tree:
+        done = [work.clusterings(bench, number)[name].fit for number in range(1, len(layers))]
+        fits = tuple(fit for fit in done if fit)
+        return Tree(name, tuple(layers), self._end(bench, work, name, layers), fits)
 
     def _end(self, bench: Bench, work: Work, tree: str, layers: Sequence[Layer]) -> End:
         top = len(layers) - 1
         if top == self.max_layers:
-            end = cluster_layer(tree, layers[top], bench.tools).end
+            end = cluster_top(tree, layers, bench.tools).end
         else:
             end = work.clusterings(bench, top + 1)[tree].end
         if end is None:
@@ -111,10 +114,7 @@ class PublishStep:
         if blocking_failures(verdicts):
             return Outcome(work, None, {}, 0, False, verdicts)
         manifests = {
-            tree.name: make_manifest(
-                tree.name, list(tree.nodes()), documents[tree.name], tree.end.reason, bench.settings
-            )
-            for tree in trees
+            tree.name: make_manifest(tree, documents[tree.name], bench.settings) for tree in trees
         }
         published = [store.publish(manifests[tree.name], list(tree.nodes())) for tree in trees]
         gone = self._drop_gone(bench, store, work, set(manifests))
@@ -123,7 +123,11 @@ class PublishStep:
             source, bench.versions[self.key], [m.build_id for m in manifests.values()]
         )
         save(bench, self.key, work, _frame(trees, manifests), version, version)
-        metadata = published_metadata(trees, manifests, published, gone, bench.settings)
+        metadata = {
+            **published_metadata(trees, manifests, published, gone, bench.settings),
+            **rebuild_metadata(work),
+            **drift_metadata(trees),
+        }
         return Outcome(work, version, metadata, len(trees), _unchanged(published), verdicts)
 
     def _drop_gone(self, bench: Bench, store: VectorStore, work: Work, live: set[str]) -> list[str]:

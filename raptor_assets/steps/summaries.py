@@ -14,7 +14,7 @@ from raptor_assets.work import Nodes, Outcome, Work
 from raptor_core.errors import SummaryError
 from raptor_core.quality.registry import LAYER_CHECKS, layer_verdicts
 from raptor_core.quality.verdicts import Verdict
-from raptor_core.summarizing.base import FailedSummary
+from raptor_core.summarizing.base import FailedSummary, Usage
 from raptor_core.tables import nodes_to_frame
 from raptor_core.tree.steps import Summarized, summarize_clusters
 from raptor_core.tree.values import Node
@@ -97,6 +97,8 @@ class SummariesStep:
         known = None if reused else cache.known
         below = work.nodes(bench, self.layer - 1)
         metadata = summaries_metadata(nodes, below, known, done, bench.settings)
+        work.n_summarized += metadata.get("n_made", 0)
+        work.usage += sum((done.usages.get(tree, Usage()) for tree in nodes), Usage())
         return Outcome(work, version, metadata, metadata["n_nodes"], reused, verdicts)
 
     def verdicts(self, bench: Bench, work: Work) -> list[Verdict]:

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from itertools import groupby, pairwise
 
 from raptor_core.chunking.base import Chunk
+from raptor_core.chunking.cutting import cut
 from raptor_core.chunking.measure import Measure
 from raptor_core.chunking.overlong import cut_sentence
-from raptor_core.chunking.packing import (
-    EVEN_CHUNKS,
-    Piece,
-    cut_by_text,
-    cut_evenly,
-    join,
-    key_of,
-)
+from raptor_core.chunking.packing import Part, Piece, Span, key_of, pack
 from raptor_core.chunking.paragraphs import Paragraph, paragraphs
 from raptor_core.chunking.sections import SectionPaths, heading_starts
-from raptor_core.chunking.sentences import Span, sentences_of
+from raptor_core.chunking.sentences import sentences_of
 from raptor_core.documents.base import Document
 from raptor_core.identity import fingerprint
 from raptor_core.settings.models import ChunkingSettings
 from raptor_core.tokens.base import TokenCounter
 
 # Part of the fingerprint: raise it when sentences or packing change.
-RULES_VERSION = 1
+RULES_VERSION = 2
 
 
 class SentenceChunker:
@@ -57,28 +50,29 @@ class SentenceChunker:
         text = document.text
         if not text or text.isspace():
             return []
-        units = self._units(document)
-        spans = [(group[0].start, group[-1].end) for group in join(units.pieces, self._limit)]
-        return self._verified(document, spans, units.bounds)
+        paths = SectionPaths(document)
+        pieces = self._pieces(document, paths)
+        bounds = [start for piece in pieces for start, _, _ in piece.parts]
+        return self._verified(text, pack(pieces, self._limit), bounds, paths)
 
-    def _units(self, document: Document) -> _Units:
-        """Sentences and pieces of all paragraphs."""
+    def _pieces(self, document: Document, paths: SectionPaths) -> list[Piece]:
+        """Pieces of all paragraphs, in order."""
         text, limit = document.text, self._limit
         measure = Measure(text, self._counter)
         headings, starts = heading_starts(document)
         blocks = paragraphs(text, headings)
         spans = [(row, span) for row, b in enumerate(blocks) for span in sentences_of(text, b)]
         weights = self._weights(text, [span for _, span in spans], measure)
-        units = _Units()
+        pieces: list[Piece] = []
         following = zip(spans, weights, strict=True)
         for row, sentences in groupby(following, key=lambda item: item[0][0]):
             block = blocks[row]
             after = blocks[row - 1].end if row else 0
             section = bisect_left(starts, after) < bisect_left(starts, block.start + 1)
+            level = _level(text, block, paths) if block.kind == "heading" else 0
             parts = list(self._cut_overlong(text, sentences, measure))
-            units.bounds += [start for start, _, _ in parts]
-            units.pieces += _pieces(text, block, parts, section=section, limit=limit)
-        return units
+            pieces += _pieces(text, parts, level=level, section=section, limit=limit)
+        return pieces
 
     def _weights(self, text: str, spans: list[Span], measure: Measure) -> list[int]:
         """Weight of each sentence; exact where it decides whether the sentence is cut."""
@@ -93,7 +87,7 @@ class SentenceChunker:
 
     def _cut_overlong(
         self, text: str, sentences: Iterator[tuple[tuple[int, Span], int]], measure: Measure
-    ) -> Iterator[tuple[int, int, int]]:
+    ) -> Iterator[Part]:
         """Start, end and weight of each sentence, or of its parts if it is over the limit."""
         for (_, (start, end)), weight in sentences:
             if weight <= self._limit:
@@ -104,9 +98,10 @@ class SentenceChunker:
             found = measure.weights([a for a, _ in parts], [b for _, b in parts])
             yield from ((a, b, w) for (a, b), w in zip(parts, found, strict=True))
 
-    def _verified(self, document: Document, spans: list[Span], bounds: list[int]) -> list[Chunk]:
+    def _verified(
+        self, text: str, spans: list[Span], bounds: list[int], paths: SectionPaths
+    ) -> list[Chunk]:
         """The chunks, with exact counts; one that is over the limit is halved until none is."""
-        text, paths = document.text, SectionPaths(document)
         counts = self._counter.count([text[a:b] for a, b in spans])
         while max(counts, default=0) > self._limit:
             spans = [
@@ -134,14 +129,6 @@ class SentenceChunker:
         return list(_stripped(text, [start, middle, end]))
 
 
-class _Units:
-    """Pieces of a document, and where its sentences begin."""
-
-    def __init__(self) -> None:
-        self.pieces: list[Piece] = []
-        self.bounds: list[int] = []
-
-
 def _stripped(text: str, bounds: list[int]) -> Iterator[Span]:
     """The spans between the bounds without white space around them; empty ones are left out."""
     for start, end in pairwise(bounds):
@@ -151,31 +138,29 @@ def _stripped(text: str, bounds: list[int]) -> Iterator[Span]:
             yield first, start + len(part.rstrip())
 
 
+def _level(text: str, heading: Paragraph, paths: SectionPaths) -> int:
+    """How deep the heading is, from 1 to 7."""
+    line = text[heading.start : heading.end]
+    marks = len(line) - len(line.lstrip("#"))
+    return min(max(1, len(paths.at(heading.start)) or marks), 7)
+
+
 def _pieces(
-    text: str, block: Paragraph, parts: list[tuple[int, int, int]], *, section: bool, limit: int
-) -> list[Piece]:
+    text: str, parts: list[Part], *, level: int, section: bool, limit: int
+) -> Iterator[Piece]:
     """The paragraph as one piece if it fits, else cut into several."""
     weights = [weight for _, _, weight in parts]
     total = sum(weights)
-    if total <= limit:
-        ends = [len(parts)]
-    elif total <= EVEN_CHUNKS * limit:
-        ends = cut_evenly(weights, limit)
-    else:
-        ends = cut_by_text(weights, [key_of(text[a:b]) for a, b, _ in parts], limit)
-    pieces = []
+    ends = [len(parts)]
+    if total > limit:
+        ends = cut(weights, [key_of(text[a:b]) for a, b, _ in parts], limit)
     for at, end in pairwise([0, *ends]):
-        start, stop = parts[at][0], parts[end - 1][1]
-        pieces.append(
-            Piece(
-                start,
-                stop,
-                sum(weights[at:end]),
-                key_of(text[start:stop]),
-                heading=block.kind == "heading" and total <= limit // 2,
-                first=at == 0,
-                last=end == len(parts),
-            )
+        yield Piece(
+            tuple(parts[at:end]),
+            sum(weights[at:end]),
+            key_of(text[parts[at][0] : parts[end - 1][1]]),
+            level=level if total <= limit // 2 else 0,
+            first=at == 0,
+            last=end == len(parts),
+            section=section and at == 0,
         )
-    pieces[0] = replace(pieces[0], section=section)
-    return pieces

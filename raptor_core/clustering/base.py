@@ -35,6 +35,10 @@ class Clusterer(Protocol):
     def fingerprint(self) -> str:
         """Fingerprint of the method, its settings and its seed."""
 
+    @property
+    def anchorable(self) -> bool:
+        """Whether a row's clusters can stay as they are while other rows come and go."""
+
     def cluster(self, vectors: Vectors, n_tokens: NDArray[np.int64]) -> Clusters:
         """Cluster ``vectors`` of shape ``(n_nodes, n_dims)``, rows in the layer's order.
 

@@ -32,6 +32,11 @@ class ContiguousClusterer:
         read = self.settings.model_dump(include=READ_SETTINGS)
         return fingerprint("clustering/contiguous", {"version": VERSION} | read)
 
+    @property
+    def anchorable(self) -> bool:
+        """An insertion moves every window after it."""
+        return False
+
     def cluster(self, vectors: Vectors, n_tokens: NDArray[np.int64]) -> Clusters:
         """See ``Clusterer.cluster``; the vectors matter only for a row that no window takes."""
         if len(vectors) < 2:

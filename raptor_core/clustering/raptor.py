@@ -51,6 +51,11 @@ class RaptorClusterer:
         read = self.settings.model_dump(include=READ_SETTINGS)
         return fingerprint("clustering/raptor", {"version": VERSION} | read)
 
+    @property
+    def anchorable(self) -> bool:
+        """By similarity: other rows do not matter."""
+        return True
+
     def cluster(self, vectors: Vectors, n_tokens: NDArray[np.int64]) -> Clusters:
         """See ``Clusterer.cluster``."""
         if len(vectors) < 2:

@@ -1,22 +1,46 @@
 """Documents: what they are, and reading them from files, folders, tables and URLs."""
 
-from raptor_core.documents.base import Corpus, Document, MetadataValue, Section, Skipped
-from raptor_core.documents.grouping import group_documents, partition_key, tree_name
+from raptor_core.documents.base import (
+    Corpus,
+    Document,
+    Entry,
+    Inventory,
+    MetadataValue,
+    Section,
+    Skipped,
+)
+from raptor_core.documents.grouping import (
+    document_partition,
+    group_documents,
+    partition_key,
+    tree_name,
+)
+from raptor_core.documents.ledger import Ledger, Reading, parser_fingerprint
 from raptor_core.documents.load import Progress, list_files, load_documents
+from raptor_core.documents.scan import Scan, read_documents, scan_source
 from raptor_core.documents.source import SUPPORTED, SourceFile
 
 __all__ = [
     "SUPPORTED",
     "Corpus",
     "Document",
+    "Entry",
+    "Inventory",
+    "Ledger",
     "MetadataValue",
     "Progress",
+    "Reading",
+    "Scan",
     "Section",
     "Skipped",
     "SourceFile",
+    "document_partition",
     "group_documents",
     "list_files",
     "load_documents",
+    "parser_fingerprint",
     "partition_key",
+    "read_documents",
+    "scan_source",
     "tree_name",
 ]

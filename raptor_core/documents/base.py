@@ -1,4 +1,8 @@
-"""What a source yields: documents, and by name what it could not read."""
+"""What a source yields: documents, and by name what it could not read.
+
+Where a document stands (``id``, ``source``, the ``folder`` in its metadata) is kept apart from
+what it says: a renamed or moved document has the same ``content_hash`` and another ``version``.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,9 @@ from dataclasses import dataclass, field
 from raptor_core.identity import digest
 
 MetadataValue = str | int | float | bool
+
+FOLDER = "folder"
+"""Metadata that says where a document stands: the folder of its file, relative to the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +37,9 @@ class Document:
 
     ``id`` is unique in the corpus: the path relative to the source, in POSIX form, or the row's
     own id for records of a table. ``text`` is what spans refer to; it never changes after
-    loading. ``source`` is the path or URL it came from. ``sections`` are ordered by ``start``.
+    loading. ``title`` is what the document itself says, empty where it says none. ``source`` is
+    the file it came from: the path relative to the source, or the URL without its password; so
+    a source folder may move. ``sections`` are ordered by ``start``.
     """
 
     id: str
@@ -46,10 +55,37 @@ class Document:
 
     @property
     def content_hash(self) -> str:
-        """Hash of everything that a build reads from this document, 32 hexadecimal characters."""
+        """Hash of what the document says, wherever it stands, 32 hexadecimal characters."""
         sections = "\n".join(f"{s.level}:{s.start}:{s.end}:{s.title}" for s in self.sections)
-        metadata = "\n".join(f"{k}={self.metadata[k]!r}" for k in sorted(self.metadata))
-        return digest(self.id, self.text, self.title, self.source, sections, metadata)
+        kept = sorted(self.metadata.keys() - {FOLDER})
+        metadata = "\n".join(f"{key}={self.metadata[key]!r}" for key in kept)
+        return digest("content", self.text, self.title, sections, metadata)
+
+    @property
+    def version(self) -> str:
+        """Hash of everything that a build reads from this document, 32 hexadecimal characters."""
+        return self.version_of(self.content_hash)
+
+    def version_of(self, content_hash: str) -> str:
+        """The version, where the content hash is known already."""
+        return digest(
+            "version", self.id, self.source, repr(self.metadata.get(FOLDER)), content_hash
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document by its hashes, without its text; see ``Document``."""
+
+    id: str
+    content_hash: str
+    version: str
+
+    @classmethod
+    def of(cls, document: Document) -> Entry:
+        """The entry of a document."""
+        content_hash = document.content_hash
+        return cls(document.id, content_hash, document.version_of(content_hash))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +106,16 @@ class Corpus:
 
     documents: tuple[Document, ...]
     skipped: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What a source holds, by hashes alone; documents are ordered by id.
+
+    ``unsettled`` names the files that are being written now, each with the ids of the documents
+    that were in it before. Those documents are listed as they were.
+    """
+
+    documents: tuple[Entry, ...]
+    skipped: tuple[Skipped, ...] = ()
+    unsettled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
-from raptor_core.documents.base import Document, MetadataValue, Skipped
+from raptor_core.documents.base import FOLDER, Document, MetadataValue, Skipped
 from raptor_core.documents.docx import parse_docx
 from raptor_core.documents.html import parse_html
 from raptor_core.documents.markdown import parse_markdown
 from raptor_core.documents.parquet import read_parquet
-from raptor_core.documents.parsed import EmptyFileError, Parsed, readable_stem
+from raptor_core.documents.parsed import EmptyFileError, Parsed, UnreadableError
 from raptor_core.documents.pdf import parse_pdf
 from raptor_core.documents.records import Named, Table, read_json_lines
 from raptor_core.documents.rst import parse_rst
-from raptor_core.documents.source import FORMATS, SourceFile
+from raptor_core.documents.source import FORMATS, Content, SourceFile
 from raptor_core.documents.text import parse_text
 from raptor_core.settings import SourceSettings
 
@@ -31,6 +33,28 @@ _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
 }
 
 
+def load_files(
+    files: Iterable[SourceFile], read: Callable[[SourceFile], bytes], settings: SourceSettings
+) -> Iterator[Content]:
+    """Files one after the other, by a function that reads one; see ``Source.load``."""
+    for file in files:
+        try:
+            data = read(file)
+        except UnreadableError as error:
+            problem = Skipped(file.id, str(error))
+            yield Content("", partial(list[Named | Skipped], (problem,)))
+        else:
+            yield Content(hashlib.sha256(data).hexdigest(), partial(_parse, file, data, settings))
+
+
+def _parse(file: SourceFile, data: bytes, settings: SourceSettings) -> list[Named | Skipped]:
+    """Documents of a file by name; of a damaged table none rather than some."""
+    try:
+        return list(parse_file(file, data, settings))
+    except UnreadableError as error:
+        return [Skipped(file.id, str(error), isinstance(error, EmptyFileError))]
+
+
 def parse_file(
     file: SourceFile, data: bytes, settings: SourceSettings
 ) -> Iterable[Named | Skipped]:
@@ -44,19 +68,19 @@ def parse_file(
         raise EmptyFileError("is empty")
     kind = FORMATS[file.extension]
     shared: dict[str, MetadataValue] = {
-        "folder": file.id.rpartition("/")[0] or ".",
+        FOLDER: file.id.rpartition("/")[0] or ".",
         "format": kind,
     }
     if kind in _TABLES:
-        return _TABLES[kind](data, Table(file.id, file.path, shared), settings)
+        return _TABLES[kind](data, Table(file.id, file.source, shared), settings)
     parsed = _PARSERS[kind](data, settings)
     if not parsed.text.strip():
         raise EmptyFileError("holds no text")
     document = Document(
         id=file.id,
         text=parsed.text,
-        title=parsed.title or readable_stem(file.id),
-        source=file.path,
+        title=parsed.title,
+        source=file.source,
         sections=parsed.sections,
         metadata={**shared, **parsed.metadata},
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from typing import Protocol, TypeVar
 
-from raptor_core.documents.base import Document
 from raptor_core.identity import digest
 from raptor_core.settings import GroupingSettings
 
@@ -18,8 +18,19 @@ MAX_KEY_BYTES = 200
 _KEPT_BYTES = 150
 
 
-def tree_name(document: Document, grouping: GroupingSettings) -> str:
-    """Name of the tree that holds this document.
+class Identified(Protocol):
+    """A document, or an entry of one."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+
+Identifiable = TypeVar("Identifiable", bound=Identified)
+
+
+def tree_name(document_id: str, grouping: GroupingSettings) -> str:
+    """Name of the tree that holds the document of this id.
 
     By document it is the document's id; by folder the part of the id before the last slash, or
     "." without one; by corpus "corpus".
@@ -27,8 +38,8 @@ def tree_name(document: Document, grouping: GroupingSettings) -> str:
     if grouping.by == "corpus":
         return CORPUS_TREE
     if grouping.by == "folder":
-        return document.id.rpartition("/")[0] or "."
-    return document.id
+        return document_id.rpartition("/")[0] or "."
+    return document_id
 
 
 def partition_key(tree: str, grouping: GroupingSettings) -> str:
@@ -51,14 +62,19 @@ def partition_key(tree: str, grouping: GroupingSettings) -> str:
     return f"{kept}%~{digest('partition', tree)}"
 
 
+def document_partition(document_id: str, grouping: GroupingSettings) -> str:
+    """Key of the partition that holds the document of this id."""
+    return partition_key(tree_name(document_id, grouping), grouping)
+
+
 def group_documents(
-    documents: Iterable[Document], grouping: GroupingSettings
-) -> dict[str, dict[str, tuple[Document, ...]]]:
-    """Documents by partition and tree; keys sorted, documents ordered by id."""
-    trees: dict[str, list[Document]] = {}
+    documents: Iterable[Identifiable], grouping: GroupingSettings
+) -> dict[str, dict[str, tuple[Identifiable, ...]]]:
+    """Documents, or their entries, by partition and tree; keys sorted, documents ordered by id."""
+    trees: dict[str, list[Identifiable]] = {}
     for document in sorted(documents, key=lambda document: document.id):
-        trees.setdefault(tree_name(document, grouping), []).append(document)
-    partitions: dict[str, dict[str, tuple[Document, ...]]] = {}
+        trees.setdefault(tree_name(document.id, grouping), []).append(document)
+    partitions: dict[str, dict[str, tuple[Identifiable, ...]]] = {}
     for tree in sorted(trees):
         partition = partitions.setdefault(partition_key(tree, grouping), {})
         partition[tree] = tuple(trees[tree])

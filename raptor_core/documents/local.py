@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from raptor_core.documents.base import Skipped
 from raptor_core.documents.encoding import decode
+from raptor_core.documents.formats import load_files
 from raptor_core.documents.parsed import UnreadableError
 from raptor_core.documents.patterns import IGNORE_FILE
 from raptor_core.documents.source import (
     MEGABYTE,
+    Content,
     Listing,
     Rules,
     SourceFile,
@@ -24,10 +26,12 @@ from raptor_core.settings import SourceSettings
 
 
 class LocalSource:
-    """A local file, or a folder with all that is below it.
+    """A local file, or a folder with all that is below it; see ``Source``.
 
     Symbolic links are followed while they stay inside the folder; the others are reported.
     """
+
+    is_transactional = False
 
     def __init__(self, path: str, settings: SourceSettings) -> None:
         self._settings = settings
@@ -50,8 +54,11 @@ class LocalSource:
         skipped = sorted((s for s in found if isinstance(s, Skipped)), key=lambda s: s.name)
         return Listing(tuple(files), tuple(skipped))
 
-    def read(self, file: SourceFile) -> bytes:
-        """The bytes of a listed file; see ``Source.read``."""
+    def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
+        """See ``Source.load``."""
+        return load_files(files, self._read, self._settings)
+
+    def _read(self, file: SourceFile) -> bytes:
         limit = int(self._settings.max_file_mb * MEGABYTE)
         try:
             # Not to wait for a writer, should the file have become a named pipe.
@@ -153,7 +160,9 @@ def _file(path: Path, name: str) -> SourceFile | Skipped:
         return Skipped(name, f"cannot be read: {error.strerror}")
     if not stat.S_ISREG(status.st_mode):
         return Skipped(name, "is not a regular file")
-    return SourceFile(name, str(path), status.st_size, status.st_mtime)
+    # A copy may carry an old time of modification along; the inode and its own time tell.
+    mark = f"{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
+    return SourceFile(name, str(path), status.st_size, status.st_mtime, mark=mark)
 
 
 def _unstorable(name: str) -> Skipped | None:

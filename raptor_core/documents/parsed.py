@@ -11,7 +11,6 @@ from raptor_core.documents.base import MetadataValue, Section
 _TO_CLEAN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_WORD_BREAKS = re.compile(r"[-_\s]+")
 
 
 class UnreadableError(Exception):
@@ -59,11 +58,3 @@ def control_share(text: str) -> float:
 def one_line(text: str) -> str:
     """A title: cleaned, runs of white space folded to one space, stripped."""
     return " ".join(clean_text(text).split())
-
-
-def readable_stem(document_id: str) -> str:
-    """Title of a document that has none: the file name without extension, words apart."""
-    name = document_id.rpartition("/")[2]
-    stem = name.rpartition(".")[0] or name
-    words = _WORD_BREAKS.sub(" ", stem).strip()
-    return words[:1].upper() + words[1:] if words else name

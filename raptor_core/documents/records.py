@@ -28,7 +28,7 @@ _BIGGEST_INTEGER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The file that rows come from: its name for people, its path, what its documents share."""
+    """What rows come from: its name for people, their source, what its documents share."""
 
     name: str
     source: str

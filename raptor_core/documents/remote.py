@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from raptor_core.documents.encoding import decode
+from raptor_core.documents.formats import load_files
 from raptor_core.documents.parsed import UnreadableError
 from raptor_core.documents.patterns import IGNORE_FILE
 from raptor_core.documents.source import (
     MEGABYTE,
+    Content,
     Listing,
     Rules,
     SourceFile,
@@ -19,34 +21,40 @@ from raptor_core.documents.source import (
     unsupported,
 )
 from raptor_core.errors import MissingExtraError, SourceError
+from raptor_core.redaction import hide_password
 from raptor_core.settings import SourceSettings
 
 _MODIFIED = ("mtime", "modified", "LastModified", "last_modified", "updated", "created")
-_ETAGS = ("ETag", "etag", "md5Hash", "content_md5")
+_ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "content_hash", "blob_id", "sha", "hex")
+"""Names by which storages tell the version of a file's content."""
 
 
 class RemoteSource:
-    """A file or a folder at an fsspec URL, chained URLs included."""
+    """A file or a folder at an fsspec URL, chained URLs included; see ``Source``."""
+
+    is_transactional = False
 
     def __init__(self, url: str, settings: SourceSettings) -> None:
         from fsspec.core import url_to_fs
 
         self._url = url
         self._settings = settings
+        shown = hide_password(url)
         try:
             self._fs, self._root = url_to_fs(url)
         except ImportError as error:
             if url.startswith(("s3://", "s3a://")):
-                raise MissingExtraError("s3", f"reading {url}") from error
-            raise SourceError(f"cannot open {url}: {error}") from error
+                raise MissingExtraError("s3", f"reading {shown}") from error
+            raise SourceError(f"cannot open {shown}: {error}") from error
         except ValueError as error:
             raise SourceError(
-                f"cannot open {url}: {error}; give a path or an fsspec URL"
+                f"cannot open {shown}: {error}; give a path or an fsspec URL"
             ) from error
 
     def list(self) -> Listing:
         """What there is to read; see ``Source.list``."""
         with _reached(self._url):
+            self._fs.invalidate_cache()  # or a process that stays up lists what was there once
             info = self._fs.info(self._root)
             if info["type"] != "directory":
                 name = self._root.rstrip("/").rpartition("/")[2].partition("?")[0]
@@ -57,8 +65,11 @@ class RemoteSource:
         names = {problem.name for problem in problems}
         return Listing(tuple(f for f in found if f.id not in names), tuple(problems))
 
-    def read(self, file: SourceFile) -> bytes:
-        """The bytes of a listed file; see ``Source.read``."""
+    def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
+        """See ``Source.load``."""
+        return load_files(files, self._read, self._settings)
+
+    def _read(self, file: SourceFile) -> bytes:
         limit = int(self._settings.max_file_mb * MEGABYTE)
         reason = too_large(file.size_bytes or 0, self._settings.max_file_mb)
         if reason:
@@ -90,7 +101,7 @@ class RemoteSource:
             try:
                 ignore = decode(self._fs.cat_file(f"{base}{IGNORE_FILE}")).splitlines()
             except UnreadableError as error:
-                raise SourceError(f"{self._url}/{IGNORE_FILE} {error}") from error
+                raise SourceError(f"{hide_password(self._url)}/{IGNORE_FILE} {error}") from error
         rules = Rules.of(self._settings, ignore)
         # Some storages list keys without the leading slash that their root has.
         prefix = base if all(path.startswith(base) for path in listed) else base.lstrip("/")
@@ -126,14 +137,15 @@ def _reached(url: str) -> Iterator[None]:
     The clients behind fsspec raise errors of their own (botocore, aiohttp, google), which share
     no base class but Exception.
     """
+    shown = hide_password(url)
     try:
         yield
     except SourceError:
         raise
     except FileNotFoundError as error:
-        raise SourceError(f"nothing at {url}; check the address") from error
+        raise SourceError(f"nothing at {shown}; check the address") from error
     except Exception as error:
         raise SourceError(
-            f"cannot read {url}: {type(error).__name__}: {error}; check the address, the "
+            f"cannot read {shown}: {type(error).__name__}: {error}; check the address, the "
             f"network and the credentials"
         ) from error

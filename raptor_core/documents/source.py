@@ -1,14 +1,16 @@
-"""Where files come from: a path or URL, listed by rules, read file by file."""
+"""Where documents come from: a path, a URL or a table, listed by rules, read item by item."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from raptor_core.documents.base import Skipped
 from raptor_core.documents.patterns import Patterns, compile_patterns
+from raptor_core.documents.records import Named
 from raptor_core.identity import digest
+from raptor_core.redaction import hide_password
 from raptor_core.settings import SourceSettings
 
 FORMATS = {
@@ -28,16 +30,20 @@ FORMATS = {
 SUPPORTED = frozenset(FORMATS)
 """File name extensions that are read, lower case."""
 
+MANY_DOCUMENTS = frozenset({"jsonl", "parquet"})
+"""Formats whose files hold a document for each row; of all others the file's id is the only one."""
+
 MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file of a source, not yet read.
+    """One file of a source, or one row of a table in a database, not yet read.
 
     ``id`` is the POSIX path relative to the source folder, or the file's name when the source
     is the file itself. ``path`` is a local path or a URL. ``modified`` is in seconds since 1970
-    UTC, and ``etag`` the storage's own version of the content, each where the storage knows it.
+    UTC. ``etag`` is the storage's own version of the content: equal ones mean equal content.
+    ``mark`` is whatever else changes when it is written. Each is given where it is known.
     """
 
     id: str
@@ -45,6 +51,7 @@ class SourceFile:
     size_bytes: int | None
     modified: float | None = None
     etag: str = ""
+    mark: str = ""
 
     @property
     def extension(self) -> str:
@@ -56,7 +63,18 @@ class SourceFile:
     @property
     def stamp(self) -> str:
         """Changes when the file was written again: digest of all that a listing knows."""
-        return digest(self.path, repr(self.size_bytes), repr(self.modified), self.etag)
+        parts = (repr(self.size_bytes), repr(self.modified), self.etag, self.mark)
+        return digest(self.path, *parts)
+
+    @property
+    def source(self) -> str:
+        """What its documents name as their source: the URL without password, or else the id."""
+        return hide_password(self.path) if "://" in self.path else self.id
+
+    @property
+    def only_id(self) -> str | None:
+        """Id of the one document that it can hold; None if only its content tells."""
+        return None if FORMATS.get(self.extension) in MANY_DOCUMENTS else self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +88,24 @@ class Listing:
     skipped: tuple[Skipped, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A file that was read: the digest of what was read, and the parser of it.
+
+    ``digest`` is empty when it could not be read this time; another time it may be.
+    """
+
+    digest: str
+    parse: Callable[[], list[Named | Skipped]]
+
+
 class Source(Protocol):
-    """A file or folder that can be listed and read."""
+    """A file, a folder or a table that can be listed and read.
+
+    ``is_transactional`` says that nobody can see it half written, as rows of a database.
+    """
+
+    is_transactional: bool
 
     def list(self) -> Listing:
         """What there is to read.
@@ -80,12 +114,11 @@ class Source(Protocol):
             SourceError: the source as a whole is missing or cannot be reached.
         """
 
-    def read(self, file: SourceFile) -> bytes:
-        """The bytes of a listed file.
+    def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
+        """Listed files, read one after the other, in this order.
 
         Raises:
-            UnreadableError: this file cannot be read, or is too large.
-            SourceError: the connection failed; whether the file exists is not known.
+            SourceError: the connection failed; whether a file exists is not known.
         """
 
 

@@ -1,13 +1,23 @@
 """Embedders: the bundled model, sentence-transformers, OpenAI-compatible endpoints."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from raptor_core.embedding.base import Embedder, Vectors
 from raptor_core.settings import EmbedderSettings
+
+if TYPE_CHECKING:
+    from raptor_core.money import Ledger
 
 __all__ = ["Embedder", "Vectors", "make_embedder"]
 
 
-def make_embedder(settings: EmbedderSettings) -> Embedder:
-    """The embedder that the settings name; models are loaded at the first use."""
+def make_embedder(settings: EmbedderSettings, ledger: Ledger | None = None) -> Embedder:
+    """The embedder that the settings name; models are loaded at the first use.
+
+    ``ledger`` holds the run's budget and prices; only an endpoint's calls are counted in it.
+    """
     if settings.kind == "bundled":
         from raptor_core.embedding.bundled import BundledEmbedder
 
@@ -15,7 +25,7 @@ def make_embedder(settings: EmbedderSettings) -> Embedder:
     if settings.kind == "openai":
         from raptor_core.embedding.openai import OpenAIEmbedder
 
-        return OpenAIEmbedder(settings)
+        return OpenAIEmbedder(settings, ledger=ledger)
     from raptor_core.embedding.sentence_transformer import SentenceTransformerEmbedder
 
     return SentenceTransformerEmbedder(settings)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,3 +43,14 @@ class Embedder(Protocol):
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """As ``embed``, for questions: some models want another prefix for them."""
+
+
+@runtime_checkable
+class BatchEmbedder(Protocol):
+    """An embedder whose batches are worth keeping one by one: each of them is paid for."""
+
+    def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
+        """As ``Embedder.embed``, batch by batch in any order: the first text's row, the vectors.
+
+        A failure is raised after the batches that were under way beside it.
+        """

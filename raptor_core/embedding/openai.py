@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from raptor_core.embedding.base import Vectors
 from raptor_core.embedding.distinct import embed_distinct
-from raptor_core.endpoints.client import Endpoint, EndpointClient
+from raptor_core.endpoints.client import EndpointClient
 from raptor_core.endpoints.pool import run_concurrently
 from raptor_core.endpoints.retry import RetryPolicy
+from raptor_core.endpoints.values import Endpoint
 from raptor_core.errors import ModelError
 from raptor_core.identity import fingerprint
+from raptor_core.money import EMBEDDINGS, Ledger
 from raptor_core.settings.models import EmbedderSettings
 
 CONCURRENCY = 4
@@ -28,9 +30,18 @@ _MAX_TOKENS = 8191  # of OpenAI's models; other servers say by an error when a t
 
 
 class OpenAIEmbedder:
-    """Sends the distinct texts in batches; may be used from many threads at once."""
+    """Sends the distinct texts in batches; may be used from many threads at once.
 
-    def __init__(self, settings: EmbedderSettings, policy: RetryPolicy | None = None) -> None:
+    ``ledger`` holds the run's budget and prices; None knows neither.
+    """
+
+    def __init__(
+        self,
+        settings: EmbedderSettings,
+        policy: RetryPolicy | None = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> None:
         self._settings = settings
         self._client = EndpointClient(
             Endpoint(
@@ -41,6 +52,7 @@ class OpenAIEmbedder:
                 timeout_seconds=settings.timeout_seconds,
             ),
             policy or RetryPolicy(),
+            account=(ledger or Ledger()).account(EMBEDDINGS, settings.model),
         )
         self._lock = threading.Lock()
         self._n_dims = _KNOWN_DIMS.get(settings.model)
@@ -90,8 +102,27 @@ class OpenAIEmbedder:
             MissingKeyError: OpenAI's own API needs a key.
             EndpointError: the endpoint failed for good.
             ModelError: a vector is zero, or of another length than those before.
+            BudgetError: the run's budget ends.
         """
         return self._embed([f"{self._settings.passage_prefix}{text}" for text in texts])
+
+    def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
+        """As ``embed``, batch by batch as they come: the first text's row, and the vectors.
+
+        Every text is sent, also one that comes twice. What failed is raised after the batches
+        that were under way beside it.
+        """
+        prefix, size = self._settings.passage_prefix, self._settings.batch_size
+        sent = [f"{prefix}{text}" for text in texts]
+        n_dims = self.n_dims
+
+        def work(start: int, stop: threading.Event) -> tuple[int, Vectors]:
+            batch = sent[start : start + size]
+            return start, embed_distinct(
+                batch, lambda distinct: self._call(distinct, stop), n_dims, self.model
+            )
+
+        yield from run_concurrently(work, range(0, len(sent), size), CONCURRENCY)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """As ``embed``, with the prefix for questions."""
@@ -105,15 +136,15 @@ class OpenAIEmbedder:
         size = self._settings.batch_size
         starts = range(0, len(texts), size)
 
-        def work(start: int, _stop: threading.Event) -> tuple[int, Vectors]:
-            return start, self._call(texts[start : start + size])
+        def work(start: int, stop: threading.Event) -> tuple[int, Vectors]:
+            return start, self._call(texts[start : start + size], stop)
 
         blocks = dict(run_concurrently(work, starts, CONCURRENCY))
         return np.concatenate([blocks[start] for start in starts])
 
-    def _call(self, texts: Sequence[str]) -> Vectors:
+    def _call(self, texts: Sequence[str], stop: threading.Event | None = None) -> Vectors:
         """One request; the first one settles the dimension."""
-        vectors = self._client.embed(texts)
+        vectors = self._client.embed(texts, stop=stop)
         with self._lock:
             self._n_dims = self._n_dims or vectors.shape[1]
             expected = self._n_dims

@@ -10,17 +10,26 @@ import numpy as np
 from raptor_core.embedding.base import Vectors
 from raptor_core.endpoints.faults import scrub
 from raptor_core.endpoints.retry import FaultError
+from raptor_core.money.estimates import estimate_tokens
 from raptor_core.summarizing.base import Usage
 
 
-def read_usage(response: Any) -> Usage:
-    """One answered call and its tokens; zero tokens where the server does not count them."""
+def read_usage(response: Any, prompt_tokens: int) -> Usage:
+    """One answered call and its tokens, as the endpoint counted.
+
+    Where it counts none, they are ``prompt_tokens`` and an estimate of the answer's.
+    """
     usage = getattr(response, "usage", None)
-    return Usage(
+    counted = Usage(
         calls=1,
         prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
         completion_tokens=_count(getattr(usage, "completion_tokens", None)),
     )
+    if counted.tokens:
+        return counted
+    text = getattr(_message(response), "content", None)
+    n_tokens = estimate_tokens(text) if isinstance(text, str) else 0
+    return Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=n_tokens)
 
 
 def read_chat(response: Any, secret: str) -> str:
@@ -29,8 +38,7 @@ def read_chat(response: Any, secret: str) -> str:
     Raises:
         FaultError: malformed, refused, filtered, truncated, empty, or ended in another way.
     """
-    choices: Any = getattr(response, "choices", None)
-    message = getattr(choices[0], "message", None) if choices else None
+    message = _message(response)
     if message is None:
         raise FaultError(
             f"the answer is malformed: it holds no message ({scrub(str(response), secret)})"
@@ -38,7 +46,7 @@ def read_chat(response: Any, secret: str) -> str:
     refusal = getattr(message, "refusal", None)
     if refusal:
         raise FaultError(f"the model refused: {scrub(str(refusal), secret)}")
-    finish = choices[0].finish_reason
+    finish = response.choices[0].finish_reason
     if finish == "length":
         raise FaultError("the answer was cut off at its token limit", too_long=True)
     if finish == "content_filter":
@@ -49,6 +57,11 @@ def read_chat(response: Any, secret: str) -> str:
     if finish != "stop":
         raise FaultError(f"the answer ended by {finish!r}, expected 'stop'")
     return text.strip()
+
+
+def _message(response: Any) -> Any:
+    choices: Any = getattr(response, "choices", None)
+    return getattr(choices[0], "message", None) if choices else None
 
 
 def read_embeddings(response: Any, n_texts: int, secret: str) -> Vectors:

@@ -6,7 +6,6 @@ import json
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from raptor_core.embedding.base import Vectors
@@ -14,7 +13,9 @@ from raptor_core.endpoints.answers import read_chat, read_embeddings, read_usage
 from raptor_core.endpoints.faults import fault_of, scrub
 from raptor_core.endpoints.keys import is_official, resolve_key, shown_url
 from raptor_core.endpoints.retry import FaultError, Retrier, RetryPolicy
-from raptor_core.summarizing.base import Usage
+from raptor_core.endpoints.values import ChatAnswer, ChatAsk, Endpoint, Meter, Worst
+from raptor_core.errors import EndpointError
+from raptor_core.money import Account, Ledger, estimate_tokens
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -22,78 +23,24 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where to call, with what.
-
-    ``purpose`` is the part of the settings ("summarizer", "reader", "embedder"); errors name it.
-    """
-
-    purpose: str
-    model: str
-    base_url: str
-    api_key_env: str
-    timeout_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Objection:
-    """Why a whole answer is not taken; ``too_long`` when a shorter one would be."""
-
-    reason: str
-    too_long: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ChatAsk:
-    """One question to a chat model.
-
-    Attributes:
-        system: system message.
-        user: user message.
-        max_tokens: tokens of the answer, by the endpoint's count.
-        temperature: of sampling.
-        shorten: line added to the user message after the ``n``-th answer that was too long.
-        check: objects to an answer that is whole and yet unusable.
-    """
-
-    system: str
-    user: str
-    max_tokens: int
-    temperature: float
-    shorten: Callable[[int], str]
-    check: Callable[[str], Objection | None] = lambda _text: None
-
-
-@dataclass(frozen=True, slots=True)
-class ChatAnswer:
-    """A whole answer, never empty, and what it took with all its retries."""
-
-    text: str
-    usage: Usage
-
-
-@dataclass(slots=True)
-class Meter:
-    """Adds up what the attempts of one piece of work took, also when it fails."""
-
-    usage: Usage = field(default_factory=Usage)
-
-    def add(self, usage: Usage) -> None:
-        """Counts ``usage`` too."""
-        self.usage += usage
-
-
 class EndpointClient:
     """Calls one endpoint; may be used from many threads at once.
 
     The connection is made at the first call. Neither ``repr`` nor any error shows the key.
+    ``account`` is where every attempt is reserved before it is sent; None knows no bound and no
+    price.
     """
 
     def __init__(
-        self, endpoint: Endpoint, policy: RetryPolicy, *, retrier: Retrier | None = None
+        self,
+        endpoint: Endpoint,
+        policy: RetryPolicy,
+        *,
+        account: Account | None = None,
+        retrier: Retrier | None = None,
     ) -> None:
         self.endpoint = endpoint
+        self._account = account or Ledger().account(endpoint.purpose, endpoint.model)
         self._retrier = retrier or Retrier(policy)
         self._lock = threading.Lock()
         self._connection: OpenAI | None = None
@@ -119,6 +66,7 @@ class EndpointClient:
 
         Raises:
             MissingKeyError: see ``require_key``.
+            BudgetError: an attempt would pass the run's budget.
             EndpointError: no whole answer after all retries; the message holds the last reason.
         """
         counter = meter or Meter()
@@ -127,12 +75,16 @@ class EndpointClient:
         def note(fault: FaultError) -> None:
             nonlocal n_too_long
             n_too_long += fault.too_long
-            counter.add(Usage(retries=1))
+            counter.add(self._account.count_retry())
 
         def attempt() -> str:
             user = f"{ask.user}\n\n{ask.shorten(n_too_long)}" if n_too_long else ask.user
-            response = self._send(lambda c: c.chat.completions.create(**self._body(ask, user)))
-            counter.add(read_usage(response))
+            response = self._paid(
+                lambda c: c.chat.completions.create(**self._body(ask, user)),
+                ask.worst(user),
+                counter,
+                stop,
+            )
             text = read_chat(response, self._key())
             objection = ask.check(text)
             if objection is not None:
@@ -142,29 +94,43 @@ class EndpointClient:
         text = self._retrier.run(attempt, what=self._what("chat"), stop=stop, on_retry=note)
         return ChatAnswer(text, counter.usage)
 
-    def embed(self, texts: Sequence[str], *, meter: Meter | None = None) -> Vectors:
+    def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        meter: Meter | None = None,
+        stop: threading.Event | None = None,
+    ) -> Vectors:
         """The vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, as they were sent.
+
+        ``meter`` also counts what a failure took. Once ``stop`` is set, no attempt is begun.
 
         Raises:
             MissingKeyError: see ``require_key``.
+            BudgetError: an attempt would pass the run's budget.
             EndpointError: the endpoint failed for good.
         """
         counter = meter or Meter()
 
+        worst = Worst(sum(estimate_tokens(text) for text in texts), 0)
+
         def attempt() -> Vectors:
-            response = self._send(
+            response = self._paid(
                 # base64 is a quarter of the bytes; servers that know no base64 send numbers.
                 lambda c: c.embeddings.create(
                     model=self.endpoint.model, input=list(texts), encoding_format="base64"
-                )
+                ),
+                worst,
+                counter,
+                stop,
             )
-            counter.add(read_usage(response))
             return read_embeddings(response, len(texts), self._key())
 
         return self._retrier.run(
             attempt,
             what=self._what("embeddings"),
-            on_retry=lambda _fault: counter.add(Usage(retries=1)),
+            stop=stop,
+            on_retry=lambda _fault: counter.add(self._account.count_retry()),
         )
 
     def close(self) -> None:
@@ -211,6 +177,34 @@ class EndpointClient:
                 # Closes the sockets when nobody holds this client any more, or at exit.
                 self._closer = weakref.finalize(self, self._connection.close)
             return self._connection
+
+    def _paid(
+        self,
+        call: Callable[[OpenAI], Result],
+        worst: Worst,
+        meter: Meter,
+        stop: threading.Event | None,
+    ) -> Result:
+        """As ``_send``, within the budget; ``meter`` counts what it took.
+
+        Raises:
+            FaultError: it failed.
+            BudgetError: it would pass the run's budget.
+            EndpointError: ``stop`` was set while it waited for room in the budget.
+        """
+        self._connect()  # a missing key is told before anything is reserved
+        with self._account.reserve(worst.prompt_tokens, worst.completion_tokens) as hold:
+            if stop is not None and stop.is_set():
+                hold.forgive()
+                raise EndpointError(f"{self._what('the call')} was cancelled")
+            try:
+                response = self._send(call)
+            except FaultError as fault:
+                if fault.unbilled:
+                    hold.forgive()
+                raise
+            meter.add(hold.settle(read_usage(response, worst.prompt_tokens)))
+        return response
 
     def _send(self, call: Callable[[OpenAI], Result]) -> Result:
         """What one request gave.

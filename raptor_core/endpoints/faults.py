@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _RETRYABLE = frozenset({408, 409, 425, 429})
 _FOR_GOOD = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})  # of httpx
 _REMEDIES = {
     400: "check the model's name and limits",
     401: "check the key",
@@ -31,12 +32,13 @@ def fault_of(error: APIError, *, timeout_seconds: float, secret: str) -> FaultEr
     """
     import openai
 
+    cause = error.__cause__
+    unsent = type(cause).__name__ in _UNSENT
     if isinstance(error, openai.APITimeoutError):
-        return FaultError(f"no answer within {timeout_seconds:g} s")
+        return FaultError(f"no answer within {timeout_seconds:g} s", unbilled=unsent)
     if isinstance(error, openai.APIConnectionError):
-        cause = error.__cause__
         detail = f"{type(cause).__name__}: {cause}" if cause is not None else error.message
-        return FaultError(f"the connection failed ({scrub(detail, secret)})")
+        return FaultError(f"the connection failed ({scrub(detail, secret)})", unbilled=unsent)
     if isinstance(error, openai.APIStatusError):
         return _status_fault(error, secret)
     return FaultError(f"the answer is malformed ({scrub(error.message, secret)})")
@@ -77,6 +79,7 @@ def _status_fault(error: APIStatusError, secret: str) -> FaultError:
         f"HTTP {status} ({scrub(_detail(error), secret)}){remedy}",
         retryable=retryable,
         retry_after_seconds=retry_after_seconds(error.response.headers, time.time()),
+        unbilled=True,
     )
 
 

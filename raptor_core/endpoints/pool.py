@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -16,18 +17,44 @@ def run_concurrently(
 ) -> Iterator[Result]:
     """Results of ``work(item, stop)`` in the order in which they finish, lazily.
 
-    At most ``concurrency`` are under way. When the iterator is closed or fails, items that were
-    not begun are dropped and ``stop`` is set, so that work between two attempts ends; what is
-    on the wire ends by itself.
+    At most ``concurrency`` are under way. When one fails, no other is begun, ``stop`` is set, so
+    that work between two attempts ends, and the results of those under way are given before its
+    error is raised: they are paid for. When the iterator is closed, the rest is dropped and
+    ``stop`` is set; what is on the wire ends by itself.
     """
     if not items:
         return
     stop = threading.Event()
+    failed: list[BaseException] = []
     pool = ThreadPoolExecutor(min(concurrency, len(items)), thread_name_prefix="endpoint")
     try:
-        pending = [pool.submit(work, item, stop) for item in items]
+        pending = [pool.submit(_unless_stopped, work, item, stop) for item in items]
         for future in as_completed(pending):
-            yield future.result()
+            error = future.exception()
+            if error is None:
+                yield future.result()
+            elif not isinstance(error, CancelledError):
+                failed.append(error)
+        if failed:
+            raise failed[0]
     finally:
+        failed.clear()  # no cycle of error and frame
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _unless_stopped(
+    work: Callable[[Item, threading.Event], Result], item: Item, stop: threading.Event
+) -> Result:
+    """What ``work`` gives; its failure stops the others before this thread takes another item.
+
+    Raises:
+        CancelledError: another one has failed before.
+    """
+    if stop.is_set():
+        raise CancelledError
+    with ExitStack() as on_failure:
+        on_failure.callback(stop.set)
+        result = work(item, stop)
+        on_failure.pop_all()
+    return result

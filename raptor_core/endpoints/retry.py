@@ -21,7 +21,7 @@ class FaultError(Exception):
     """One attempt that gave nothing usable. Never leaves this package.
 
     ``retry_after_seconds`` is what the endpoint asked for; ``too_long`` says that a shorter
-    answer would have been taken.
+    answer would have been taken; ``unbilled`` that the endpoint refused before it did any work.
     """
 
     def __init__(
@@ -31,12 +31,14 @@ class FaultError(Exception):
         retryable: bool = True,
         retry_after_seconds: float | None = None,
         too_long: bool = False,
+        unbilled: bool = False,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.retryable = retryable
         self.retry_after_seconds = retry_after_seconds
         self.too_long = too_long
+        self.unbilled = unbilled
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from raptor_core.endpoints.client import ChatAsk, Endpoint, EndpointClient
+from raptor_core.endpoints.client import EndpointClient
 from raptor_core.endpoints.retry import RetryPolicy
+from raptor_core.endpoints.values import ChatAsk, Endpoint
 from raptor_core.reading.citations import renumber
 from raptor_core.reading.prompts import SYSTEM, ask, shorten
 from raptor_core.reading.values import Answer, Passage

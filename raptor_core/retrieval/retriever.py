@@ -51,7 +51,7 @@ class Retriever:
             for layer in tree.layers:
                 store.stage(layer.nodes, layer.vectors)
             nodes = tuple(tree.nodes())
-            manifest = make_manifest(tree.name, nodes, (), tree.end.reason, tools.settings)
+            manifest = make_manifest(tree, (), tools.settings)
             store.publish(manifest, nodes)
         return cls(store, tools.embedder)
 

@@ -7,27 +7,31 @@ from raptor_core.settings.models import (
     ClusteringSettings,
     EmbedderSettings,
     GroupingSettings,
-    Part,
     ReaderSettings,
     RetrievalSettings,
     Settings,
-    SourceSettings,
     StoreSettings,
     SummarizerSettings,
     TablesSettings,
     TokensSettings,
     TreeSettings,
 )
+from raptor_core.settings.part import Part
 from raptor_core.settings.presets import PRESETS, preset
+from raptor_core.settings.sources import DatabaseTable, SourceSettings
+from raptor_core.settings.spending import BudgetSettings, PriceSettings
 
 __all__ = [
     "PRESETS",
+    "BudgetSettings",
     "CheckSettings",
     "ChunkingSettings",
     "ClusteringSettings",
+    "DatabaseTable",
     "EmbedderSettings",
     "GroupingSettings",
     "Part",
+    "PriceSettings",
     "ReaderSettings",
     "RetrievalSettings",
     "Settings",

@@ -7,11 +7,12 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from raptor_core.errors import SettingsError
+from raptor_core.redaction import hide_credentials
 from raptor_core.settings.models import Settings
 from raptor_core.settings.presets import preset_values
 
@@ -95,14 +96,20 @@ def _explain(error: ValidationError) -> str:
         else:
             message = item["msg"].removeprefix("Value error, ")
             came = "" if item["type"] == "value_error" else f" (it is {item['input']!r})"
-            problems.append(f"{place}: {message}{came}")
+            problems.append(hide_credentials(f"{place}: {message}{came}"))
     return "; ".join(problems)
 
 
 def _suggestion(place: tuple[int | str, ...]) -> str:
     model: Any = Settings
     for step in place[:-1]:
-        field = model.model_fields.get(str(step))
+        if get_origin(model) is Mapping:  # such as prices by model name
+            model = get_args(model)[1]
+            continue
+        if isinstance(step, int):  # of a list of tables; its model is the list's first argument
+            model = model.__args__[0]
+            continue
+        field = model.model_fields.get(step)
         model = field.annotation if field else None
         if model is None:
             return ""

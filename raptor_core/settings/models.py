@@ -5,37 +5,14 @@ Defaults are the ``default`` preset; ``raptor_core.settings.presets`` holds the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-
-class Part(BaseModel):
-    """Base of every part: frozen, no unknown keys, defaults validated."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
-
-
-class SourceSettings(Part):
-    """Where documents come from.
-
-    Attributes:
-        paths: files, folders, tables or fsspec URLs, read together.
-        include: glob patterns of relative paths; empty means every supported format.
-        exclude: glob patterns of relative paths that are left out.
-        max_file_mb: larger files are reported and skipped, in megabytes.
-        id_field: field of a table's rows that holds the id; "auto" finds it.
-        text_field: field of a table's rows that holds the text.
-        title_field: field of a table's rows that holds the title.
-    """
-
-    paths: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    max_file_mb: float = Field(50.0, gt=0)
-    id_field: str = "auto"
-    text_field: str = "text"
-    title_field: str = "title"
+from raptor_core.settings.part import Part
+from raptor_core.settings.sources import SourceSettings
+from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price
 
 
 class GroupingSettings(Part):
@@ -174,6 +151,24 @@ class TreeSettings(Part):
     top_nodes: int = Field(1, ge=1)
 
 
+class RebuildSettings(Part):
+    """How a tree follows its documents.
+
+    Attributes:
+        anchored: unchanged nodes keep their clusters, new ones are placed beside them; without
+            it every changed layer is fitted anew, at the price of most of its summaries.
+        max_members: a cluster that grows over it is split.
+        max_placed: share of a layer's nodes that may be placed one by one before the whole
+            layer is fitted again; lower follows new themes sooner and costs more summaries.
+        max_cohesion_loss: share of its cohesion that a layer may lose before it is fitted again.
+    """
+
+    anchored: bool = True
+    max_members: int = Field(24, ge=4, le=1000)
+    max_placed: float = Field(0.5, ge=0, le=10)
+    max_cohesion_loss: float = Field(0.02, ge=0, le=1)
+
+
 class StoreSettings(Part):
     """Where vectors are kept.
 
@@ -267,7 +262,12 @@ class CheckSettings(Part):
 
 
 class Settings(Part):
-    """All settings of one home. Build it with ``Settings()``, ``preset`` or ``load_settings``."""
+    """All settings of one home. Build it with ``Settings()``, ``preset`` or ``load_settings``.
+
+    Attributes:
+        prices: what models cost in USD per million tokens, by model name, such as
+            "gpt-4o-mini" = { input = 0.15, output = 0.60 }; without a price a cost is unknown.
+    """
 
     source: SourceSettings = SourceSettings()
     grouping: GroupingSettings = GroupingSettings()
@@ -277,11 +277,21 @@ class Settings(Part):
     clustering: ClusteringSettings = ClusteringSettings()
     summarizer: SummarizerSettings = SummarizerSettings()
     tree: TreeSettings = TreeSettings()
+    rebuild: RebuildSettings = RebuildSettings()
     store: StoreSettings = StoreSettings()
     tables: TablesSettings = TablesSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     reader: ReaderSettings = ReaderSettings()
     checks: CheckSettings = CheckSettings()
+    prices: Mapping[str, PriceSettings] = {}
+    budget: BudgetSettings = BudgetSettings()
+
+    @property
+    def unpriced_models(self) -> tuple[str, ...]:
+        """Models that a build calls at an endpoint and that ``prices`` does not hold, sorted."""
+        parts = (self.summarizer, self.embedder)
+        called = {part.model for part in parts if part.kind == "openai"}
+        return tuple(sorted(called - self.prices.keys()))
 
     @model_validator(mode="after")
     def _parts_agree(self) -> Settings:
@@ -295,4 +305,6 @@ class Settings(Part):
             raise ValueError('store.url is empty; store.kind "server" needs it')
         if self.summarizer.min_tokens >= self.summarizer.max_tokens:
             raise ValueError("summarizer.min_tokens must be below summarizer.max_tokens")
+        if self.budget.usd is not None and self.unpriced_models:
+            raise ValueError(missing_price(self.unpriced_models[0]))
         return self

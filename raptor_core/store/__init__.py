@@ -1,7 +1,12 @@
 """Vector stores: Qdrant embedded, local and remote behind one Protocol.
 
-``open_store`` opens what the settings name; ``stored_identity`` says what is there without
-starting an engine.
+``open_store`` opens what the settings name; ``stored_identity`` and ``stored_identities`` say what
+is there without starting an engine.
+
+Changing the embedder: a build opens the corpus with the new identity and ``beside``, as often as
+it needs to. Readers keep the live collection until ``VectorStore.promote`` finds every tree in the
+new one. What concerns all collections (dropping a tree, sweeping) is done for each of
+``stored_identities``.
 """
 
 from __future__ import annotations
@@ -28,12 +33,17 @@ __all__ = [
     "VectorStore",
     "Where",
     "open_store",
+    "stored_identities",
     "stored_identity",
 ]
 
 
 def open_store(
-    settings: StoreSettings, root: Path | None, identity: StoreIdentity | None = None
+    settings: StoreSettings,
+    root: Path | None,
+    identity: StoreIdentity | None = None,
+    *,
+    beside: bool = False,
 ) -> VectorStore:
     """Open the corpus that the settings name; with an identity, make it where it is new.
 
@@ -42,28 +52,30 @@ def open_store(
             else "local".
         root: directory of embedded stores. None is a store in memory, of kinds "auto" and
             "local". Ignored by kind "server".
-        identity: what the store must be made for. None opens whatever is there, to read.
+        identity: what the store must be made for. None opens the live collection, to read.
+        beside: with an identity of another embedder than the live collection's, open a collection
+            of its own, made where it is new, that readers see from its promotion on.
 
     Raises:
         StoreError: nothing is there to read, the place is damaged, or the disk refuses.
         StoreLockedError: another process held an embedded store for ``lock_seconds``.
-        StoreMismatchError: the store was made for another embedder, dimension or schema, or
-            with another engine.
+        StoreMismatchError: the store was made for another embedder (and ``beside`` is False),
+            dimension or schema, or with another engine.
     """
     _check_corpus(settings, identity)
     if settings.kind == "server":
         from raptor_core.store.server import open_server
 
-        return open_server(settings, identity)
+        return open_server(settings, identity, beside=beside)
     if root is None:
         return _open_memory(settings, identity)
     from raptor_core.store.embedded import open_embedded
 
-    return open_embedded(settings, root, identity)
+    return open_embedded(settings, root, identity, beside=beside)
 
 
 def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity | None:
-    """What the corpus was made for; None where it does not exist yet.
+    """What the live collection was made for; None where there is none yet.
 
     On embedded engines it takes no lock and starts no engine.
 
@@ -71,11 +83,28 @@ def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity
         StoreError: the place is damaged, or the server does not answer.
     """
     if settings.kind == "server":
-        from raptor_core.store.server import server_identity
+        from raptor_core.store.server import server_identities
 
-        return server_identity(settings)
+        return next(iter(server_identities(settings, beside=False)), None)
     alias = None if root is None else Home(root, settings.corpus).alias()
     return None if alias is None else alias.identity
+
+
+def stored_identities(settings: StoreSettings, root: Path | None) -> list[StoreIdentity]:
+    """What the corpus's collections were made for: the live one, then those built beside.
+
+    On embedded engines it takes no lock and starts no engine.
+
+    Raises:
+        StoreError: the place is damaged, or the server does not answer.
+    """
+    if settings.kind == "server":
+        from raptor_core.store.server import server_identities
+
+        return server_identities(settings, beside=True)
+    if root is None:
+        return []
+    return [alias.identity for alias in Home(root, settings.corpus).collections()]
 
 
 def _check_corpus(settings: StoreSettings, identity: StoreIdentity | None) -> None:

@@ -7,14 +7,14 @@ reader sees, even for a node whose id is already live.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
 
 from raptor_core.documents.base import MetadataValue
 from raptor_core.embedding.base import Vectors
-from raptor_core.tree.values import Node
+from raptor_core.tree.values import Fit, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ class Manifest:
     ``build_id`` is a digest of all nodes: the same content has the same build id.
     ``layer_sizes[k]`` is the number of nodes in layer ``k``. ``documents`` maps document id to
     content hash. ``end`` says why the tree ended at its top layer.
-    ``published_at`` is an ISO 8601 time in UTC; it is no part of any identity.
+    ``published_at`` is an ISO 8601 time in UTC; it is no part of any identity. ``fits`` are those
+    of ``Tree``: the next rebuild anchors on them.
     """
 
     tree: str
@@ -48,6 +49,7 @@ class Manifest:
     end: str
     settings_fingerprint: str
     published_at: str
+    fits: tuple[Fit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,33 @@ class Published:
 
 
 class VectorStore(Protocol):
-    """One open collection. A context manager: an embedded engine is locked while it is open."""
+    """One open collection. A context manager: an embedded engine is locked while it is open.
+
+    A corpus has one live collection, which readers open, and while its embedder changes another
+    beside it (``open_store`` with ``beside``), which is built like any and promoted at the end.
+    """
 
     @property
     def identity(self) -> StoreIdentity:
         """What the store was made for."""
+
+    @property
+    def live(self) -> bool:
+        """Whether this is the live collection of its corpus."""
+
+    def promote(self, trees: Collection[str]) -> bool:
+        """Make this the live collection, once every tree of ``trees`` is published in it.
+
+        The switch is one durable write; the corpus's other collections are removed after it, if
+        need be by whoever opens the corpus next to write. Stores that others hold open on a server
+        fail once theirs is removed. Allowed on the live collection, where it does nothing.
+
+        Args:
+            trees: what readers must go on finding: as a rule all trees of the source.
+
+        Returns:
+            Whether this collection is live now; False while a tree is missing.
+        """
 
     def stage(self, nodes: Sequence[Node], vectors: Vectors | None) -> None:
         """Store nodes of unpublished work. Staging twice is the same as once.
@@ -118,6 +142,13 @@ class VectorStore(Protocol):
 
     def drop(self, tree: str) -> int:
         """Remove a tree with all its points and its manifest; number of live nodes removed."""
+
+    def sweep(self, trees: Collection[str]) -> int:
+        """Remove what is staged for other trees than ``trees``; number of points.
+
+        A tree that vanished before it was published leaves such points. ``trees`` must name every
+        tree that may be under construction: as a rule all trees of the source.
+        """
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """What is published, by tree name; of these trees, or all."""

@@ -13,6 +13,7 @@ EVERYWHERE = Where()
 
 NODE = Match("state", ("live", "staged"))
 LIVE = Match("state", ("live",))
+STAGED = Match("state", ("staged",))
 MANIFEST = Match("state", ("manifest",))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,14 +10,15 @@ from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.models import StoreSettings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.engine import Engine
-from raptor_core.store.home import Alias, Home, check_identity
+from raptor_core.store.home import Alias, Home, check_identity, may_stand_beside
 from raptor_core.store.journal import Journal
 from raptor_core.store.locking import StoreLock
+from raptor_core.store.staging import StagingEngine
 from raptor_core.store.store import QdrantStore
 
 
 def open_embedded(
-    settings: StoreSettings, root: Path, identity: StoreIdentity | None
+    settings: StoreSettings, root: Path, identity: StoreIdentity | None, *, beside: bool
 ) -> QdrantStore:
     """Open, or make, the corpus under ``root``; see ``open_store``.
 
@@ -30,8 +32,9 @@ def open_embedded(
     lock = StoreLock(home.lock_path, settings.lock_seconds)
     lock.acquire()
     try:
-        alias = _alias(home, settings.kind, identity)
-        engine = _open_engine(home, alias)
+        live = _live(home, settings.kind, identity)
+        alias = _chosen(home, live, identity, beside=beside)
+        engine = StagingEngine(_open_engine(home, alias), home.staged_path(alias))
         journal = Journal(home.journal_path(alias), engine)
         try:
             journal.recover()
@@ -41,7 +44,8 @@ def open_embedded(
     except BaseException:
         lock.release()
         raise
-    return QdrantStore(engine, alias.identity, journal.commit, lock.release)
+    promote = None if alias == live else partial(home.promote, alias)
+    return QdrantStore(engine, alias.identity, journal.commit, lock.release, promote)
 
 
 def _existing(home: Home) -> Alias:
@@ -51,13 +55,12 @@ def _existing(home: Home) -> Alias:
     return alias
 
 
-def _alias(home: Home, kind: str, identity: StoreIdentity | None) -> Alias:
+def _live(home: Home, kind: str, identity: StoreIdentity | None) -> Alias:
     if identity is None or home.alias() is not None:
-        alias = _existing(home)
+        alias = home.remove_retired(_existing(home))
     else:
         engine = _default_engine() if kind == "auto" else kind
-        alias = home.create(identity, engine, lambda path: _create(engine, path, identity.n_dims))
-    check_identity(alias.identity, identity, str(home.alias_path))
+        alias = home.point(_collection(home, engine, identity))
     if kind not in ("auto", alias.engine):
         raise StoreMismatchError(
             f'{home.alias_path} was made with engine "{alias.engine}"; the settings ask for '
@@ -65,6 +68,17 @@ def _alias(home: Home, kind: str, identity: StoreIdentity | None) -> Alias:
             "corpus name"
         )
     return alias
+
+
+def _chosen(home: Home, live: Alias, identity: StoreIdentity | None, *, beside: bool) -> Alias:
+    if identity is not None and beside and may_stand_beside(live.identity, identity):
+        return _collection(home, live.engine, identity)
+    check_identity(live.identity, identity, str(home.alias_path))
+    return live
+
+
+def _collection(home: Home, engine: str, identity: StoreIdentity) -> Alias:
+    return home.create(identity, engine, lambda path: _create(engine, path, identity.n_dims))
 
 
 def _default_engine() -> str:

@@ -6,10 +6,13 @@
     <root>/<corpus>-<embedder>/       one collection
         identity.json                 the same identity: the collection explains itself
         journal                       only while a publication is under way
+        staged.sqlite                 unpublished work
         engine/                       the engine's own files
 
-A collection is built under another name and renamed when it is whole, then the alias is written;
-switching to another collection (a change of embedder) is one durable write of the alias.
+A collection is built under another name and renamed when it is whole. The first one gets the
+alias; one for another embedder is built beside, and readers keep the live one. Promoting it is one
+durable write of the alias, which also names what is retired by it; that is removed then, or, after
+a crash, by whoever opens the corpus next.
 """
 
 from __future__ import annotations
@@ -18,24 +21,25 @@ import json
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.files import check_space, disk_errors, sync_directory, write_durably
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of payloads and layout; another one is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """Content of ``<corpus>.json``."""
+    """Content of ``<corpus>.json``. ``retired`` are collections that remain to be removed."""
 
     engine: str
     collection: str
     identity: StoreIdentity
+    retired: tuple[str, ...] = ()
 
 
 def collection_name(identity: StoreIdentity) -> str:
@@ -66,9 +70,19 @@ def check_identity(stored: StoreIdentity, wanted: StoreIdentity | None, where: s
     if wanted is not None and wanted != stored:
         raise StoreMismatchError(
             f"{where} was made for {_describe(stored)}; the settings ask for "
-            f"{_describe(wanted)}. Set the embedder back, or choose another home (--home) or "
-            "corpus name (store.corpus)"
+            f"{_describe(wanted)}. Set the embedder back, build everything with the new one (the "
+            "corpus switches to it at the end), or choose another home (--home) or corpus name "
+            "(store.corpus)"
         )
+
+
+def may_stand_beside(live: StoreIdentity, wanted: StoreIdentity | None) -> bool:
+    """Whether ``wanted`` is the same corpus with another embedder."""
+    return (
+        wanted is not None
+        and wanted.corpus == live.corpus
+        and wanted.embedder_fingerprint != live.embedder_fingerprint
+    )
 
 
 def _describe(identity: StoreIdentity) -> str:
@@ -103,6 +117,10 @@ class Home:
         """Journal of a publication under way."""
         return self.root / alias.collection / "journal"
 
+    def staged_path(self, alias: Alias) -> Path:
+        """What is staged."""
+        return self.root / alias.collection / "staged.sqlite"
+
     def alias(self) -> Alias | None:
         """What is live; None where nothing was ever made.
 
@@ -121,9 +139,9 @@ class Home:
             self.root.mkdir(parents=True, exist_ok=True)
 
     def create(self, identity: StoreIdentity, engine: str, build: Callable[[Path], None]) -> Alias:
-        """Make a collection with ``build`` and point the alias at it.
+        """The collection of an identity, made with ``build`` where it is new.
 
-        A collection that a dead process left without an alias is taken over, because it is whole.
+        One that is there is taken over, because it is whole.
         """
         alias = Alias(engine, collection_name(identity), identity)
         check_space(self.root, 0)
@@ -134,8 +152,43 @@ class Home:
             alias = left
         else:
             self._build(place, alias, build)
+        return alias
+
+    def collections(self) -> list[Alias]:
+        """All collections of the corpus, the live one first; none without a live one."""
+        live = self.alias()
+        if live is None:
+            return []
+        found = [live]
+        for path in sorted(self.root.glob(f"{self.corpus}-*/identity.json")):
+            alias = None if path.parent.suffix == ".part" else _read_alias(path)
+            known = (live.collection, *live.retired)
+            if alias and alias.identity.corpus == self.corpus and alias.collection not in known:
+                found.append(alias)
+        return found
+
+    def point(self, alias: Alias) -> Alias:
+        """Make a collection the live one, durably."""
         write_durably(self.alias_path, _encode_alias(alias))
         return alias
+
+    def promote(self, alias: Alias) -> None:
+        """Make a collection the live one, durably, and remove the others of the corpus."""
+        known = self.collections()
+        names = [name for other in known for name in (other.collection, *other.retired)]
+        retired = tuple(name for name in names if name != alias.collection)
+        self.remove_retired(self.point(replace(alias, retired=retired)))
+
+    def remove_retired(self, alias: Alias) -> Alias:
+        """Remove what the live collection replaced; again is allowed. The alias without it."""
+        if not alias.retired:
+            return alias
+        for name in alias.retired:
+            place = self.root / name
+            with disk_errors(place):
+                if place.exists():
+                    shutil.rmtree(place)
+        return self.point(replace(alias, retired=()))
 
     def _build(self, place: Path, alias: Alias, build: Callable[[Path], None]) -> None:
         part = place.with_name(f"{place.name}.part")
@@ -166,7 +219,8 @@ def _read_alias(path: Path) -> Alias | None:
         stored = json.loads(data)
         check_schema(stored["schema"], str(path))
         identity = StoreIdentity(**stored["identity"])
-        return Alias(stored["engine"], stored["collection"], identity)
+        retired = tuple(stored.get("retired", ()))
+        return Alias(stored["engine"], stored["collection"], identity, retired)
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{path} is damaged or not a file of this program; restore it, or choose another "

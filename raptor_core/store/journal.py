@@ -10,6 +10,7 @@ object whose commit failed refuses further calls.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from raptor_core.store.engine import Batch, Engine, Point
 from raptor_core.store.files import check_space, disk_errors, sync_directory, write_durably
 from raptor_core.store.lexical import Sparse
 
-MAGIC = b"RAPTORJ1"
+MAGIC = b"RAPTORJ2"
 _ENGINE_BYTES_PER_BYTE = 3  # log, segment and index of the engine, over what the journal holds
 
 
@@ -66,8 +67,12 @@ class Journal:
 
 
 def encode(batch: Batch) -> bytes:
-    """A batch as bytes: magic, length of the header, JSON header, vectors as little-endian f4."""
+    """A batch as bytes: magic, length of the header, JSON header, little-endian arrays.
+
+    The arrays: dense vectors as f4; indices as u4, then values as f8, of all lexical vectors.
+    """
     rows = [p.dense for p in batch.upserts if p.dense is not None]
+    sparse = [p.lexical for p in batch.upserts if p.lexical is not None]
     header = json.dumps(
         {
             "points": [_encode_point(point) for point in batch.upserts],
@@ -75,17 +80,21 @@ def encode(batch: Batch) -> bytes:
             "shape": [len(rows), len(rows[0]) if rows else 0],
         }
     ).encode()
-    vectors = np.asarray(rows, dtype="<f4").tobytes()
-    return MAGIC + len(header).to_bytes(8, "little") + header + vectors
+    arrays = (
+        np.asarray(rows, dtype="<f4"),
+        np.array([index for one in sparse for index in one.indices], dtype="<u4"),
+        np.array([value for one in sparse for value in one.values], dtype="<f8"),
+    )
+    size = len(header).to_bytes(8, "little")
+    return b"".join([MAGIC, size, header, *(array.tobytes() for array in arrays)])
 
 
 def _encode_point(point: Point) -> dict[str, Any]:
-    lexical = point.lexical
     return {
         "id": point.id,
         "payload": point.payload,
         "dense": point.dense is not None,
-        "lexical": None if lexical is None else [lexical.indices, lexical.values],
+        "n_lexical": None if point.lexical is None else len(point.lexical.indices),
     }
 
 
@@ -103,19 +112,38 @@ def decode(data: bytes, path: Path) -> Batch:
         header = json.loads(data[start:end])
     except ValueError as error:
         raise _damaged(path) from error
+    stored = header["points"]
     n_rows, n_dims = header["shape"]
-    if len(data) - end != 4 * n_rows * n_dims:
+    n_lexical = sum(point["n_lexical"] or 0 for point in stored)
+    if len(data) - end != 4 * n_rows * n_dims + 12 * n_lexical:
         raise _damaged(path)
-    vectors = np.frombuffer(data, dtype="<f4", offset=end).reshape(n_rows, n_dims)
-    rows = iter(vectors.astype(np.float32))
-    points = tuple(_decode_point(p, next(rows) if p["dense"] else None) for p in header["points"])
+    dense, lexical = _decode_dense(data, end, n_rows, n_dims), _decode_lexical(data, stored)
+    points = tuple(
+        Point(
+            point["id"],
+            point["payload"],
+            next(dense) if point["dense"] else None,
+            None if point["n_lexical"] is None else next(lexical),
+        )
+        for point in stored
+    )
     return Batch(points, tuple(header["deletes"]))
 
 
-def _decode_point(stored: dict[str, Any], dense: Vectors | None) -> Point:
-    lexical = stored["lexical"]
-    sparse = None if lexical is None else Sparse(tuple(lexical[0]), tuple(lexical[1]))
-    return Point(stored["id"], stored["payload"], dense, sparse)
+def _decode_dense(data: bytes, at: int, n_rows: int, n_dims: int) -> Iterator[Vectors]:
+    rows = np.frombuffer(data, dtype="<f4", offset=at, count=n_rows * n_dims)
+    return iter(rows.reshape(n_rows, n_dims).astype(np.float32))
+
+
+def _decode_lexical(data: bytes, stored: Sequence[dict[str, Any]]) -> Iterator[Sparse]:
+    sizes = [point["n_lexical"] for point in stored if point["n_lexical"] is not None]
+    n = sum(sizes)
+    indices = np.frombuffer(data, dtype="<u4", offset=len(data) - 12 * n, count=n).tolist()
+    values = np.frombuffer(data, dtype="<f8", offset=len(data) - 8 * n, count=n).tolist()
+    at = 0
+    for size in sizes:
+        yield Sparse(tuple(indices[at : at + size]), tuple(values[at : at + size]))
+        at += size
 
 
 def _damaged(path: Path) -> StoreError:

@@ -3,8 +3,9 @@
 Every field of a node has a payload field of the same name (``node_id`` for its id, because a
 staged point has another id). Besides:
 
-- ``state``: "staged" or "live"; "manifest" and "identity" for the points that are no nodes.
-- ``digest``: of everything else; equal digests mean that there is nothing to write.
+- ``state``: "staged" or "live"; "manifest", "identity", "publishing" and "epoch" for the points
+  that are no nodes.
+- ``digest``: of the node, all fields; equal digests mean that there is nothing to write.
 - ``embedded``: whether the point has its dense vector; a staged summary may lack it.
 - ``build_id``: live only, the build that last wrote this point.
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
@@ -18,6 +19,9 @@ from __future__ import annotations
 import json
 import math
 import uuid
+from dataclasses import asdict, fields
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from raptor_core.documents.base import MetadataValue
@@ -25,14 +29,22 @@ from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.store.base import Manifest
 from raptor_core.store.engine import Payload
-from raptor_core.tree.values import Node
+from raptor_core.tree.values import Fit, Node
 
 _LARGEST_INTEGER = 2**63 - 1
+_values = attrgetter(*(field.name for field in fields(Node)))
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=dict)
+
+
+def node_digest(node: Node) -> str:
+    """Digest of all fields of a node: what tells whether its point has to be written."""
+    return digest("node", _ENCODER.encode(_values(node)))
 
 
 def staged_id(node: Node) -> str:
     """Id of a node's staged point: apart from its live one, and another for another vector."""
-    return str(uuid.uuid5(NODE_NAMESPACE, digest("staged", node.id, node.embedding_key)))
+    key = digest("staged", node.id, node.embedding_key)
+    return f"{key[:8]}-{key[8:12]}-{key[12:16]}-{key[16:20]}-{key[20:]}"
 
 
 def manifest_id(tree: str) -> str:
@@ -40,6 +52,7 @@ def manifest_id(tree: str) -> str:
     return str(uuid.uuid5(NODE_NAMESPACE, digest("manifest", tree)))
 
 
+@lru_cache(maxsize=1 << 12, typed=True)
 def fact(key: str, value: MetadataValue) -> str:
     """Hash of one metadata entry. 1 and 1.0 are the same value, True and 1 are not."""
     if isinstance(value, float) and value.is_integer():
@@ -48,7 +61,7 @@ def fact(key: str, value: MetadataValue) -> str:
 
 
 def node_to_payload(node: Node) -> Payload:
-    """Payload of a node without ``state``; ``digest`` covers all of it.
+    """Payload of a node without ``state``.
 
     Raises:
         StoreError: a value cannot be stored without loss (text with half a surrogate pair, a
@@ -73,17 +86,18 @@ def node_to_payload(node: Node) -> Payload:
         "context": node.context,
         "metadata": dict(node.metadata),
         "quality": json.dumps(dict(node.quality)),
+        "slot": node.slot,
         "facts": sorted(fact(key, value) for key, value in node.metadata.items()),
     }
     _check_numbers(node)
     if any(isinstance(value, float) for value in node.metadata.values()):
         payload["metadata_exact"] = json.dumps(dict(node.metadata))
-    encoded = json.dumps(payload, ensure_ascii=False, sort_keys=True)
-    payload["digest"] = _digest(node, encoded)
+    payload["digest"] = _checked_digest(node)
     return payload
 
 
-def _digest(node: Node, encoded: str) -> str:
+def _checked_digest(node: Node) -> str:
+    encoded = _ENCODER.encode(_values(node))
     try:
         encoded.encode()
     except UnicodeEncodeError as error:
@@ -127,6 +141,7 @@ def payload_to_node(payload: Payload) -> Node:
         context=payload["context"],
         metadata=json.loads(exact) if exact else payload["metadata"],
         quality=json.loads(payload["quality"]),
+        slot=payload["slot"],
     )
 
 
@@ -143,6 +158,7 @@ def manifest_to_payload(manifest: Manifest) -> Payload:
             "end": manifest.end,
             "settings_fingerprint": manifest.settings_fingerprint,
             "published_at": manifest.published_at,
+            "fits": json.dumps([asdict(fit) for fit in manifest.fits]),
         },
     }
 
@@ -159,4 +175,5 @@ def payload_to_manifest(payload: Payload) -> Manifest:
         end=stored["end"],
         settings_fingerprint=stored["settings_fingerprint"],
         published_at=stored["published_at"],
+        fits=tuple(Fit(**fit) for fit in json.loads(stored["fits"])),
     )

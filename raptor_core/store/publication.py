@@ -12,7 +12,12 @@ from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.store.base import Manifest, Published, StoreIdentity
 from raptor_core.store.engine import Batch, Payload, Point, Record
 from raptor_core.store.lexical import passage_vector
-from raptor_core.store.payload import manifest_id, manifest_to_payload, node_to_payload, staged_id
+from raptor_core.store.payload import (
+    manifest_id,
+    manifest_to_payload,
+    node_digest,
+    node_to_payload,
+)
 from raptor_core.tree.values import Node
 
 UNIT_TOLERANCE = 1e-3
@@ -52,30 +57,34 @@ class Staging:
 
 
 def plan_staging(
-    nodes: Sequence[Node], known: Mapping[str, Record], *, with_vectors: bool
+    nodes: Sequence[Node],
+    staged_ids: Sequence[str],
+    known: Mapping[str, Record],
+    *,
+    with_vectors: bool,
 ) -> list[Staging]:
     """The points that are not yet stored as they are, each once.
 
-    ``known`` holds, by point id, what exists among the nodes' live and staged ids. A node that is
-    live with the same content, or staged with the same content (and a vector, where one came),
-    is left out.
+    ``staged_ids`` are the nodes', row for row. ``known`` holds, by point id, what exists among
+    the nodes' live and staged ids. A node that is live with the same content, or staged with the
+    same content (and a vector, where one came), is left out.
     """
     planned: dict[str, Staging] = {}
-    for row, node in enumerate(nodes):
-        payload = node_to_payload(node)
-        point_id = staged_id(node)
-        if not any(
-            _is_stored(known.get(stored_id), payload, with_vectors=with_vectors)
-            for stored_id in (node.id, point_id)
-        ):
-            planned[point_id] = Staging(point_id, payload, row)
+    for row, (node, point_id) in enumerate(zip(nodes, staged_ids, strict=True)):
+        records = [known[stored] for stored in (node.id, point_id) if stored in known]
+        if not _is_stored(node, records, with_vectors=with_vectors):
+            planned[point_id] = Staging(point_id, node_to_payload(node), row)
     return list(planned.values())
 
 
-def _is_stored(record: Record | None, payload: Payload, *, with_vectors: bool) -> bool:
-    if record is None or record.payload["digest"] != payload["digest"]:
+def _is_stored(node: Node, records: Sequence[Record], *, with_vectors: bool) -> bool:
+    if not records:
         return False
-    return bool(record.payload["embedded"]) or not with_vectors
+    digest = node_digest(node)
+    return any(
+        record.payload["digest"] == digest and (record.payload["embedded"] or not with_vectors)
+        for record in records
+    )
 
 
 def staging_batch(
@@ -114,20 +123,20 @@ def plan_publication(
     """
     _check_nodes(manifest, nodes)
     live = {r.id: r.payload["digest"] for r in stored if r.payload["state"] == "live"}
-    payloads = {node.id: node_to_payload(node) for node in nodes}
     changed = tuple(
-        (node, payloads[node.id])
+        (node, node_to_payload(node))
         for node in nodes
-        if live.get(node.id) != payloads[node.id]["digest"]
+        if node.id not in live or live[node.id] != node_digest(node)
     )
     updated = sum(node.id in live for node, _ in changed)
+    named = {node.id for node in nodes}
     result = Published(
         added=len(changed) - updated,
         updated=updated,
         unchanged=len(nodes) - len(changed),
-        removed=sum(point_id not in payloads for point_id in live),
+        removed=sum(point_id not in named for point_id in live),
     )
-    deletes = tuple(sorted(r.id for r in stored if r.id not in payloads))
+    deletes = tuple(sorted(r.id for r in stored if r.id not in named))
     return Publication(changed, deletes, result)
 
 

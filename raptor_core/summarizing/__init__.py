@@ -5,26 +5,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from raptor_core.money import Ledger
     from raptor_core.settings.models import SummarizerSettings
     from raptor_core.summarizing.base import Summarizer
+    from raptor_core.summarizing.chat import Keep
     from raptor_core.tokens.base import TokenCounter
 
 __all__ = ["make_summarizer"]
 
 
 def make_summarizer(
-    settings: SummarizerSettings, counter: TokenCounter, embedder_fingerprint: str
+    settings: SummarizerSettings,
+    counter: TokenCounter,
+    embedder_fingerprint: str,
+    *,
+    ledger: Ledger | None = None,
+    keep: Keep | None = None,
 ) -> Summarizer:
     """The summarizer that the settings name; loads no model and calls nothing.
 
     ``embedder_fingerprint`` is of the vectors that the requests will carry: the extractive
-    summarizer weighs children by them.
+    summarizer weighs children by them. ``ledger`` holds the run's budget and prices; ``keep``
+    gets each paid answer as it comes.
     """
     if settings.kind == "openai":
         from raptor_core.summarizing.chat import ChatSummarizer
 
-        return ChatSummarizer(settings, counter)
+        return ChatSummarizer(settings, counter, ledger=ledger, keep=keep)
     from raptor_core.chunking.sentences import sentences
+    from raptor_core.summarizing.counted import CountedSummarizer
     from raptor_core.summarizing.extractive import ExtractiveSummarizer
 
-    return ExtractiveSummarizer(settings, counter, embedder_fingerprint, sentences)
+    made = ExtractiveSummarizer(settings, counter, embedder_fingerprint, sentences)
+    if ledger is None:
+        return made
+    return CountedSummarizer(
+        made, ledger, counter, name=settings.kind, max_tokens=settings.max_tokens
+    )

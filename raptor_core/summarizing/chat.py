@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 
-from raptor_core.endpoints.client import ChatAsk, Endpoint, EndpointClient, Meter, Objection
+from raptor_core.endpoints.client import EndpointClient
 from raptor_core.endpoints.pool import run_concurrently
 from raptor_core.endpoints.retry import RetryPolicy
+from raptor_core.endpoints.values import ChatAsk, Endpoint, Meter, Objection
 from raptor_core.errors import EndpointError
 from raptor_core.identity import fingerprint
+from raptor_core.money import SUMMARIES, Ledger, prompt_overhead, prompt_tokens
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.summarizing.prompts import limit_line, prompt_of
 from raptor_core.tokens.base import TokenCounter
+
+Keep = Callable[[str, str], None]
+"""Puts a paid answer where a crash cannot lose it: its request's key, its text."""
 
 # Models that refuse in words rather than in the refusal field; only at an answer's beginning.
 _REFUSAL = re.compile(
@@ -34,6 +39,9 @@ class ChatSummarizer:
     An answer counts only when it is whole: not refused, filtered, empty or cut off, and at most
     ``max_tokens`` long by the tree's own counter. Anything else is asked again, a too long
     answer with a smaller bound on its words; after ``max_retries`` that node fails by name.
+
+    ``ledger`` holds the run's budget and prices; None knows neither. ``keep`` gets the key and
+    the text of each answer in the thread that received it, before anything else happens to it.
     """
 
     def __init__(
@@ -41,9 +49,13 @@ class ChatSummarizer:
         settings: SummarizerSettings,
         counter: TokenCounter,
         policy: RetryPolicy | None = None,
+        *,
+        ledger: Ledger | None = None,
+        keep: Keep | None = None,
     ) -> None:
         self._settings = settings
         self._counter = counter
+        self._keep = keep
         self._prompt = prompt_of(settings)
         self._client = EndpointClient(
             Endpoint(
@@ -54,7 +66,12 @@ class ChatSummarizer:
                 timeout_seconds=settings.timeout_seconds,
             ),
             policy or RetryPolicy(max_retries=settings.max_retries),
+            account=(ledger or Ledger()).account(SUMMARIES, settings.model),
         )
+
+    @cached_property
+    def _overhead(self) -> int:
+        return prompt_overhead(self._settings, self._counter)
 
     @property
     def fingerprint(self) -> str:
@@ -79,9 +96,11 @@ class ChatSummarizer:
 
         Raises:
             MissingKeyError: OpenAI's own API needs a key; raised before the first call.
+            BudgetError: the run's budget ends; raised after the answers of the calls under way.
         """
         if requests:
             self._client.require_key()
+            _ = self._overhead  # counted here, once, and not by every thread
         yield from run_concurrently(self._answer, requests, self._settings.concurrency)
 
     def _answer(self, request: SummaryRequest, stop: threading.Event) -> Summary | FailedSummary:
@@ -91,6 +110,8 @@ class ChatSummarizer:
         except EndpointError as error:
             # The seam's own way to report: named, counted, and no text of any node.
             return FailedSummary(request.key, request.name, str(error), meter.usage)
+        if self._keep is not None:
+            self._keep(request.key, answer.text)
         return Summary(request.key, answer.text, answer.usage)
 
     def _ask(self, request: SummaryRequest) -> ChatAsk:
@@ -102,6 +123,7 @@ class ChatSummarizer:
             temperature=settings.temperature,
             shorten=partial(limit_line, settings.max_tokens),
             check=self._objection,
+            prompt_tokens=prompt_tokens(request.n_tokens, self._overhead),
         )
 
     def _objection(self, text: str) -> Objection | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from raptor_core.identity import fingerprint
 from raptor_core.settings.models import SummarizerSettings
-from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
+from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest, Usage
 from raptor_core.summarizing.salience import Budget, Candidate, pick
 from raptor_core.summarizing.sentence import (
     JUNK,
@@ -92,11 +92,12 @@ class ExtractiveSummarizer:
         ]
         counts = self._counter.count(drafts)
         for row, request in enumerate(requests):
-            text = drafts[row]
-            if not text or counts[row] > self._settings.max_tokens:
+            text, n_tokens = drafts[row], counts[row]
+            if not text or n_tokens > self._settings.max_tokens:
                 text = self._exact(clusters[row], budgets[row])
+                n_tokens = self._counter.count([text])[0]
             if text:
-                yield Summary(request.key, text)
+                yield Summary(request.key, text, Usage(1, sum(request.n_tokens), n_tokens))
             else:
                 yield FailedSummary(request.key, request.name, "its children hold no text")
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from raptor_core.documents.base import Document, Section
 from raptor_core.tree.cluster import Clustering
-from raptor_core.tree.values import End, Node
+from raptor_core.tree.values import End, Fit, Node
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NODE_COLUMNS = tuple(field.name for field in fields(Node))
 DOCUMENT_COLUMNS = ("tree", "id", "title", "source", "text", "sections", "metadata", "content_hash")
-CLUSTER_COLUMNS = ("tree", "layer", "cluster", "node_ids", "ended", "details")
+CLUSTER_COLUMNS = ("tree", "layer", "cluster", "slot", "node_ids", "ended", "details", "fit")
 _JSON = ("metadata", "quality")
 _LISTS = ("documents", "children", "section")
 
@@ -82,12 +82,12 @@ def clusterings_to_frame(clusterings: Iterable[Clustering]) -> pd.DataFrame:
 
     rows: list[tuple[Any, ...]] = []
     for done in clusterings:
-        details = json.dumps(dict(done.details))
+        told = (json.dumps(dict(done.details)), json.dumps(asdict(done.fit) if done.fit else None))
         if done.end:
-            rows.append((done.tree, done.layer, -1, [], done.end.reason, details))
+            rows.append((done.tree, done.layer, -1, "", [], done.end.reason, *told))
         rows += [
-            (done.tree, done.layer, number, list(group), "", details)
-            for number, group in enumerate(done.groups)
+            (done.tree, done.layer, number, slot, list(group), "", *told)
+            for number, (group, slot) in enumerate(zip(done.groups, done.slots, strict=True))
         ]
     return pd.DataFrame(rows, columns=list(CLUSTER_COLUMNS))
 
@@ -100,12 +100,15 @@ def frame_to_clusterings(frame: pd.DataFrame) -> dict[str, Clustering]:
         reason = str(rows["ended"].iloc[0])
         ordered = rows.sort_values("cluster")
         groups = () if reason else tuple(tuple(ids) for ids in ordered["node_ids"])
+        fit = json.loads(str(rows["fit"].iloc[0]))
         found[str(tree)] = Clustering(
             tree=str(tree),
             layer=layer,
             groups=groups,
             end=End(layer, reason) if reason else None,
             details=json.loads(str(rows["details"].iloc[0])),
+            slots=() if reason else tuple(ordered["slot"]),
+            fit=Fit(**fit) if fit else None,
         )
     return found
 

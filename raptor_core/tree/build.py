@@ -12,13 +12,13 @@ from raptor_core.tree.invariants import violations
 from raptor_core.tree.steps import (
     Clustering,
     Summarized,
-    cluster_layer,
+    cluster_top,
     embed_nodes,
     make_leaves,
     summarize_clusters,
 )
 from raptor_core.tree.tools import Tools
-from raptor_core.tree.values import End, Layer, Node, Tree
+from raptor_core.tree.values import End, Fit, Layer, Node, Tree
 
 Progress = Callable[[str, int], None]
 """Called after each step with its name (such as "layer_1/summaries") and its number of nodes."""
@@ -31,6 +31,7 @@ def build_tree(
     name: str = "corpus",
     tools: Tools | None = None,
     cache: NodeCache | None = None,
+    previous: Tree | None = None,
     progress: Progress | None = None,
 ) -> Tree:
     """One tree over all ``documents``.
@@ -41,6 +42,7 @@ def build_tree(
         name: of the tree; part of the node ids.
         tools: parts to build with, for example to share a loaded model between builds.
         cache: what earlier builds have paid for, for example an open store.
+        previous: the tree as it was before the documents changed; its clusters are kept.
         progress: told of each step.
 
     Raises:
@@ -48,7 +50,14 @@ def build_tree(
         SummaryError: summaries failed; names them; the finished ones are in the cache.
         RaptorError: as the parts raise.
     """
-    trees = build_trees({name: documents}, settings, tools=tools, cache=cache, progress=progress)
+    trees = build_trees(
+        {name: documents},
+        settings,
+        tools=tools,
+        cache=cache,
+        previous={name: previous} if previous else {},
+        progress=progress,
+    )
     return trees[name]
 
 
@@ -58,11 +67,12 @@ def build_trees(
     *,
     tools: Tools | None = None,
     cache: NodeCache | None = None,
+    previous: Mapping[str, Tree] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Tree]:
     """Trees by name, built side by side: each step works on all of them at once.
 
-    Arguments and errors are those of ``build_tree``.
+    Arguments and errors are those of ``build_tree``; ``previous`` holds earlier trees by name.
     """
     tools = tools or Tools(settings)
     cache = cache if cache is not None else MemoryCache()
@@ -70,19 +80,31 @@ def build_trees(
     top = {tree: _leaves(tree, docs, tools) for tree, docs in documents.items()}
     tell("chunks", sum(map(len, top.values())))
     layers: dict[str, list[Layer]] = {tree: [] for tree in documents}
+    fits: dict[str, list[Fit]] = {tree: [] for tree in documents}
     ends: dict[str, End] = {}
+    before = previous or {}
     for number in range(tools.settings.tree.max_layers + 1):
         for tree, layer in _embed(top, tools, cache).items():
             layers[tree].append(layer)
         tell(f"layer_{number}/embeddings", sum(map(len, top.values())))
-        work = [(layers[tree][-1], cluster_layer(tree, layers[tree][-1], tools)) for tree in top]
-        ends |= {done.tree: done.end for _, done in work if done.end}
+        work = [
+            (layers[tree][-1], cluster_top(tree, layers[tree], tools, before.get(tree)))
+            for tree in top
+        ]
+        for _, done in work:
+            if done.end:
+                ends[done.tree] = done.end
+            if done.fit:
+                fits[done.tree].append(done.fit)
         tell(f"layer_{number + 1}/clusters", sum(len(done.groups) for _, done in work))
         top = dict(_summarize(work, tools, cache).layers)
         tell(f"layer_{number + 1}/summaries", sum(map(len, top.values())))
         if not top:
             break
-    return {tree: _checked(Tree(tree, tuple(layers[tree]), ends[tree])) for tree in documents}
+    return {
+        tree: _checked(Tree(tree, tuple(layers[tree]), ends[tree], tuple(fits[tree])))
+        for tree in documents
+    }
 
 
 def _leaves(tree: str, documents: Sequence[Document], tools: Tools) -> tuple[Node, ...]:

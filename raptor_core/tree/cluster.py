@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from raptor_core.errors import InvariantError
+from raptor_core.tree.anchoring import (
+    arrange,
+    earlier_clusters,
+    planning_vectors,
+    why_from_scratch,
+)
 from raptor_core.tree.tools import Tools
-from raptor_core.tree.values import End, Layer
+from raptor_core.tree.values import End, Fit, Layer, Tree
 
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
     """The clusters over one layer, or why there are none.
 
-    ``groups`` are the node ids of each cluster in document order. ``end`` is given exactly when
-    ``groups`` is empty: the layer is the tree's top.
+    ``groups`` are the node ids of each cluster in document order, ``slots`` the clusters'
+    identities. ``end`` is given exactly when ``groups`` is empty: the layer is the tree's top;
+    ``fit`` is given otherwise.
     """
 
     tree: str
@@ -25,32 +30,49 @@ class Clustering:
     groups: tuple[tuple[str, ...], ...]
     end: End | None = None
     details: Mapping[str, float] = field(default_factory=dict)
+    slots: tuple[str, ...] = ()
+    fit: Fit | None = None
 
 
-def cluster_layer(tree: str, layer: Layer, tools: Tools) -> Clustering:
-    """Cluster one layer of one tree.
+def cluster_top(
+    tree: str, layers: Sequence[Layer], tools: Tools, previous: Tree | None = None
+) -> Clustering:
+    """Cluster the last of a tree's finished layers, near the clusters of its published state.
+
+    Args:
+        tree: name of the tree.
+        layers: all layers from the leaves to the one to cluster. Where the tree goes on from
+            its previous state, only the leaves' vectors are read.
+        tools: clusterer and settings.
+        previous: the tree that is published.
 
     Raises:
         ClusteringError: the settings allow no clustering.
         InvariantError: the clusterer broke its contract.
     """
-    number = layer.nodes[0].layer
-    reason = _end_before(len(layer.nodes), number, tools)
-    if reason:
-        return Clustering(tree, number, (), End(number, reason))
-    tokens = np.array([node.n_tokens for node in layer.nodes], dtype=np.int64)
-    clusters = tools.clusterer.cluster(layer.vectors, tokens)
-    if not 0 < len(clusters.members) < len(layer.nodes):
+    top, number = layers[-1], len(layers) - 1
+    end = end_before(len(top.nodes), number, tools)
+    if end:
+        return Clustering(tree, number, (), End(number, end))
+    reason = why_from_scratch(previous, layers[0].nodes, tools)
+    earlier = None
+    if previous and not reason:
+        vectors = planning_vectors([layer.nodes for layer in layers], layers[0].vectors, previous)
+        top = Layer(top.nodes, vectors)
+        earlier = earlier_clusters(previous, number)
+    found = arrange(tree, top, tools, earlier, reason)
+    if not 0 < len(found.members) < len(top.nodes):
         raise InvariantError(
-            f"tree {tree!r}: clustering {len(layer.nodes)} nodes of layer {number} gave "
-            f"{len(clusters.members)} clusters; a layer must shrink. This is a defect of the "
+            f"tree {tree!r}: clustering {len(top.nodes)} nodes of layer {number} gave "
+            f"{len(found.members)} clusters; a layer must shrink. This is a defect of the "
             "clusterer: report it with the settings"
         )
-    groups = tuple(tuple(layer.nodes[row].id for row in rows) for rows in clusters.members)
-    return Clustering(tree, number, groups, None, clusters.details)
+    groups = tuple(tuple(top.nodes[row].id for row in rows) for rows in found.members)
+    return Clustering(tree, number, groups, None, found.details, found.slots, found.fit)
 
 
-def _end_before(n_nodes: int, number: int, tools: Tools) -> str:
+def end_before(n_nodes: int, number: int, tools: Tools) -> str:
+    """Why a layer of so many nodes is the top; empty when the tree goes on."""
     limits = tools.settings.tree
     if n_nodes <= limits.top_nodes:
         return f"{n_nodes} nodes, at most tree.top_nodes = {limits.top_nodes}"

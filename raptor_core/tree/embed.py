@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from raptor_core.embedding.base import Vectors
+from raptor_core.embedding.base import BatchEmbedder, Vectors
+from raptor_core.money import EMBEDDINGS
+from raptor_core.summarizing.base import Usage
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.tools import Tools
 from raptor_core.tree.values import Node
 
 SLICE_NODES = 4096
-"""Nodes that are embedded before they are staged: what a crash can lose."""
+"""Nodes that are embedded before they are staged: what a crash can lose of a local model's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,39 +23,83 @@ class Embedded:
     """Vectors of nodes, row for row, and what they took.
 
     ``n_reused`` texts were known to the cache, ``n_computed`` distinct ones were embedded,
-    ``n_truncated`` nodes are longer than the model reads.
+    ``n_truncated`` nodes are longer than the model reads. ``usage`` is of an endpoint.
     """
 
     vectors: Vectors
     n_reused: int
     n_computed: int
     n_truncated: int
+    usage: Usage = field(default_factory=Usage)
 
 
 def embed_nodes(nodes: Sequence[Node], tools: Tools, cache: NodeCache) -> Embedded:
     """Vectors of shape ``(len(nodes), n_dims)``; the nodes may be of many trees and layers.
 
-    What is computed is staged in the cache slice by slice, so that a crash loses little.
+    What is computed is staged in the cache slice by slice, so that a crash loses little; what is
+    paid for is kept batch by batch, so that it loses nothing.
 
     Raises:
-        ModelError, EndpointError: as the embedder does; finished slices are kept.
+        ModelError, EndpointError: as the embedder does; what is finished is kept.
+        BudgetError: the run's budget ends; what is finished is kept.
     """
-    known = cache.vectors({node.embedding_key for node in nodes})
-    n_reused = len(known)
-    missing = list({n.embedding_key: n for n in nodes if n.embedding_key not in known}.values())
-    missing.sort(key=lambda node: len(node.embedding_text))
-    for start in range(0, len(missing), SLICE_NODES):
-        part = missing[start : start + SLICE_NODES]
-        vectors = tools.embedder.embed([node.embedding_text for node in part])
-        cache.stage(part, vectors)
-        known.update(zip((node.embedding_key for node in part), vectors, strict=True))
-    _stage_rest(nodes, missing, known, cache)
+    before = tools.ledger.spent(EMBEDDINGS)
+    with tools.answers:
+        _stage_left(nodes, tools, cache)
+        known = cache.vectors({node.embedding_key for node in nodes})
+        n_reused = len(known)
+        missing = _missing(nodes, known)
+        for start in range(0, len(missing), SLICE_NODES):
+            known |= _embed_slice(missing[start : start + SLICE_NODES], tools, cache)
+        _stage_rest(nodes, missing, known, cache)
     return Embedded(
         vectors=_stack([known[node.embedding_key] for node in nodes], tools),
         n_reused=n_reused,
         n_computed=len(missing),
         n_truncated=_count_truncated(nodes, tools),
+        usage=tools.ledger.spent(EMBEDDINGS) - before,
     )
+
+
+def _stage_left(nodes: Sequence[Node], tools: Tools, cache: NodeCache) -> None:
+    """Stage what a run that died had paid for, before anything is looked up."""
+    left = tools.answers.vectors({node.embedding_key for node in nodes})
+    _stage([node for node in nodes if node.embedding_key in left], left, tools, cache)
+
+
+def _missing(nodes: Sequence[Node], known: Mapping[str, Vectors]) -> list[Node]:
+    """One node of each text to embed, shortest first."""
+    missing = {node.embedding_key: node for node in nodes if node.embedding_key not in known}
+    return sorted(missing.values(), key=lambda node: len(node.embedding_text))
+
+
+def _embed_slice(part: Sequence[Node], tools: Tools, cache: NodeCache) -> dict[str, Vectors]:
+    texts = [node.embedding_text for node in part]
+    found: dict[str, Vectors] = {}
+    if not isinstance(tools.embedder, BatchEmbedder):
+        found.update(_by_key(part, tools.embedder.embed(texts)))
+        _stage(part, found, tools, cache)
+        return found
+    try:
+        for start, vectors in tools.embedder.embed_batches(texts):
+            batch = _by_key(part[start : start + len(vectors)], vectors)
+            tools.answers.keep_vectors(batch)
+            found |= batch
+    finally:
+        _stage([node for node in part if node.embedding_key in found], found, tools, cache)
+    return found
+
+
+def _by_key(nodes: Sequence[Node], vectors: Vectors) -> dict[str, Vectors]:
+    return dict(zip((node.embedding_key for node in nodes), vectors, strict=True))
+
+
+def _stage(
+    nodes: Sequence[Node], vectors: Mapping[str, Vectors], tools: Tools, cache: NodeCache
+) -> None:
+    if nodes:
+        cache.stage(nodes, np.stack([vectors[node.embedding_key] for node in nodes]))
+        tools.answers.forget(vectors)
 
 
 def _stage_rest(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from raptor_core.documents.base import Document
 from raptor_core.identity import digest, fingerprint
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest
-from raptor_core.tree.values import Node
+from raptor_core.tree.values import Node, Tree
 
 _values = attrgetter(*(field.name for field in fields(Node)))
 
@@ -44,24 +43,19 @@ def build_id(nodes: Sequence[Node]) -> str:
     return digest(*sorted(json.dumps(_values(node), sort_keys=True) for node in nodes))
 
 
-def make_manifest(
-    tree: str,
-    nodes: Sequence[Node],
-    documents: Sequence[Document],
-    end: str,
-    settings: Settings,
-) -> Manifest:
-    """The manifest of a finished tree, published now."""
-    sizes = Counter(node.layer for node in nodes)
+def make_manifest(tree: Tree, documents: Sequence[Document], settings: Settings) -> Manifest:
+    """The manifest of a finished tree over ``documents``, published now."""
+    nodes = list(tree.nodes())
     return Manifest(
-        tree=tree,
+        tree=tree.name,
         build_id=build_id(nodes),
-        layer_sizes=tuple(sizes[layer] for layer in range(len(sizes))),
+        layer_sizes=tuple(len(layer.nodes) for layer in tree.layers),
         n_tokens=sum(node.n_tokens for node in nodes),
         documents=_hashes(documents),
-        end=end,
+        end=tree.end.reason,
         settings_fingerprint=build_settings_fingerprint(settings),
         published_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        fits=tree.fits,
     )
 
 

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raptor_core.documents.base import MetadataValue
-from raptor_core.identity import embedding_key, summary_content_key, summary_id
+from raptor_core.identity import embedding_key
 from raptor_core.quality.junk import Junk, find_junk
 from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest, Usage
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.cluster import Clustering
+from raptor_core.tree.drafts import draft_summaries
 from raptor_core.tree.tools import Tools
 from raptor_core.tree.values import Layer, Node
 
-FLUSH_SECONDS = 0.25
-"""Answers of paid calls are staged as they arrive, at most this often: what a crash can lose."""
+FLUSH_SECONDS = 5.0
+"""Summaries are staged as they arrive, at most this often: opening an embedded store for it
+takes a tenth of a second and more. A crash loses none that was paid for: ``AnswerLog``."""
+
+UNLOGGED_FLUSH_SECONDS = 0.25
+"""The same where answers are kept nowhere else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +31,20 @@ class Summarized:
 
     ``layers`` holds the trees whose summaries are all there, nodes in document order.
     ``failed`` holds what could not be made, by tree; those trees have no new layer.
-    ``n_reused`` summaries were known to the cache, ``n_made`` were made now.
+    ``n_reused`` summaries were known to the cache, ``n_made`` were made now; ``usages`` says by
+    tree what that took, a text that several trees share by the first of them.
     """
 
     layers: Mapping[str, tuple[Node, ...]]
     failed: Mapping[str, tuple[FailedSummary, ...]]
-    usage: Usage
+    usages: Mapping[str, Usage]
     n_reused: int
     n_made: int
+
+    @property
+    def usage(self) -> Usage:
+        """What all summaries took."""
+        return sum(self.usages.values(), Usage())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,8 +66,15 @@ def summarize_clusters(
 
     Raises:
         MissingKeyError: the endpoint needs a key.
+        BudgetError: the run's budget ends; every finished summary is kept in the cache.
     """
     drafts = [d for layer, clustering in work for d in _drafts(layer, clustering, tools)]
+    with tools.answers:
+        return _summarize_drafts(drafts, tools, cache)
+
+
+def _summarize_drafts(drafts: Sequence[_Draft], tools: Tools, cache: NodeCache) -> Summarized:
+    _stage_left(drafts, tools, cache)
     known = cache.texts({draft.node.content_key for draft in drafts})
     texts = {
         draft.node.content_key: known[draft.node.content_key]
@@ -71,7 +87,7 @@ def summarize_clusters(
         for draft in drafts
         if draft.node.content_key not in texts
     }
-    failures, usage = _summarize(list(requests.values()), drafts, texts, tools, cache)
+    failures, usages = _summarize(list(requests.values()), drafts, texts, tools, cache)
     nodes = _finish(drafts, texts, tools)
     failed: dict[str, dict[str, FailedSummary]] = {}
     for draft in drafts:
@@ -86,47 +102,15 @@ def summarize_clusters(
     return Summarized(
         layers={tree: tuple(found) for tree, found in layers.items()},
         failed={tree: tuple(found.values()) for tree, found in failed.items()},
-        usage=usage,
+        usages=usages,
         n_reused=n_reused,
         n_made=len(requests) - len(failures),
     )
 
 
 def _drafts(layer: Layer, clustering: Clustering, tools: Tools) -> list[_Draft]:
-    row_of = {node.id: row for row, node in enumerate(layer.nodes)}
-    seen: Counter[str] = Counter()
-    drafts = []
-    groups = [tuple(sorted(row_of[member] for member in group)) for group in clustering.groups]
-    for rows in sorted(groups):
-        children = [layer.nodes[row] for row in rows]
-        fingerprint = tools.summarizer.fingerprint
-        content_key = summary_content_key((c.content_key for c in children), fingerprint)
-        number = clustering.layer + 1
-        node = Node(
-            id=summary_id(clustering.tree, number, content_key, seen[content_key]),
-            tree=clustering.tree,
-            layer=number,
-            content_key=content_key,
-            text="",
-            n_tokens=0,
-            position=children[0].position,
-            documents=tuple(sorted({d for child in children for d in child.documents})),
-            children=tuple(child.id for child in children),
-            fingerprint=fingerprint,
-            embedding_key="",
-            metadata=_common_metadata(children),
-        )
-        seen[content_key] += 1
-        drafts.append(_Draft(node, layer, rows))
-    return drafts
-
-
-def _common_metadata(children: Sequence[Node]) -> dict[str, MetadataValue]:
-    common = dict(children[0].metadata)
-    for child in children[1:]:
-        for key in [key for key, value in common.items() if child.metadata.get(key) != value]:
-            del common[key]
-    return common
+    found = draft_summaries(layer.nodes, clustering, tools.summarizer.fingerprint)
+    return [_Draft(node, layer, rows) for node, rows in found]
 
 
 def _request(draft: _Draft) -> SummaryRequest:
@@ -147,28 +131,48 @@ def _summarize(
     texts: dict[str, str],
     tools: Tools,
     cache: NodeCache,
-) -> tuple[dict[str, FailedSummary], Usage]:
+) -> tuple[dict[str, FailedSummary], dict[str, Usage]]:
     by_key: dict[str, list[_Draft]] = {}
     for draft in drafts:
         by_key.setdefault(draft.node.content_key, []).append(draft)
     failures: dict[str, FailedSummary] = {}
-    usage = Usage()
+    usages: dict[str, Usage] = {}
     fresh: list[_Draft] = []
-    flushed = 0.0
-    for given in tools.summarizer.summarize(requests) if requests else ():
-        answer = _verified(given, by_key[given.key][0])
-        usage += answer.usage
-        if isinstance(answer, Summary):
-            texts[answer.key] = answer.text
-            fresh += by_key[answer.key]
-        else:
-            failures[answer.key] = answer
-        if fresh and answer.usage.calls and time.monotonic() - flushed > FLUSH_SECONDS:
-            cache.stage(_finish(fresh, texts, tools), None)
-            fresh, flushed = [], time.monotonic()
-    if fresh:
-        cache.stage(_finish(fresh, texts, tools), None)
-    return failures, usage
+    seconds = FLUSH_SECONDS if tools.answers.is_durable else UNLOGGED_FLUSH_SECONDS
+    flushed = time.monotonic()
+    try:
+        for given in tools.summarizer.summarize(requests) if requests else ():
+            answer = _verified(given, by_key[given.key][0])
+            tree = by_key[given.key][0].node.tree
+            usages[tree] = usages.get(tree, Usage()) + answer.usage
+            if isinstance(answer, Summary):
+                texts[answer.key] = answer.text
+                fresh += by_key[answer.key]
+            else:
+                failures[answer.key] = answer
+                tools.answers.forget([answer.key])
+            if fresh and time.monotonic() - flushed > seconds:
+                ready, fresh = fresh, []
+                _stage(ready, texts, tools, cache)
+                flushed = time.monotonic()
+    finally:
+        _stage(fresh, texts, tools, cache)
+    return failures, usages
+
+
+def _stage_left(drafts: Sequence[_Draft], tools: Tools, cache: NodeCache) -> None:
+    """Stage what a run that died had paid for, before anything is looked up."""
+    left = tools.answers.texts({draft.node.content_key for draft in drafts})
+    found = [draft for draft in drafts if draft.node.content_key in left]
+    _stage([d for d in found if not _junk(d, left[d.node.content_key])], left, tools, cache)
+
+
+def _stage(
+    drafts: Sequence[_Draft], texts: Mapping[str, str], tools: Tools, cache: NodeCache
+) -> None:
+    if drafts:
+        cache.stage(_finish(drafts, texts, tools), None)
+        tools.answers.forget(draft.node.content_key for draft in drafts)
 
 
 def _verified(answer: Summary | FailedSummary, draft: _Draft) -> Summary | FailedSummary:

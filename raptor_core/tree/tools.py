@@ -10,19 +10,22 @@ from raptor_core.clustering import make_clusterer
 from raptor_core.clustering.base import Clusterer
 from raptor_core.embedding import make_embedder
 from raptor_core.embedding.base import Embedder
+from raptor_core.money import Ledger
 from raptor_core.settings import Settings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.summarizing import make_summarizer
 from raptor_core.summarizing.base import Summarizer
+from raptor_core.summarizing.counted import CountedSummarizer
 from raptor_core.tokens import make_counter
 from raptor_core.tokens.base import TokenCounter
+from raptor_core.tree.answers import AnswerLog
 
 
 class Tools:
     """Token counter, chunker, embedder, clusterer and summarizer of one set of settings.
 
     Nothing heavy is loaded before it is needed. A part that is given replaces the one that the
-    settings would make.
+    settings would make. ``answers`` keeps paid answers from the moment they come.
     """
 
     def __init__(
@@ -32,11 +35,18 @@ class Tools:
         embedder: Embedder | None = None,
         summarizer: Summarizer | None = None,
         clusterer: Clusterer | None = None,
+        answers: AnswerLog | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self._embedder = embedder
         self._summarizer = summarizer
         self._clusterer = clusterer
+        self.answers = answers or AnswerLog()
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What this run has spent, and what it may; ``ledger.begin()`` begins another run."""
+        return Ledger.of(self.settings)
 
     @cached_property
     def counter(self) -> TokenCounter:
@@ -51,7 +61,9 @@ class Tools:
     @cached_property
     def embedder(self) -> Embedder:
         """What turns text into vectors."""
-        return self._embedder or make_embedder(self.settings.embedder)
+        if self._embedder or self.settings.embedder.kind != "openai":
+            return self._embedder or make_embedder(self.settings.embedder)
+        return make_embedder(self.settings.embedder, self.ledger)
 
     @cached_property
     def clusterer(self) -> Clusterer:
@@ -61,8 +73,21 @@ class Tools:
     @cached_property
     def summarizer(self) -> Summarizer:
         """What summarizes a cluster."""
-        return self._summarizer or make_summarizer(
-            self.settings.summarizer, self.counter, self.embedder.fingerprint
+        settings = self.settings.summarizer
+        if self._summarizer:
+            return CountedSummarizer(
+                self._summarizer,
+                self.ledger,
+                self.counter,
+                name=type(self._summarizer).__name__,
+                max_tokens=settings.max_tokens,
+            )
+        return make_summarizer(
+            settings,
+            self.counter,
+            self.embedder.fingerprint,
+            ledger=self.ledger,
+            keep=self.answers.keep_text,
         )
 
     @property

@@ -33,6 +33,7 @@ class Node:
         context: leaf only, what the embedder read before the text; never part of the span.
         metadata: of the document; a summary keeps what all its children agree on.
         quality: numbers that judge the node, for example ``compression_ratio``.
+        slot: summary only, identity of its cluster, kept while members and text change.
     """
 
     id: str
@@ -53,6 +54,12 @@ class Node:
     context: str = ""
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     quality: Mapping[str, float] = field(default_factory=dict)
+    slot: str = ""
+
+    @property
+    def anchor(self) -> str:
+        """What a cluster above remembers of this node: the slot of a summary, a leaf's id."""
+        return self.slot or self.id
 
     @property
     def is_leaf(self) -> bool:
@@ -89,13 +96,40 @@ class End:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How the clusters over a layer came about, and how far they have moved since.
+
+    Attributes:
+        fingerprint: of the clusterer.
+        n_fitted: nodes at the last fit of the whole layer.
+        n_placed: nodes placed one by one since then.
+        fitted_cohesion: mean cosine of a member to its cluster's centre after that fit.
+        cohesion: the same now.
+        largest: members of the largest cluster after that fit.
+        reason: why the layer was fitted in this rebuild; empty when it was not.
+    """
+
+    fingerprint: str
+    n_fitted: int
+    n_placed: int
+    fitted_cohesion: float
+    cohesion: float
+    largest: int
+    reason: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A layered directed acyclic graph; ``layers[0]`` holds the leaves."""
+    """A layered directed acyclic graph; ``layers[0]`` holds the leaves.
+
+    ``fits[k]`` tells of the clusters over layer ``k``, one for each layer but the top.
+    """
 
     name: str
     layers: tuple[Layer, ...]
     end: End
+    fits: tuple[Fit, ...] = ()
 
     @cached_property
     def _by_id(self) -> dict[str, tuple[Node, int]]:

@@ -2,6 +2,7 @@
 
 import dagster as dg
 import pytest
+from support.sensor_daemon import Daemon
 from support.workshop import Workshop, prose
 
 from raptor_core.errors import SourceError
@@ -15,42 +16,6 @@ def workshop(tmp_path):
     for name in ("a.md", "b.md", "c.md"):
         made.write(name, prose(6, seed=ord(name[0])))
     return made
-
-
-class Daemon:
-    """Ticks of the sensor, as the daemon makes them: keys added, cursor and run keys kept."""
-
-    def __init__(self, workshop):
-        self.workshop = workshop
-        self.cursor = None
-        self.run_keys = set()
-
-    def tick(self):
-        """Names of the partitions to build, and those to drop; a skip reason comes third."""
-        with self.workshop.instance() as instance:
-            definitions = self.workshop.definitions()
-            context = dg.build_sensor_context(instance, cursor=self.cursor)
-            result = definitions.resolve_sensor_def("source_sensor")(context)
-            if isinstance(result, dg.SkipReason):
-                return [], [], result.skip_message
-            self.cursor = result.cursor
-            for request in result.dynamic_partitions_requests:
-                instance.add_dynamic_partitions("trees", list(request.partition_keys))
-            order = list(instance.get_dynamic_partitions("trees"))
-        fresh = [r for r in result.run_requests or [] if r.run_key not in self.run_keys]
-        self.run_keys |= {request.run_key for request in fresh}
-        drops = [r for r in fresh if r.job_name == "drop_partitions"]
-        builds = [partitions_of(r, order) for r in fresh if r.job_name == "build"]
-        configs = [r.run_config["ops"]["drop"]["config"] for r in drops]
-        dropped = [name for config in configs for name in config["partitions"]]
-        reason = result.skip_reason.skip_message if result.skip_reason else ""
-        return builds, dropped, reason
-
-
-def partitions_of(request, order):
-    start = order.index(request.tags["dagster/asset_partition_range_start"])
-    end = order.index(request.tags["dagster/asset_partition_range_end"])
-    return order[start : end + 1]
 
 
 def test_new_documents_are_requested_in_one_run_and_only_once(workshop):

@@ -13,11 +13,16 @@ from pathlib import Path
 
 from support.command import embedder_made_by
 from support.hashing import HashingEmbedder
+from support.summarizers import ScriptedSummarizer
+from support.workshop import Workshop
 
 from dagster_project.cli import main
+from raptor_assets import chain
+from raptor_core.identity import digest
 from raptor_core.settings import StoreSettings
 from raptor_core.store import StoreIdentity, open_store
 from raptor_core.store.store import QdrantStore
+from raptor_core.tree.tools import Tools
 
 
 def die(*_args, **_kwargs):
@@ -48,6 +53,63 @@ def build_and_die(root, point):
             embed(self, texts) if next(calls, None) is not None else die()
         )
     build(root)
+
+
+def build_logged(root, point):
+    """Build with a summarizer and an embedder that write what they finished to ``finished.log``.
+
+    ``point`` is "never", or "before ASSET" or "after ASSET": where to die.
+    """
+    when, _, asset = point.partition(" ")
+    if when != "never":
+        name = {"before": "_attempt", "after": "_report"}[when]
+        method = getattr(chain._Run, name)
+
+        def dying(self, step, *given):
+            if step.key.to_user_string() == asset:
+                die()
+            return method(self, step, *given)
+
+        setattr(chain._Run, name, dying)
+    workshop = Workshop(root, tools={"summarizer": LoggedSummarizer(root / "finished.log")})
+    workshop.tools = Tools(
+        workshop.settings,
+        embedder=LoggedEmbedder(root / "finished.log"),
+        summarizer=workshop.parts_given["summarizer"],
+    )
+    report = workshop.build()
+    assert report.succeeded, report.failed
+
+
+class LoggedEmbedder(HashingEmbedder):
+    """Writes every text that it embedded."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.path = path
+
+    def _encode(self, texts):
+        vectors = super()._encode(texts)
+        log(self.path, [f"embedded {digest(text)}" for text in texts])
+        return vectors
+
+
+class LoggedSummarizer(ScriptedSummarizer):
+    """Writes every summary that it made."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.path = path
+
+    def summarize(self, requests):
+        for answer in super().summarize(requests):
+            log(self.path, [f"summarized {answer.key}"])
+            yield answer
+
+
+def log(path, lines):
+    with path.open("a") as file:
+        file.writelines(f"{line}\n" for line in lines)
 
 
 def build_on_full_disk(root, n_bytes):

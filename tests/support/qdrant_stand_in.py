@@ -5,6 +5,7 @@ It proves what the client sends and reads at the wire, not how a server behaves 
 
 import json
 import re
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 
@@ -14,7 +15,9 @@ from qdrant_client import QdrantClient, models
 ROUTES = [
     ("GET", r"/aliases", "aliases"),
     ("POST", r"/collections/aliases", "change_aliases"),
+    ("GET", r"/collections", "collections"),
     ("GET", r"/collections/([^/]+)/exists", "exists"),
+    ("DELETE", r"/collections/([^/]+)", "delete"),
     ("PUT", r"/collections/([^/]+)", "create"),
     ("PUT", r"/collections/([^/]+)/index", "index"),
     ("POST", r"/collections/([^/]+)/points/batch", "batch"),
@@ -25,6 +28,9 @@ ROUTES = [
 ]
 
 
+_READS = re.compile("points$|scroll$|count$|query/batch$")
+
+
 def plain(value):
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_none=True)
@@ -33,14 +39,29 @@ def plain(value):
     return value
 
 
+def _singles(operation):
+    if isinstance(operation, models.UpsertOperation):
+        for point in operation.upsert.points:
+            yield models.UpsertOperation(upsert=models.PointsList(points=[point]))
+    else:
+        for point_id in operation.delete.points:
+            yield models.DeleteOperation(delete=models.PointIdsList(points=[point_id]))
+
+
 class StandIn:
-    """The server; ``requests`` is what came, ``fail_with`` a status and body to answer instead."""
+    """The server; ``requests`` is what came, ``fail_with`` a status and body to answer instead.
+
+    ``fail_after`` is a number of requests that change something, after which they fail, too.
+    ``point_by_point`` applies batches so slowly that others see every state in between.
+    """
 
     def __init__(self):
         self.client = QdrantClient(":memory:")
         self.requests = []
         self.indexes = {}
         self.fail_with = None
+        self.fail_after = None
+        self.point_by_point = False
         self._lock = Lock()
         stand_in = self
 
@@ -61,7 +82,7 @@ class StandIn:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        self._thread = Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
@@ -71,6 +92,10 @@ class StandIn:
         self._thread.join()
         self.client.close()
 
+    def points(self, collection):
+        """All points of a collection, for tests to look at."""
+        return self.client.scroll(collection, limit=10_000)[0]
+
     def respond(self, method, path, headers, data):
         bare, _, _ = path.partition("?")
         body = json.loads(data) if data else {}
@@ -78,10 +103,17 @@ class StandIn:
             self.requests.append((method, path, body, dict(headers)))
             if self.fail_with is not None:
                 return self.fail_with
+            if self.fail_after is not None and (method != "GET" and not _READS.search(bare)):
+                self.fail_after -= 1
+                if self.fail_after < 0:
+                    return 503, b"gone"
             for verb, pattern, name in ROUTES:
                 found = re.fullmatch(pattern, bare)
                 if verb == method and found:
-                    result = getattr(self, f"on_{name}")(*found.groups(), body)
+                    try:
+                        result = getattr(self, f"on_{name}")(*found.groups(), body)
+                    except ValueError as error:  # local mode's way to say that it is not there
+                        return 404, json.dumps({"status": {"error": str(error)}}).encode()
                     return 200, json.dumps(
                         {"result": plain(result), "status": "ok", "time": 0.0}
                     ).encode()
@@ -93,6 +125,12 @@ class StandIn:
     def on_change_aliases(self, body):
         request = models.ChangeAliasesOperation(**body)
         return self.client.update_collection_aliases(request.actions)
+
+    def on_collections(self, body):
+        return self.client.get_collections()
+
+    def on_delete(self, name, body):
+        return self.client.delete_collection(name)
 
     def on_exists(self, name, body):
         return {"exists": self.client.collection_exists(name)}
@@ -114,8 +152,16 @@ class StandIn:
         return {"operation_id": 0, "status": "completed"}
 
     def on_batch(self, name, body):
-        request = models.UpdateOperations(**body)
-        return self.client.batch_update_points(name, request.operations)
+        operations = models.UpdateOperations(**body).operations
+        if not self.point_by_point:
+            return self.client.batch_update_points(name, operations)
+        for operation in operations:
+            for single in _singles(operation):
+                self.client.batch_update_points(name, [single])
+                self._lock.release()
+                time.sleep(0.002)
+                self._lock.acquire()
+        return []
 
     def on_retrieve(self, name, body):
         request = models.PointRequest(**body)

@@ -3,17 +3,28 @@
 Called as ``python store_process.py ACTION ROOT KIND``; ``tests`` must be on the path.
 """
 
+import json
 import os
 import resource
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
-from support.stores import make_manifest, make_tree, open_at, publish, vectors_of
+from support.stores import (
+    NEWER,
+    faults,
+    make_manifest,
+    make_tree,
+    open_at,
+    publish,
+    rebuild,
+    vectors_of,
+)
 
 from raptor_core.errors import StoreError
-from raptor_core.store import journal
+from raptor_core.store import home, journal
 
 OLD = make_tree(n=12, word="old")
 NEW = make_tree(n=12, word="new")[2:]
@@ -23,12 +34,45 @@ def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def say(line):
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 def hold(root, kind):
     """Open the store and keep it until killed."""
     with open_at(root, kind):
-        sys.stdout.write("held\n")
-        sys.stdout.flush()
+        say("held")
         time.sleep(60)
+
+
+def publish_rebuilds(root, kind, start, end):
+    """Publish rebuild after rebuild of two trees, each in an opening of its own."""
+    for number in range(int(start), int(end)):
+        with open_at(root, kind, lock_seconds=60.0) as store:
+            for tree in ("one", "two"):
+                publish(store, rebuild(tree, number), tree)
+        say(number)
+        time.sleep(0.03)
+
+
+def read_until_told(root, kind):
+    """Read everything again and again until a line comes; then say what was found wrong."""
+    told, wrong, builds = threading.Event(), [], set()
+    threading.Thread(target=lambda: (sys.stdin.readline(), told.set())).start()
+    say("reading")
+    while not told.is_set():
+        with open_at(root, kind, None, lock_seconds=60.0) as store:
+            wrong += faults(store)
+            builds |= {manifest.build_id for manifest in store.manifests()}
+        time.sleep(0.01)
+    say(json.dumps({"wrong": wrong, "n_builds": len(builds)}))
+
+
+def stage_and_die(root, kind):
+    """Stage NEW and die."""
+    open_at(root, kind).stage(NEW, vectors_of(NEW))
+    die()
 
 
 def publish_and_die(root, kind, step):
@@ -54,6 +98,30 @@ def publish_and_die(root, kind, step):
     elif step == "before the journal goes":
         journal.Path.unlink = die
     store.publish(make_manifest(NEW), NEW)
+
+
+def promote_and_die(root, kind, step):
+    """Promote the collection of NEWER and die at a step of it."""
+    write, remove = home.write_durably, home.shutil.rmtree
+    writes = []
+
+    def write_or_die(path, data):
+        if step == f"before write {len(writes)}":
+            die()
+        writes.append(path)
+        write(path, data)
+
+    def remove_half(place):
+        remove(place / "engine")
+        die()
+
+    store = open_at(root, kind, NEWER, beside=True)
+    home.write_durably = write_or_die
+    if step == "before removal":
+        home.shutil.rmtree = die
+    elif step == "half removed":
+        home.shutil.rmtree = remove_half
+    store.promote(["t"])
 
 
 def publish_on_full_disk(root, kind):

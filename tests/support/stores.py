@@ -9,7 +9,7 @@ import numpy as np
 
 from raptor_core.identity import digest, embedding_key, summary_id
 from raptor_core.settings.models import StoreSettings
-from raptor_core.store import Manifest, StoreIdentity, VectorStore, open_store
+from raptor_core.store import Manifest, StoreIdentity, VectorStore, Where, open_store
 from raptor_core.tree.values import Node
 
 N_DIMS = 16
@@ -17,6 +17,7 @@ PROCESS_PATH = os.pathsep.join(str(Path(__file__).parents[up]) for up in (2, 1))
 """PYTHONPATH of a test's own processes: the packages, then ``tests``."""
 
 IDENTITY = StoreIdentity("corpus", "sample-model", "ab12cd34ef567890", N_DIMS)
+NEWER = StoreIdentity("corpus", "newer-model", "ffff00001111", 24)
 
 
 def make_node(tree="t", layer=0, text="a text", position=0, **values) -> Node:
@@ -87,5 +88,36 @@ def publish(store: VectorStore, nodes, tree="t"):
     return store.publish(make_manifest(nodes, tree), nodes)
 
 
-def open_at(root: Path | None, kind="auto", identity=IDENTITY, **settings) -> VectorStore:
-    return open_store(StoreSettings(kind=kind, **settings), root, identity)
+def open_at(
+    root: Path | None, kind="auto", identity=IDENTITY, beside=False, **settings
+) -> VectorStore:
+    return open_store(StoreSettings(kind=kind, **settings), root, identity, beside=beside)
+
+
+def rebuild(tree: str, number: int) -> list[Node]:
+    """The tree's nodes after its ``number``-th rebuild: some stay, some come, some go."""
+    kept = make_tree(tree, 8, "kept")
+    fresh = make_tree(tree, 8 + 4 * (number % 4), f"round{number}")
+    return [node for node in kept if node.position % 3 != number % 3] + fresh
+
+
+def faults(store: VectorStore) -> list[str]:
+    """What a reader finds wrong: anything but the nodes of each manifest's build, whole."""
+    found = []
+    for manifest in store.manifests():
+        where = Where(trees=(manifest.tree,))
+        nodes = store.nodes(where)
+        made = make_manifest(nodes, manifest.tree)
+        if (made.build_id, made.layer_sizes) != (manifest.build_id, manifest.layer_sizes):
+            found.append(f"{manifest.tree}: {manifest.layer_sizes} named, {made.layer_sizes} found")
+        ids = {node.id for node in nodes}
+        lists = (
+            store.search(vectors_of(nodes[:1]), 99, where)[0],
+            store.search_text([f"of {manifest.tree}"], 99, where)[0],
+        )
+        found += [
+            f"{manifest.tree}: a search finds {len(hits)} of {len(ids)}"
+            for hits in lists
+            if {hit.node.id for hit in hits} != ids
+        ]
+    return found

@@ -12,8 +12,6 @@ from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
     from dagster_project.execute import BuildReport
-    from raptor_core.documents import Corpus
-    from raptor_core.settings import Settings
 
 NAMED = 20
 """Skipped files and failed partitions that are named one by one."""
@@ -23,11 +21,21 @@ NAMED = 20
 @click.argument("sources", nargs=-1)
 @click.option("--partition", "partitions", multiple=True, help="Only this one; may be repeated.")
 @click.option("--force", is_flag=True, help="Also what is up to date; finished work is reused.")
+@click.option(
+    "--max-calls", type=click.IntRange(min=0), help="Model calls of this run at the most."
+)
+@click.option("--max-tokens", type=click.IntRange(min=0), help="Tokens of this run at the most.")
+@click.option(
+    "--max-usd", type=click.FloatRange(min=0), help="US dollars, by the settings' prices."
+)
 @home_and_json
 def command(
     sources: tuple[str, ...],
     partitions: tuple[str, ...],
     force: bool,
+    max_calls: int | None,
+    max_tokens: int | None,
+    max_usd: float | None,
     home: Path,
     as_json: bool,
 ) -> None:
@@ -35,17 +43,19 @@ def command(
 
     SOURCES are added to the home's settings; without any, the ones that stand there are used.
     Trees whose documents are gone from the source are dropped. What was published stays until
-    its successor is.
+    its successor is. A run stops before it would pass a bound and keeps what is finished; the
+    next one goes on from there.
     """
     from dagster_project.cli.exits import failures_code
     from dagster_project.cli.output import print_json
     from dagster_project.cli.progress import build_progress
-    from dagster_project.cli.session import read_source
+    from dagster_project.cli.session import bounded, choose_partitions, read_source
 
     started = time.monotonic()
     with build_progress(visible=not as_json) as progress:
         opened, settings, corpus = read_source(home, sources)
-        chosen = _chosen(partitions, corpus, settings)
+        settings = bounded(settings, calls=max_calls, tokens=max_tokens, usd=max_usd)
+        chosen = choose_partitions(partitions, corpus, settings)
         from dagster_project.execute import build
 
         report = build(
@@ -65,28 +75,6 @@ def command(
     if not report.succeeded:
         names = {failure.error for failure in report.failed.values()}
         raise SystemExit(failures_code(names, partly=bool(report.built or report.dropped)))
-
-
-def _chosen(
-    partitions: tuple[str, ...], corpus: Corpus, settings: Settings
-) -> tuple[str, ...] | None:
-    """Keys of the partitions that are named; a tree's name will do where it has one of its own.
-
-    Raises:
-        UnknownTreeError: the source holds nothing by that name.
-    """
-    from dagster_project.cli.session import refuse_unknown
-    from raptor_core.documents import group_documents
-
-    if not partitions:
-        return None
-    known = group_documents(corpus.documents, settings.grouping)
-    by_tree = {tree: name for name, trees in known.items() for tree in trees}
-    keys = [name if name in known else by_tree.get(name, name) for name in partitions]
-    refuse_unknown(
-        "partition of the source is called", [key for key in keys if key not in known], known
-    )
-    return tuple(keys)
 
 
 def _values(report: BuildReport, seconds: float) -> dict[str, Any]:

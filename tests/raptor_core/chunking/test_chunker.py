@@ -1,10 +1,16 @@
 """What the chunker does with headings, sections and unusual text."""
 
+from itertools import pairwise
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from raptor_core.chunking import make_chunker
+from raptor_core.chunking.cutting import cut
 from raptor_core.chunking.measure import Measure
 from raptor_core.chunking.overlong import cut_sentence
+from raptor_core.chunking.packing import key_of
 from raptor_core.chunking.sections import SectionPaths
 from raptor_core.documents.base import Document, Section
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
@@ -86,6 +92,37 @@ def test_combined_characters_stay_whole():
 def test_a_heading_sticks_to_what_follows():
     text = "Before, there was only this.\n\n## A heading\n\nIt governs this paragraph."
     assert [c.text for c in chunk(text)][-1] == "## A heading\n\nIt governs this paragraph."
+
+
+def test_a_heading_takes_sentences_of_a_paragraph_that_does_not_fit_behind_it():
+    text = "## A heading of some words\n\n" + " ".join(f"Sentence {n} is here." for n in range(19))
+    first, second = chunk(text)
+    assert first.text.startswith("## A heading of some words\n\nSentence 0 is here.")
+    assert min(first.n_tokens, second.n_tokens) > 30
+
+
+def test_a_heading_shares_a_chunk_with_the_deeper_one_behind_it():
+    text = "Before.\n\n# Title\n\n## Part\n\nIt begins here."
+    assert chunk(text)[-1].text == "# Title\n\n## Part\n\nIt begins here."
+
+
+def test_the_rest_of_a_cut_paragraph_shares_a_chunk_with_a_short_neighbour():
+    long = " ".join(f"Sentence {n} is here." for n in range(24))
+    chunks = chunk(f"A line before it.\n\n{long}\n\nA line behind it.")
+    assert len(chunks) <= 3
+    assert max(c.n_tokens for c in chunks) > 80
+
+
+@given(
+    weights=st.lists(st.integers(1, 100), min_size=1, max_size=80),
+    limit=st.integers(100, 130),
+)
+def test_cut_pieces_fit_and_hold_every_sentence(weights, limit):
+    keys = [key_of(f"{n} {weight}") for n, weight in enumerate(weights)]
+    ends = cut(weights, keys, limit)
+    assert ends == sorted(set(ends))
+    assert ends[-1] == len(weights)
+    assert all(0 < sum(weights[a:b]) <= limit for a, b in pairwise([0, *ends]))
 
 
 def test_no_chunk_crosses_the_beginning_of_a_section():

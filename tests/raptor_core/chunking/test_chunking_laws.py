@@ -154,6 +154,24 @@ def test_locality_holds_in_long_runs_of_short_paragraphs(paragraphs, at, edited)
     assert_local(paragraphs, at % len(paragraphs), edited, 60, MINILM)
 
 
+HEADINGS = st.builds(
+    lambda level, words: "#" * level + " " + " ".join(words),
+    st.integers(1, 4),
+    st.lists(WORDS, min_size=1, max_size=2),
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    paragraphs=st.lists(HEADINGS | PROSE | SENTENCES, min_size=2, max_size=16),
+    at=st.integers(0, 15),
+    edited=HEADINGS | PROSE | st.just(""),
+    limit=LIMITS,
+)
+def test_locality_holds_among_headings(paragraphs, at, edited, limit):
+    assert_local(paragraphs, at % len(paragraphs), edited, limit, Words())
+
+
 @settings(deadline=None, max_examples=150)
 @given(
     paragraphs=st.lists(PROSE | SENTENCES, min_size=1, max_size=12),

@@ -173,7 +173,7 @@ def test_bad_lines_are_named_by_number_and_the_rest_is_read(tmp_path):
     assert "expected an object" in found["rows.jsonl:3"]
     assert "'text' is missing" in found["rows.jsonl:4"]
     assert "holds a int" in found["rows.jsonl:5"]
-    assert "id 'a' is taken, by another text" in found["rows.jsonl:9"]
+    assert "id 'a' is taken, by another document" in found["rows.jsonl:9"]
 
 
 def test_row_without_the_id_that_was_named(tmp_path):

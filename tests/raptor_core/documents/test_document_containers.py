@@ -95,7 +95,7 @@ class TestTables:
         document = read(tmp_path, "a.jsonl", self.ROWS)
         assert (document.id, document.text, document.title) == ("7", "First.", "One")
         assert document.metadata == {"folder": ".", "format": "jsonl", "year": 1999, "kind": "a"}
-        assert document.source == str(tmp_path / "a.jsonl")
+        assert document.source == "a.jsonl"
 
     def test_nested_missing_and_infinite_values_are_left_out(self, tmp_path):
         row = '{"id": "a", "text": "T.", "list": [1], "none": null, "nan": NaN, "big": 9e999}'

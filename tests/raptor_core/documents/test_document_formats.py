@@ -26,7 +26,7 @@ class TestText:
         document = read(tmp_path, "a_note-on.tides.txt", "High\ttide.\n\n  Low tide.\n")
         assert document.text == "High\ttide.\n\n  Low tide.\n"
         assert document.id == "a_note-on.tides.txt"
-        assert document.title == "A note on.tides"
+        assert document.title == ""
         assert document.sections == ()
         assert document.metadata == {"folder": ".", "format": "text"}
 
@@ -99,7 +99,7 @@ class TestMarkdown:
     def test_file_that_is_one_code_block(self, tmp_path):
         text = "```python\n# not a heading\nprint(1)\n```"
         document = read(tmp_path, "some_code.md", text)
-        assert (document.text, document.sections, document.title) == (text, (), "Some code")
+        assert (document.text, document.sections, document.title) == (text, (), "")
 
     def test_a_rule_at_the_top_is_no_front_matter(self, tmp_path):
         assert outline(read(tmp_path, "a.md", "---\n\n# Title\n\nText: here\n")) == [(1, "Title")]

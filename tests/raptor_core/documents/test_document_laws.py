@@ -117,7 +117,7 @@ def test_every_document_is_in_exactly_one_tree(names, by, shards):
     ]
     assert sorted(document.id for *_, document in placed) == sorted(names)
     for partition, tree, document in placed:
-        assert tree == tree_name(document, grouping)
+        assert tree == tree_name(document.id, grouping)
         assert partition == partition_key(tree, grouping)
     assert list(groups) == sorted(groups)
     assert all(list(trees) == sorted(trees) for trees in groups.values())
@@ -125,10 +125,10 @@ def test_every_document_is_in_exactly_one_tree(names, by, shards):
 
 def test_tree_names():
     document = Document("guide/setup/a.md", "Text.")
-    assert tree_name(document, GroupingSettings()) == "guide/setup/a.md"
-    assert tree_name(document, GroupingSettings(by="folder")) == "guide/setup"
-    assert tree_name(Document("a.md", "T."), GroupingSettings(by="folder")) == "."
-    assert tree_name(document, GroupingSettings(by="corpus")) == "corpus"
+    assert tree_name(document.id, GroupingSettings()) == "guide/setup/a.md"
+    assert tree_name(document.id, GroupingSettings(by="folder")) == "guide/setup"
+    assert tree_name("a.md", GroupingSettings(by="folder")) == "."
+    assert tree_name(document.id, GroupingSettings(by="corpus")) == "corpus"
 
 
 def test_partition_keys_of_unsafe_names():

@@ -42,7 +42,7 @@ def test_folder_is_read_recursively_in_order_of_id(folder):
     assert ids(corpus) == ["a.txt", "b.md", "sub/c.md", "sub/deep/d.txt"]
     assert corpus.skipped == ()
     last = corpus.documents[-1]
-    assert last.source == str(folder / "sub/deep/d.txt")
+    assert last.source == "sub/deep/d.txt"
     assert last.metadata["folder"] == "sub/deep"
 
 
@@ -214,7 +214,7 @@ def test_second_document_of_an_id_is_reported(tmp_path):
     assert [document.text for document in corpus.documents] == ["Same."]
     same, other = [item.reason for item in corpus.skipped]
     assert f"taken, by the same text in {tmp_path / 'one' / 'a.md'}" in same
-    assert "taken, by another text" in other
+    assert "taken, by another document" in other
 
 
 def test_listing_agrees_with_reading_and_sees_changes(folder):

@@ -58,6 +58,14 @@ def test_the_home_variable_is_no_setting():
         ('[grouping]\nby = "chapter"\n', ["grouping.by", "chapter", "document"]),
         ("[clustering]\nmax_tokens = 100\n", ["clustering.max_tokens", "two nodes"]),
         ('[store]\nkind = "server"\n', ["store.url"]),
+        ('[prices."m"]\noutput = 1\n', ["prices.m.input"]),
+        ('[prices."m"]\ninput = 1\noutpt = 1\n', ["prices.m.outpt", "did you mean output"]),
+        ('[prices."m"]\ninput = -1\n', ["prices.m.input", "-1"]),
+        ("[budget]\ncalls = -1\n", ["budget.calls", "-1"]),
+        (
+            '[summarizer]\nkind = "openai"\n[budget]\nusd = 1\n',
+            ["budget.usd", '[prices."gpt-4o-mini"]'],
+        ),
         ("[checks]\nmin_compression = 0.9\n", ["min_compression must be below"]),
         ('preset = "papper"\n', ["papper", "paper"]),
         ("[chunking\n", ["not valid TOML"]),
@@ -91,3 +99,38 @@ def test_the_build_fingerprint_ignores_what_does_not_change_the_tree():
     other = load_settings(None, {"RAPTOR_CLUSTERING__SEED": "7"})
     assert build_settings_fingerprint(faster) == base
     assert build_settings_fingerprint(other) != base
+
+
+def test_prices_are_by_model_name_and_embedding_models_need_no_output(tmp_path):
+    path = write(
+        tmp_path,
+        '[prices."gpt-4o-mini"]\ninput = 0.15\noutput = 0.60\n'
+        '[prices]\n"org/embedder:v1" = { input = 0.02 }\n',
+    )
+    prices = load_settings(path, {}).prices
+    assert (prices["gpt-4o-mini"].input, prices["gpt-4o-mini"].output) == (0.15, 0.60)
+    assert (prices["org/embedder:v1"].input, prices["org/embedder:v1"].output) == (0.02, 0.0)
+
+
+def test_a_run_is_bounded_only_where_it_is_said(tmp_path):
+    assert set(Settings().budget.model_dump().values()) == {None}
+    path = write(tmp_path, "[budget]\ncalls = 5\nusd = 1.5\n")
+    budget = load_settings(path, {"RAPTOR_BUDGET__CALLS": "none"}).budget
+    assert (budget.calls, budget.tokens, budget.usd) == (None, None, 1.5)
+
+
+def test_dollars_need_a_price_of_every_endpoints_model_and_of_no_local_one(tmp_path):
+    text = (
+        '[summarizer]\nkind = "openai"\nmodel = "a"\n'
+        '[embedder]\nkind = "openai"\nmodel = "b"\n[prices.a]\ninput = 1\n'
+    )
+    assert load_settings(write(tmp_path, text), {}).unpriced_models == ("b",)
+    with pytest.raises(SettingsError, match=r'\[prices\."b"\]'):
+        load_settings(write(tmp_path, text + "[budget]\nusd = 1\n"), {})
+    assert load_settings(write(tmp_path, "[budget]\nusd = 1\n"), {}).unpriced_models == ()
+
+
+def test_prices_and_budget_make_nothing_stale():
+    base = build_settings_fingerprint(Settings())
+    given = Settings.model_validate({"prices": {"m": {"input": 1}}, "budget": {"calls": 3}})
+    assert build_settings_fingerprint(given) == base

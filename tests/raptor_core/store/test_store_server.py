@@ -1,14 +1,24 @@
 """Server mode at the wire: what is sent, and what is said when the server fails."""
 
 import socket
+import threading
+import time
 from dataclasses import replace
 
 import pytest
-from support.stores import IDENTITY, make_manifest, make_tree, open_at, publish, vectors_of
+from support.stores import (
+    IDENTITY,
+    make_manifest,
+    make_tree,
+    open_at,
+    publish,
+    rebuild,
+    vectors_of,
+)
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.models import StoreSettings
-from raptor_core.store import stored_identity
+from raptor_core.store import stored_identity, whole
 
 KEY = "planted-secret-key"
 
@@ -36,7 +46,7 @@ def test_a_corpus_is_found_again_by_its_alias(stand_in):
         assert store.count() == 15
 
 
-def test_a_publication_is_one_ordered_request_that_is_waited_for(stand_in):
+def test_a_publication_is_one_ordered_request_between_its_marks(stand_in):
     with open_at(None, "server", url=stand_in.url) as store:
         old, new = make_tree(word="old"), make_tree(word="new")
         publish(store, old)
@@ -45,11 +55,14 @@ def test_a_publication_is_one_ordered_request_that_is_waited_for(stand_in):
         store.publish(make_manifest(new), new)
     writes = [request for request in stand_in.requests if "batch?" in request[1]]
     writes = [request for request in writes if "query" not in request[1]]
-    assert len(writes) == 1
-    _, path, body, _ = writes[0]
-    assert "wait=true" in path
-    assert "ordering=strong" in path
-    assert [next(iter(operation)) for operation in body["operations"]] == ["upsert", "delete"]
+    assert all("wait=true" in path and "ordering=strong" in path for _, path, *_ in writes)
+    operations = [[next(iter(one)) for one in body["operations"]] for _, _, body, _ in writes]
+    assert operations == [["upsert"], ["upsert", "delete"], ["upsert", "delete"]]
+    states = [
+        {point["payload"]["state"] for point in body["operations"][0]["upsert"]["points"]}
+        for _, _, body, _ in writes
+    ]
+    assert states == [{"publishing"}, {"live", "manifest"}, {"epoch"}]
 
 
 def test_reading_a_corpus_that_is_not_there_makes_nothing(stand_in):
@@ -114,3 +127,60 @@ def test_whatever_a_broken_server_says_is_a_store_error(stand_in, answer):
                 call()
         stand_in.fail_with = None
         assert store.count() == 15
+
+
+def test_readers_see_whole_trees_while_a_server_applies_point_by_point(stand_in):
+    builds = [rebuild("t", number) for number in range(8)]
+    expected = {frozenset(node.id for node in nodes) for nodes in builds}
+    found, done = [], threading.Event()
+
+    def read():
+        with open_at(None, "server", identity=None, url=stand_in.url) as store:
+            while not done.is_set():
+                found.append(store.nodes())
+                found.append([hit.node for hit in store.search_text(["of t"], 99)[0]])
+                found.append([hit.node for hit in store.search(vectors_of(builds[0][:1]), 99)[0]])
+
+    with open_at(None, "server", url=stand_in.url) as store:
+        publish(store, builds[0])
+        stand_in.point_by_point = True
+        reader = threading.Thread(target=read)
+        reader.start()
+        for nodes in builds[1:]:
+            publish(store, nodes)
+            time.sleep(0.1)
+        done.set()
+        reader.join()
+    seen = [frozenset(node.id for node in nodes) for nodes in found]
+    assert set(seen) <= expected
+    assert len(set(seen)) > 2
+
+
+def test_a_publisher_that_died_holds_readers_up_for_a_while_only(stand_in, monkeypatch):
+    monkeypatch.setattr(whole, "MARKER_SECONDS", 0.3)
+    with open_at(None, "server", url=stand_in.url) as store:
+        publish(store, make_tree())
+        stand_in.fail_after = 1
+        with pytest.raises(StoreError, match="503"):
+            store.drop("t")
+    stand_in.fail_after = None
+    with open_at(None, "server", url=stand_in.url) as store:
+        assert store.count() == 15
+        publish(store, make_tree(n=4))
+        assert store.count() == 5
+    states = [point.payload["state"] for point in stand_in.points("corpus-ab12cd34")]
+    assert sorted(set(states)) == ["epoch", "identity", "live", "manifest"]
+
+
+def test_a_read_that_never_finds_rest_says_so(stand_in, monkeypatch):
+    monkeypatch.setattr(whole, "READ_SECONDS", 0.1)
+    with open_at(None, "server", url=stand_in.url) as store:
+        publish(store, make_tree())
+        stand_in.fail_after = 1
+        with pytest.raises(StoreError, match="503"):
+            store.drop("t")
+    with (
+        open_at(None, "server", identity=None, url=stand_in.url) as store,
+        pytest.raises(StoreError, match="published all the time"),
+    ):
+        store.nodes()

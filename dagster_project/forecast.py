@@ -1,0 +1,91 @@
+"""The plan of the next build of a home, before anything is written or paid."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from dagster_project.build import Parts
+from dagster_project.execute import open_instance
+from dagster_project.home import Home
+from dagster_project.plan import Changes, find_changes
+from raptor_assets import keys
+from raptor_assets.bench import StoreCache
+from raptor_assets.ownership import abandoned_trees
+from raptor_core.documents import Corpus, group_documents
+from raptor_core.rebuild import RebuildPlan, plan_rebuild
+from raptor_core.settings import Settings
+from raptor_core.tree.cache import MemoryCache, NodeCache
+from raptor_core.tree.published import published_tree
+from raptor_core.tree.tools import Tools
+from raptor_core.tree.values import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What the next build will do: the partitions, and the trees that change."""
+
+    changes: Changes
+    plan: RebuildPlan
+
+
+def forecast(
+    home: Home,
+    settings: Settings,
+    corpus: Corpus,
+    partitions: Collection[str] | None = None,
+    *,
+    tools: Tools | None = None,
+) -> Forecast:
+    """Plan the trees of all partitions that a build would build or drop; of ``partitions``, or all.
+
+    Raises:
+        StoreError: the store is damaged, or held by another process.
+    """
+    parts = Parts.of(settings, home, tools=tools, corpus=corpus)
+    if not home.settings.exists():
+        changes = _everything(corpus, settings)
+    else:
+        with open_instance(home) as instance:
+            changes = find_changes(instance, settings, corpus, parts.known)
+    grouped = group_documents(corpus.documents, settings.grouping)
+    chosen = [n for n in changes.to_build if partitions is None or n in partitions]
+    documents = {tree: found for name in chosen for tree, found in grouped[name].items()}
+    gone = _gone(parts, settings, changes if partitions is None else None, chosen, set(documents))
+    used = parts.tools.tools()
+    previous = _published(parts, {*documents, *gone}, used)
+    cache: NodeCache = StoreCache(parts.store, hold=False) if previous else MemoryCache()
+    return Forecast(changes, plan_rebuild(previous, documents, tools=used, cache=cache))
+
+
+def _everything(corpus: Corpus, settings: Settings) -> Changes:
+    names = tuple(sorted(group_documents(corpus.documents, settings.grouping)))
+    return Changes(new=names, changed=(), unchanged=(), removed=(), held=(), tokens={})
+
+
+def _gone(
+    parts: Parts,
+    settings: Settings,
+    changes: Changes | None,
+    chosen: Collection[str],
+    live: Collection[str],
+) -> set[str]:
+    """Trees that the build drops: of removed partitions, and those that a changed one loses."""
+    tables = parts.tables.tables()
+    found = set()
+    for name in (*(changes.removed if changes else ()), *chosen):
+        if tables.exists(keys.DOCUMENTS.path, name) or tables.exists(keys.TREE.path, name):
+            found.update(abandoned_trees(tables, settings.grouping, name, live))
+    return found
+
+
+def _published(parts: Parts, names: Collection[str], tools: Tools) -> dict[str, Tree]:
+    """The published trees of these names, where they were built with the settings' embedder."""
+    if not names or not parts.store.exists():
+        return {}
+    with parts.store.open_existing() as store:
+        if store.identity != tools.store_identity:
+            return {}
+        known = {manifest.tree for manifest in store.manifests(sorted(names))}
+        found = {name: published_tree(store, name) for name in sorted(known)}
+    return {name: tree for name, tree in found.items() if tree}

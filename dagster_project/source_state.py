@@ -1,0 +1,49 @@
+"""What the last scans of the source found, kept beside the tables for the next tick or process.
+
+Only a cache. It may be deleted, and where several machines write it the last one wins: an entry
+is good for a file that still has the stamp that it names, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+from raptor_core.documents import Ledger, Reading, parser_fingerprint
+from raptor_core.errors import TableError
+from raptor_core.settings import SourceSettings
+from raptor_core.tables import TableStore
+
+KEY = ("source_scan",)
+_NAME = "files"
+_PARSERS = "parsers"
+
+
+def load_ledger(tables: TableStore, settings: SourceSettings) -> Ledger:
+    """The ledger that was kept; empty if there is none for these settings, or it is damaged."""
+    if not tables.exists(KEY, _NAME):
+        return {}
+    try:
+        if tables.properties(KEY, _NAME).get(_PARSERS) != parser_fingerprint(settings):
+            return {}
+        frame = tables.read(KEY, _NAME)
+    except TableError:  # a cache that cannot be read is as good as none
+        return {}
+    return {
+        str(key): Reading.of_json(text)
+        for key, text in zip(frame["file"], frame["reading"], strict=True)
+    }
+
+
+def save_ledger(
+    tables: TableStore, settings: SourceSettings, ledger: Ledger, before: Ledger
+) -> None:
+    """Keep a ledger, unless it says what was kept before.
+
+    Raises:
+        TableError: it cannot be written.
+    """
+    import pandas as pd
+
+    if ledger == before:
+        return
+    rows = [(key, ledger[key].to_json()) for key in sorted(ledger)]
+    frame = pd.DataFrame(rows, columns=["file", "reading"])
+    tables.write(KEY, _NAME, frame, {_PARSERS: parser_fingerprint(settings)})

@@ -1,0 +1,251 @@
+"""Looking at a source again: only files whose stamp changed are read.
+
+A scan tells what there is by hashes, for whoever decides what to build; ``read_documents`` then
+reads the documents that are built. Both take the ledger of what was read before and give the
+next one, so that they also find what the other one read.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from raptor_core.documents.base import Corpus, Document, Entry, Inventory, Skipped
+from raptor_core.documents.ledger import Ledger, Reading, is_final, ledger_key
+from raptor_core.documents.load import (
+    explain_empty,
+    list_sources,
+    named_sources,
+    shown_path,
+    split,
+)
+from raptor_core.documents.records import Named
+from raptor_core.documents.source import Content, Source, SourceFile
+from raptor_core.documents.unique import Unique
+from raptor_core.settings import SourceSettings
+
+MAX_WAITS = 5
+"""Times ``settle_seconds`` that a run waits for files that are being written."""
+
+Queue = list[tuple[Source, list[SourceFile]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a source holds, the ledger for the next scan, and how many files were read."""
+
+    inventory: Inventory
+    ledger: Ledger
+    n_read: int
+
+
+def scan_source(
+    settings: SourceSettings,
+    ledger: Ledger | None = None,
+    *,
+    clock: Callable[[], float] = time.time,
+) -> Scan:
+    """List the source, read what changed since the ledger, and leave alone what is being written.
+
+    A file is being written if it was modified within ``settle_seconds``, or differs between a
+    first listing and one after the reading. What was known of it stays. A storage that gives
+    versions of its own (etags) shows whole files only, and so does a database.
+
+    Args:
+        settings: of the source.
+        ledger: what an earlier scan gave; None reads everything.
+        clock: seconds since 1970 UTC.
+
+    Raises:
+        SourceError: no source is named, or one is missing or cannot be reached.
+        EmptySourceError: there is no document, and no file that is being written.
+        MissingExtraError: a file or URL needs an extra that is not installed.
+    """
+    scan = _Scan(settings, ledger or {}, clock())
+    scan.read()
+    if settings.settle_seconds:
+        scan.look_again()
+    return scan.result()
+
+
+@dataclass
+class _Scan:
+    """One scan under way; ``readings`` is the next ledger, and what is not to be kept in it."""
+
+    settings: SourceSettings
+    ledger: Ledger
+    started: float
+    readings: dict[str, Reading] = field(default_factory=dict)
+    unsettled: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    skipped: list[Skipped] = field(default_factory=list)
+    queue: Queue = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.listed = list_sources(named_sources((), self.settings), self.skipped)
+
+    def read(self) -> None:
+        """Sort the files into unchanged, unsettled and the others, and read these."""
+        for source, files in self.listed:
+            changed = [file for file in files if not self._is_known(file)]
+            waiting = [file for file in changed if _age_left(source, file, self) > 0]
+            for file in waiting:
+                self._hold(file)
+            held = {ledger_key(file) for file in waiting}
+            self.queue.append((source, [f for f in changed if ledger_key(f) not in held]))
+        for file, content in _loaded(self.queue):
+            key = ledger_key(file)
+            self.readings[key] = _reading(file, content, self.ledger.get(key), self.started)[0]
+
+    def look_again(self) -> None:
+        """List once more: hold what changed while it was read, or was not there for a moment."""
+        gone = self.ledger.keys() - self.readings.keys() - self.listed_keys()
+        for source, files in self.queue:
+            if source.is_transactional or not (files or gone):
+                continue
+            now = {ledger_key(file): file for file in source.list().files}
+            for file in files:
+                again = now.get(ledger_key(file))
+                if again is None or again.stamp != file.stamp:
+                    self._hold(file)
+            back = tuple(now[key] for key in sorted(gone & now.keys()))
+            self.listed.append((source, back))
+            for file in back:
+                self._hold(file)
+
+    def result(self) -> Scan:
+        """What was found.
+
+        Raises:
+            EmptySourceError: nothing.
+        """
+        skipped = [*self.skipped]
+        corpus: Unique[Entry] = Unique(skipped)
+        for _, files in self.listed:
+            for file in files:
+                reading = self.readings.get(ledger_key(file))
+                if reading:
+                    corpus.add(reading.documents, shown_path(file))
+                    skipped += reading.skipped
+        documents = corpus.ordered()
+        if not documents and not self.unsettled:
+            raise explain_empty((), self.settings, skipped)
+        inventory = Inventory(documents, tuple(skipped), self.unsettled)
+        kept = {key: reading for key, reading in self.readings.items() if reading.content}
+        return Scan(inventory, kept, sum(len(files) for _, files in self.queue))
+
+    def listed_keys(self) -> set[str]:
+        """Keys of all files that were listed."""
+        return {ledger_key(file) for _, files in self.listed for file in files}
+
+    def _is_known(self, file: SourceFile) -> bool:
+        """Whether the ledger answers for the file; then it does."""
+        key = ledger_key(file)
+        known = self.ledger.get(key)
+        if known is None or not known.is_final or known.stamp != file.stamp:
+            return False
+        self.readings[key] = known
+        return True
+
+    def _hold(self, file: SourceFile) -> None:
+        """Keep what is known of a file that is being written."""
+        key = ledger_key(file)
+        self.readings.pop(key, None)
+        known = self.ledger.get(key)
+        if known:
+            self.readings[key] = known
+        self.unsettled[file.id] = known.ids if known else (file.id,)
+
+
+def read_documents(
+    settings: SourceSettings,
+    ledger: Ledger,
+    wanted: Callable[[str], bool],
+    *,
+    clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
+) -> tuple[Corpus, Ledger]:
+    """Read the documents whose ids are wanted, and the next ledger.
+
+    Of files that hold one document each only those are read, of tables those that changed or
+    held a wanted document before. A file that is being written is waited for, at most
+    ``MAX_WAITS`` times ``settle_seconds``; then it is read as it is.
+
+    Raises:
+        SourceError: no source is named, or one is missing or cannot be reached.
+        MissingExtraError: a file or URL needs an extra that is not installed.
+    """
+    for rounds in range(MAX_WAITS + 1):
+        scan = _Scan(settings, ledger, clock())
+        queue = [(s, [f for f in files if _concerns(scan, f, wanted)]) for s, files in scan.listed]
+        left = max((_age_left(s, f, scan) for s, files in queue for f in files), default=0.0)
+        if left <= 0 or rounds == MAX_WAITS:
+            break
+        sleep(left)
+    return _read_wanted(scan, queue, wanted)
+
+
+def _read_wanted(scan: _Scan, queue: Queue, wanted: Callable[[str], bool]) -> tuple[Corpus, Ledger]:
+    keys = scan.listed_keys() & scan.ledger.keys()
+    readings = {key: scan.ledger[key] for key in keys}
+    skipped = [*scan.skipped]
+    corpus: Unique[Document] = Unique(skipped)
+    for file, content in _loaded(queue):
+        key = ledger_key(file)
+        reading, named = _reading(file, content, scan.ledger.get(key), scan.started, parse=True)
+        readings[key] = reading
+        corpus.add([item for item in named if wanted(item[1].id)], shown_path(file))
+    skipped += [item for reading in readings.values() for item in reading.skipped]
+    kept = {key: reading for key, reading in readings.items() if reading.content}
+    return Corpus(corpus.ordered(), tuple(skipped)), kept
+
+
+def _concerns(scan: _Scan, file: SourceFile, wanted: Callable[[str], bool]) -> bool:
+    """Whether a file may hold a wanted document."""
+    if file.only_id is not None:
+        return wanted(file.only_id)
+    known = scan.ledger.get(ledger_key(file))
+    if known is None or known.stamp != file.stamp or not known.is_final:
+        return True
+    return any(wanted(document_id) for document_id in known.ids)
+
+
+def _loaded(queue: Queue) -> Iterator[tuple[SourceFile, Content]]:
+    for source, files in queue:
+        yield from zip(files, source.load(files), strict=True)
+
+
+def _reading(
+    file: SourceFile,
+    content: Content,
+    known: Reading | None,
+    started: float,
+    *,
+    parse: bool = False,
+) -> tuple[Reading, list[Named]]:
+    """What a file holds; its documents are parsed if asked for, or if its bytes are new."""
+    same_stamp = known is not None and known.stamp == file.stamp
+    first_seen = known.first_seen if known and same_stamp else started
+    final = is_final(file, first_seen, started)
+    if known and known.content == content.digest and not parse:
+        found, skipped = known.documents, known.skipped
+        return Reading(file.stamp, content.digest, first_seen, final, found, skipped), []
+    problems: list[Skipped] = []
+    named = split(content.parse(), problems)
+    entries = tuple((name, Entry.of(document)) for name, document in named)
+    return (
+        Reading(file.stamp, content.digest, first_seen, final, entries, tuple(problems)),
+        named,
+    )
+
+
+def _age_left(source: Source, file: SourceFile, scan: _Scan) -> float:
+    """Seconds until a file counts as settled; 0 or less if it does.
+
+    A time in the future says nothing: the clocks differ, or somebody set it.
+    """
+    if source.is_transactional or file.etag or file.modified is None:
+        return 0.0
+    settle = scan.settings.settle_seconds
+    age = scan.started - file.modified
+    return settle - age if -settle < age < settle else 0.0

@@ -1,0 +1,34 @@
+"""What model calls cost: prices, the budget of a run and what it spent, estimates beforehand.
+
+No price is shipped: prices age. The settings hold them by model name, ``[prices."gpt-4o-mini"]``.
+"""
+
+from raptor_core.money.account import Account, Hold
+from raptor_core.money.estimates import (
+    Cost,
+    embedding_cost,
+    estimate_tokens,
+    prompt_overhead,
+    prompt_tokens,
+    summary_cost,
+)
+from raptor_core.money.ledger import Ledger
+from raptor_core.money.prices import FREE, cost_usd
+from raptor_core.money.spending import EMBEDDINGS, SUMMARIES, Spending
+
+__all__ = [
+    "EMBEDDINGS",
+    "FREE",
+    "SUMMARIES",
+    "Account",
+    "Cost",
+    "Hold",
+    "Ledger",
+    "Spending",
+    "cost_usd",
+    "embedding_cost",
+    "estimate_tokens",
+    "prompt_overhead",
+    "prompt_tokens",
+    "summary_cost",
+]

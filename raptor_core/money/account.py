@@ -1,0 +1,124 @@
+"""Reserving and settling the calls of one model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from raptor_core.money.prices import FREE, cost_usd
+from raptor_core.money.spending import Spending
+from raptor_core.settings.spending import PriceSettings
+from raptor_core.summarizing.base import Usage
+
+if TYPE_CHECKING:
+    from raptor_core.money.ledger import Ledger
+
+
+class Account:
+    """Calls of one model for one purpose."""
+
+    def __init__(
+        self, ledger: Ledger, purpose: str, model: str, price: PriceSettings | None
+    ) -> None:
+        self.purpose = purpose
+        self.model = model
+        self._ledger = ledger
+        self._price = price
+        self._factor = 1.0
+
+    def reserve(self, prompt_tokens: int, completion_tokens: int) -> Hold:
+        """Hold what one call takes at the worst; waits for calls under way where they decide.
+
+        ``prompt_tokens`` may be an estimate: where the endpoint has counted more before than was
+        reserved, it is raised by as much.
+
+        Raises:
+            BudgetError: a bound of the budget would be passed.
+        """
+        worst = self._worst(prompt_tokens, completion_tokens)
+        self._ledger.hold(worst, wait=True)
+        return Hold(self, worst, prompt_tokens)
+
+    def try_reserve(self, prompt_tokens: int, completion_tokens: int) -> Hold | None:
+        """As ``reserve``; None where it would have to wait for calls under way."""
+        worst = self._worst(prompt_tokens, completion_tokens)
+        held = self._ledger.hold(worst, wait=False)
+        return Hold(self, worst, prompt_tokens) if held else None
+
+    def count_retry(self) -> Usage:
+        """Count one more attempt; what to add to the call's usage."""
+        usage = Usage(retries=1)
+        self._ledger.count(Spending(self.purpose, self.model, usage))
+        return usage
+
+    def settle(self, hold: Hold, usage: Usage) -> Usage:
+        """End a reservation with what the call took; that usage with its price.
+
+        Of what is free, the usage itself says what it cost.
+        """
+        if hold.prompt_tokens:
+            self._factor = max(self._factor, usage.prompt_tokens / hold.prompt_tokens)
+        paid = usage
+        if self._price is not FREE:
+            usd = cost_usd(self._price, usage.prompt_tokens, usage.completion_tokens)
+            paid = replace(usage, usd=usd)
+        self._ledger.release(hold.worst, Spending(self.purpose, self.model, paid))
+        return paid
+
+    def forgive(self, hold: Hold) -> None:
+        """End a reservation of a call that took nothing."""
+        self._ledger.release(hold.worst, Spending(self.purpose, self.model))
+
+    def lose(self, hold: Hold) -> None:
+        """End a reservation of a call that took nobody knows what: at the worst all of it."""
+        self._ledger.release(hold.worst, Spending(self.purpose, self.model, lost=hold.worst))
+
+    def _worst(self, prompt_tokens: int, completion_tokens: int) -> Usage:
+        prompt = round(prompt_tokens * self._factor)
+        usd = cost_usd(self._price, prompt, completion_tokens)
+        return Usage(1, prompt, completion_tokens, usd=usd)
+
+
+class Hold:
+    """A reservation; a context manager. What is not settled or forgiven when it ends was lost."""
+
+    def __init__(self, account: Account, worst: Usage, prompt_tokens: int) -> None:
+        self.worst = worst
+        self.prompt_tokens = prompt_tokens
+        self._account: Account | None = account
+
+    def settle(self, usage: Usage) -> Usage:
+        """See ``Account.settle``.
+
+        Raises:
+            ValueError: it has ended already.
+        """
+        return self._end().settle(self, usage)
+
+    def forgive(self) -> None:
+        """See ``Account.forgive``.
+
+        Raises:
+            ValueError: it has ended already.
+        """
+        self._end().forgive(self)
+
+    def _end(self) -> Account:
+        account, self._account = self._account, None
+        if account is None:
+            raise ValueError("this reservation has ended already")
+        return account
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._account is not None:
+            account = self._end()
+            account.lose(self)

@@ -1,0 +1,119 @@
+"""The layers of a tree that goes on from its published state, before their texts are made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from raptor_core.money import Cost, prompt_tokens, summary_cost
+from raptor_core.rebuild.values import LayerPlan
+from raptor_core.tree.cache import NodeCache
+from raptor_core.tree.cluster import Clustering, cluster_top
+from raptor_core.tree.drafts import draft_summaries
+from raptor_core.tree.tools import Tools
+from raptor_core.tree.values import Layer, Node, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Foreseen:
+    """One layer of summaries to come; ``nodes`` have expected tokens and no texts."""
+
+    clustering: Clustering
+    nodes: tuple[Node, ...]
+
+
+def foresee(previous: Tree, leaves: Layer, tools: Tools) -> tuple[list[Foreseen], Clustering]:
+    """Every layer above ``leaves``, and the clustering that says why the tree ends.
+
+    Raises:
+        ClusteringError: the settings allow no clustering.
+    """
+    layers, found = [leaves], []
+    while not (clustering := cluster_top(previous.name, layers, tools, previous)).end:
+        nodes = _expected(layers[-1].nodes, clustering, previous, tools)
+        found.append(Foreseen(clustering, nodes))
+        layers.append(Layer(nodes, np.zeros((len(nodes), 0), dtype=np.float32)))
+    return found, clustering
+
+
+def _expected(
+    below: Sequence[Node], clustering: Clustering, previous: Tree, tools: Tools
+) -> tuple[Node, ...]:
+    """The nodes of a layer in order, as long as those in their slots were, or as their mean."""
+    number = clustering.layer + 1
+    before = previous.layers[number].nodes if number < len(previous.layers) else ()
+    lengths = {node.slot: node.n_tokens for node in before}
+    summaries = [node.n_tokens for layer in previous.layers[1:] for node in layer.nodes]
+    mean = round(sum(summaries) / len(summaries)) if summaries else 0
+    usual = mean or tools.settings.summarizer.max_tokens
+    drafts = draft_summaries(below, clustering, tools.summarizer.fingerprint)
+    nodes = [replace(node, n_tokens=lengths.get(node.slot, usual)) for node, _ in drafts]
+    return tuple(sorted(nodes, key=lambda node: node.order))
+
+
+def layer_plans(
+    previous: Tree,
+    leaves: Layer,
+    found: Sequence[Foreseen],
+    tools: Tools,
+    cache: NodeCache,
+    overhead: int,
+) -> Iterator[LayerPlan]:
+    """What happens to each layer. ``overhead`` is of one prompt, in tokens."""
+    before = {node.id for node in previous.layers[0].nodes}
+    now = {node.id for node in leaves.nodes}
+    fresh, gone = now - before, before - now
+    below: Sequence[Node] = leaves.nodes
+    for layer in found:
+        fresh = {node.id for node in layer.nodes if not fresh.isdisjoint(node.children)}
+        old = _layer(previous, layer.clustering.layer + 1)
+        gone = {node.id for node in old if not gone.isdisjoint(node.children)}
+        lost = {node.slot for node in old if node.id in gone}
+        bound = sum(node.id in fresh or node.slot in lost for node in layer.nodes)
+        yield _layer_plan(layer, below, old, bound, tools, cache, overhead)
+        below = layer.nodes
+
+
+def _layer(tree: Tree, number: int) -> Sequence[Node]:
+    return tree.layers[number].nodes if number < len(tree.layers) else ()
+
+
+def _layer_plan(
+    layer: Foreseen,
+    below: Sequence[Node],
+    old: Sequence[Node],
+    bound: int,
+    tools: Tools,
+    cache: NodeCache,
+    overhead: int,
+) -> LayerPlan:
+    ids, slots = {node.id for node in old}, {node.slot for node in old}
+    added = [node for node in layer.nodes if node.id not in ids]
+    known = cache.texts({node.content_key for node in added})
+    to_make = {node.content_key: node for node in added if node.content_key not in known}
+    fit = layer.clustering.fit
+    return LayerPlan(
+        layer=layer.clustering.layer + 1,
+        n_kept=len(layer.nodes) - len(added),
+        n_added=len(added),
+        n_removed=len(ids - {node.id for node in layer.nodes}),
+        n_touched=sum(node.slot in slots for node in added),
+        n_new=sum(node.slot not in slots for node in layer.nodes),
+        n_split=int(layer.clustering.details.get("split_clusters", 0)),
+        n_merged=len(slots - {node.slot for node in layer.nodes}),
+        fitted=fit.reason if fit else "",
+        n_reused=len({node.content_key for node in added}) - len(to_make),
+        lower_bound=bound,
+        cost=_cost(list(to_make.values()), below, tools, overhead),
+        drift=fit.n_placed / len(below) if fit else 0.0,
+        cohesion=fit.cohesion if fit else 0.0,
+    )
+
+
+def _cost(nodes: Collection[Node], below: Sequence[Node], tools: Tools, overhead: int) -> Cost:
+    lengths = {node.id: node.n_tokens for node in below}
+    prompts = sum(prompt_tokens([lengths[c] for c in node.children], overhead) for node in nodes)
+    completions = sum(node.n_tokens for node in nodes)
+    return summary_cost(len(nodes), prompts, completions, tools.settings)

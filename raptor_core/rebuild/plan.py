@@ -1,0 +1,203 @@
+"""What a rebuild will do: nodes kept, added and removed, clusters touched, calls, tokens, money.
+
+The arrangement of a tree that goes on from its published state follows from its leaves alone
+(``raptor_core.tree.anchoring``), so its calls are foretold exactly; the texts' lengths, and so the
+tokens, are expected ones. A tree that is built from scratch is estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from raptor_core.documents.base import Document
+from raptor_core.embedding.base import Vectors
+from raptor_core.money import Cost, embedding_cost, prompt_overhead
+from raptor_core.rebuild.estimate import children_per_parent, estimated_layers
+from raptor_core.rebuild.foresee import foresee, layer_plans
+from raptor_core.rebuild.values import NOTHING, LayerPlan, RebuildPlan, TreePlan
+from raptor_core.settings import Settings
+from raptor_core.tree.anchoring import why_from_scratch
+from raptor_core.tree.cache import MemoryCache, NodeCache
+from raptor_core.tree.leaves import make_leaves
+from raptor_core.tree.tools import Tools
+from raptor_core.tree.values import Layer, Node, Tree
+
+
+def plan_rebuild(
+    previous: Mapping[str, Tree],
+    documents: Mapping[str, Sequence[Document]],
+    settings: Settings | None = None,
+    *,
+    tools: Tools | None = None,
+    cache: NodeCache | None = None,
+) -> RebuildPlan:
+    """What it takes to bring ``previous`` in step with ``documents``. Writes nothing, pays nothing.
+
+    A local model embeds the new leaves of trees that go on. An endpoint is not asked: such a leaf
+    is placed like those beside it, and the plan is an estimate.
+
+    Args:
+        previous: the published trees by name.
+        documents: what the trees are to hold, by tree; a tree without documents is dropped.
+        settings: None for the defaults; ignored when ``tools`` are given.
+        tools: parts to plan with, for example to share a loaded model.
+        cache: what earlier builds have paid for, for example an open store.
+
+    Raises:
+        RaptorError: as chunker, embedder and clusterer do.
+    """
+    tools = tools or Tools(settings)
+    planner = _Planner(previous, tools, cache if cache is not None else MemoryCache())
+    return RebuildPlan(
+        tuple(
+            planner.tree(name, documents.get(name, ())) for name in sorted({*previous, *documents})
+        )
+    )
+
+
+def plan_tree(previous: Tree | None, leaves: Layer, tools: Tools, cache: NodeCache) -> TreePlan:
+    """The plan of one tree whose leaves are embedded; ``leaves`` are at least one."""
+    known = {previous.name: previous} if previous else {}
+    return _Planner(known, tools, cache).embedded(leaves.nodes[0].tree, leaves, exact=True)
+
+
+class _Planner:
+    """Plans trees with the same tools."""
+
+    def __init__(self, previous: Mapping[str, Tree], tools: Tools, cache: NodeCache) -> None:
+        self._previous = previous
+        self._tools = tools
+        self._cache = cache
+        self._overhead = prompt_overhead(tools.settings.summarizer, tools.counter)
+        self._children = children_per_parent(previous.values(), tools.settings)
+
+    def tree(self, name: str, documents: Sequence[Document]) -> TreePlan:
+        """The plan of one tree."""
+        previous = self._previous.get(name)
+        leaves = make_leaves(name, documents, self._tools) if documents else ()
+        if not leaves:
+            return _dropped(name, previous)
+        if why_from_scratch(previous, leaves, self._tools):
+            return self._estimated(name, leaves)
+        vectors, exact = self._vectors(leaves, self._previous[name])
+        return self.embedded(name, Layer(leaves, vectors), exact=exact)
+
+    def embedded(self, name: str, leaves: Layer, *, exact: bool) -> TreePlan:
+        """The plan of a tree whose leaves have vectors."""
+        previous = self._previous.get(name)
+        if previous is None or why_from_scratch(previous, leaves.nodes, self._tools):
+            return self._estimated(name, leaves.nodes)
+        found, top = foresee(previous, leaves, self._tools)
+        plans = layer_plans(previous, leaves, found, self._tools, self._cache, self._overhead)
+        layers = (*plans, *_vanished(previous, len(found)))
+        before = {node.id for node in previous.layers[0].nodes}
+        n_kept = sum(node.id in before for node in leaves.nodes)
+        changed = n_kept != len(leaves.nodes) or n_kept != len(before)
+        touched = changed or any(layer.n_added or layer.n_removed for layer in layers)
+        return TreePlan(
+            tree=name,
+            action="rebuild" if touched else "keep",
+            n_leaves_kept=n_kept,
+            n_leaves_added=len(leaves.nodes) - n_kept,
+            n_leaves_removed=len(before) - n_kept,
+            layers=layers,
+            embedding=self._embedding(leaves.nodes, layers),
+            exact=exact,
+            end=top.end.reason if top.end else "",
+        )
+
+    def _estimated(self, name: str, leaves: Sequence[Node]) -> TreePlan:
+        previous = self._previous.get(name)
+        layers = tuple(
+            estimated_layers(leaves, previous, self._children, self._tools.settings, self._overhead)
+        )
+        before = {node.id for node in previous.layers[0].nodes} if previous else set()
+        n_kept = sum(node.id in before for node in leaves)
+        return TreePlan(
+            tree=name,
+            action="rebuild" if previous else "build",
+            reason=why_from_scratch(previous, leaves, self._tools),
+            n_leaves_kept=n_kept,
+            n_leaves_added=len(leaves) - n_kept,
+            n_leaves_removed=len(before) - n_kept,
+            layers=layers,
+            embedding=self._embedding(leaves, layers),
+            exact=False,
+        )
+
+    def _vectors(self, leaves: Sequence[Node], previous: Tree) -> tuple[Vectors, bool]:
+        """Vectors of leaves, and whether all of them are what the model says."""
+        below = previous.layers[0]
+        found = {n.embedding_key: v for n, v in zip(below.nodes, below.vectors, strict=True)}
+        unknown = {n.embedding_key for n in leaves if n.embedding_key not in found}
+        found.update(self._cache.vectors(unknown))
+        missing = {n.embedding_key: n for n in leaves if n.embedding_key not in found}
+        exact = not missing or self._tools.settings.embedder.kind != "openai"
+        if missing and exact:
+            texts = [node.embedding_text for node in missing.values()]
+            found.update(zip(missing, self._tools.embedder.embed(texts), strict=True))
+        keys = [node.embedding_key for node in leaves]
+        return np.stack(_filled([found.get(key) for key in keys])), exact
+
+    def _embedding(self, leaves: Sequence[Node], layers: Sequence[LayerPlan]) -> Cost:
+        """New leaves, and the summaries that are made; nothing where no endpoint is called."""
+        if self._tools.settings.embedder.kind != "openai":
+            return NOTHING
+        known = self._cache.vectors({node.embedding_key for node in leaves})
+        fresh = {n.embedding_key: n for n in leaves if n.embedding_key not in known}
+        tokens = sum(self._tools.counter.count([n.embedding_text for n in fresh.values()]))
+        tokens += sum(layer.cost.completion_tokens for layer in layers)
+        n_texts = len(fresh) + sum(layer.cost.calls for layer in layers)
+        return embedding_cost(tokens, self._tools.settings, n_texts=n_texts)
+
+
+def _filled(vectors: Sequence[Vectors | None]) -> list[Vectors]:
+    """The vectors, a missing one replaced by the mean direction of those next to it."""
+    known = [row for row, vector in enumerate(vectors) if vector is not None]
+    return [
+        _beside(vectors, known, row) if vector is None else vector
+        for row, vector in enumerate(vectors)
+    ]
+
+
+def _beside(vectors: Sequence[Vectors | None], known: Sequence[int], row: int) -> Vectors:
+    at = int(np.searchsorted(known, row))
+    neighbours = [vectors[known[k]] for k in (at - 1, at) if 0 <= k < len(known)]
+    total = np.sum([vector for vector in neighbours if vector is not None], axis=0)
+    return np.asarray(total / max(float(np.linalg.norm(total)), 1e-12), dtype=np.float32)
+
+
+def _vanished(previous: Tree, n_layers: int) -> list[LayerPlan]:
+    """Layers of the published tree that the new one does not reach."""
+    return [
+        LayerPlan(
+            layer=number,
+            n_kept=0,
+            n_added=0,
+            n_removed=len(previous.layers[number].nodes),
+            n_touched=0,
+            n_new=0,
+            n_split=0,
+            n_merged=len(previous.layers[number].nodes),
+            fitted="",
+            n_reused=0,
+            lower_bound=0,
+            cost=NOTHING,
+            drift=0.0,
+            cohesion=0.0,
+        )
+        for number in range(n_layers + 1, len(previous.layers))
+    ]
+
+
+def _dropped(name: str, previous: Tree | None) -> TreePlan:
+    if previous is None:
+        return TreePlan(name, "keep", reason="its documents hold no text")
+    return TreePlan(
+        name,
+        "drop",
+        n_leaves_removed=len(previous.layers[0].nodes),
+        layers=tuple(_vanished(previous, 0)),
+    )

@@ -1,0 +1,135 @@
+"""A plan as frozen values, tree by tree and layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import reduce
+from typing import Any, Literal
+
+from raptor_core.money import Cost
+
+NOTHING = Cost()
+Action = Literal["build", "rebuild", "keep", "drop"]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerPlan:
+    """One layer of summaries.
+
+    Attributes:
+        layer: from 1.
+        n_kept: nodes that stay as they are.
+        n_added: nodes with new content.
+        n_removed: nodes of the published tree that go.
+        n_touched: clusters that go on with changed content.
+        n_new: clusters that were not there before.
+        n_split: clusters that grew over their bounds and are split.
+        n_merged: clusters that go, because too little is left of them or another took them in.
+        fitted: why the layer is clustered as a whole; empty where its clusters are kept.
+        n_reused: added nodes whose text is in the store already.
+        lower_bound: distinct ancestors in this layer of changed leaves: what no rebuild can
+            spare.
+        cost: summaries to make.
+        drift: share of the nodes below that were placed one by one since the last fit.
+        cohesion: mean cosine of a member to its cluster's centre; 0.0 where it is not yet known.
+    """
+
+    layer: int
+    n_kept: int
+    n_added: int
+    n_removed: int
+    n_touched: int
+    n_new: int
+    n_split: int
+    n_merged: int
+    fitted: str
+    n_reused: int
+    lower_bound: int
+    cost: Cost
+    drift: float
+    cohesion: float
+
+
+@dataclass(frozen=True, slots=True)
+class TreePlan:
+    """One tree.
+
+    Attributes:
+        tree: its name.
+        action: what happens to it.
+        reason: why it is built from scratch; empty where it goes on from what is published.
+        n_leaves_kept, n_leaves_added, n_leaves_removed: leaves.
+        layers: of summaries, from 1.
+        embedding: texts to embed; those of summaries by their expected length.
+        exact: whether the calls are known; else they are estimated from the sizes of layers.
+        end: why the tree ends at its top; empty where that is estimated.
+    """
+
+    tree: str
+    action: Action
+    reason: str = ""
+    n_leaves_kept: int = 0
+    n_leaves_added: int = 0
+    n_leaves_removed: int = 0
+    layers: tuple[LayerPlan, ...] = ()
+    embedding: Cost = NOTHING
+    exact: bool = True
+    end: str = ""
+
+    @property
+    def summaries(self) -> Cost:
+        """Summaries to make, in all layers."""
+        return _sum(layer.cost for layer in self.layers)
+
+    @property
+    def lower_bound(self) -> int:
+        """Distinct ancestors of changed leaves, in all layers."""
+        return sum(layer.lower_bound for layer in self.layers)
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildPlan:
+    """All trees, ordered by name."""
+
+    trees: tuple[TreePlan, ...]
+
+    @property
+    def summaries(self) -> Cost:
+        """Summaries to make."""
+        return _sum(tree.summaries for tree in self.trees)
+
+    @property
+    def embedding(self) -> Cost:
+        """Texts to embed."""
+        return _sum(tree.embedding for tree in self.trees)
+
+    @property
+    def cost(self) -> Cost:
+        """All that is paid for."""
+        return self.summaries + self.embedding
+
+    @property
+    def lower_bound(self) -> int:
+        """Summaries that no rebuild can spare."""
+        return sum(tree.lower_bound for tree in self.trees)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the calls of every tree are known."""
+        return all(tree.exact for tree in self.trees)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: the totals, then every tree."""
+        return {
+            "exact": self.exact,
+            "summaries": asdict(self.summaries),
+            "embedding": asdict(self.embedding),
+            "cost": asdict(self.cost),
+            "lower_bound": self.lower_bound,
+            "trees": [{**asdict(tree), "summaries": asdict(tree.summaries)} for tree in self.trees],
+        }
+
+
+def _sum(costs: Iterable[Cost]) -> Cost:
+    return reduce(lambda total, cost: total + cost, costs, Cost())

@@ -1,0 +1,92 @@
+"""Settings of the source: files, folders, URLs, and tables of databases."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from raptor_core.settings.part import Part
+
+
+class DatabaseTable(Part):
+    """A table or a query of a database, one document for each row.
+
+    Attributes:
+        name: what documents of it are called by: their ids are ``name/id``; empty is ``table``.
+        url: SQLAlchemy URL, such as ``sqlite:////data/wiki.db`` or
+            ``postgresql+psycopg2://host/wiki``; the driver has to be installed.
+        url_env: environment variable that holds the URL, where it has a password in it.
+        table: name of the table or view, with its schema where it needs one.
+        query: a SELECT in place of ``table``.
+        id_field: column that holds the id.
+        text_field: column that holds the text.
+        title_field: column that holds the title, if there is one.
+        updated_field: column that changes whenever a row does, such as a time or a counter;
+            empty reads every row every time.
+    """
+
+    name: str = ""
+    url: str = Field("", repr=False)
+    url_env: str = ""
+    table: str = ""
+    query: str = ""
+    id_field: str = "id"
+    text_field: str = "text"
+    title_field: str = "title"
+    updated_field: str = "updated_at"
+
+    @model_validator(mode="after")
+    def _says_what_and_where(self) -> DatabaseTable:
+        if bool(self.url) == bool(self.url_env):
+            raise ValueError("give either url or url_env, the variable that holds the URL")
+        if bool(self.table) == bool(self.query):
+            raise ValueError("give either table or query")
+        if not self.label:
+            raise ValueError("give a name; the documents of a query are called by it")
+        return self
+
+    @property
+    def label(self) -> str:
+        """The name, or else the table."""
+        return self.name or self.table
+
+
+class SourceSettings(Part):
+    """Where documents come from.
+
+    Attributes:
+        paths: files, folders, tables or fsspec URLs, read together.
+        tables: tables of databases, each a ``[[source.tables]]`` with ``url`` or ``url_env``,
+            ``table`` or ``query``, and ``id_field``, ``text_field``, ``title_field``,
+            ``updated_field``.
+        include: glob patterns of relative paths; empty means every supported format.
+        exclude: glob patterns of relative paths that are left out.
+        max_file_mb: larger files are reported and skipped, in megabytes.
+        id_field: field of a table's rows that holds the id; "auto" finds it.
+        text_field: field of a table's rows that holds the text.
+        title_field: field of a table's rows that holds the title.
+        settle_seconds: the sensor leaves a file alone that was written within this time, since
+            more may follow; 0 takes every file as it is.
+    """
+
+    paths: tuple[str, ...] = ()
+    tables: tuple[DatabaseTable, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    max_file_mb: float = Field(50.0, gt=0)
+    id_field: str = "auto"
+    text_field: str = "text"
+    title_field: str = "title"
+    settle_seconds: float = Field(2.0, ge=0, le=3600)
+
+    @model_validator(mode="after")
+    def _tables_have_names_of_their_own(self) -> SourceSettings:
+        labels = [table.label for table in self.tables]
+        twice = sorted({label for label in labels if labels.count(label) > 1})
+        if twice:
+            raise ValueError(f"two of source.tables are called {twice[0]!r}; give each a name")
+        return self
+
+    @property
+    def is_named(self) -> bool:
+        """Whether anything is named to read."""
+        return bool(self.paths or self.tables)

@@ -1,0 +1,185 @@
+"""The collections of one corpus on a server: made, found, switched, removed."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from raptor_core.errors import StoreError
+from raptor_core.identity import NODE_NAMESPACE
+from raptor_core.store.base import StoreIdentity
+from raptor_core.store.engine import (
+    DENSE,
+    KEYWORD_FIELDS,
+    LEXICAL,
+    LINKED_FIELDS,
+    TENANT_FIELD,
+    Batch,
+    Point,
+)
+from raptor_core.store.home import SCHEMA, check_identity, check_schema, collection_name
+from raptor_core.store.qdrant import ClientEngine, Place
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+IDENTITY_ID = str(uuid.uuid5(NODE_NAMESPACE, "identity"))
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A collection and what its identity point says.
+
+    ``retired`` are the collections that it replaces, or replaced, until they are removed.
+    """
+
+    name: str
+    identity: StoreIdentity
+    retired: tuple[str, ...] = ()
+
+
+class Corpus:
+    """The collections of one corpus behind a client."""
+
+    def __init__(self, client: QdrantClient, place: Place, name: str) -> None:
+        self.client = client
+        self._place = place
+        self._name = name
+
+    @property
+    def where(self) -> str:
+        """The corpus, for messages."""
+        return f"{self._place.name}, corpus {self._name!r}"
+
+    def engine(self, collection: str) -> ClientEngine:
+        """The engine of a collection."""
+        return ClientEngine(self.client, collection, self._place)
+
+    def live(self) -> Collection | None:
+        """The collection that the alias names.
+
+        Raises:
+            StoreError: somebody else made it.
+            StoreMismatchError: it has another schema.
+        """
+        with self._place.errors():
+            aliases = self.client.get_aliases().aliases
+        names = [a.collection_name for a in aliases if a.alias_name == self._name]
+        if not names:
+            return None
+        found = self._read(names[0])
+        if found is None:
+            raise StoreError(
+                f"{self.where} was not made by this program; choose another corpus name "
+                "(store.corpus)"
+            )
+        return found
+
+    def others(self, live: Collection) -> list[Collection]:
+        """The whole collections that are built beside the live one."""
+        with self._place.errors():
+            described = self.client.get_collections().collections
+        known = (live.name, *live.retired)
+        names = sorted(d.name for d in described if d.name.startswith(f"{self._name}-"))
+        found = [self._read(name) for name in names if name not in known]
+        return [one for one in found if one is not None and one.identity.corpus == self._name]
+
+    def make(self, identity: StoreIdentity) -> Collection:
+        """The collection of an identity, made where it is new: its identity point comes last."""
+        made = Collection(collection_name(identity), identity)
+        with self._place.errors():
+            exists = self.client.collection_exists(made.name)
+        stored = self._read(made.name) if exists else None
+        if stored is not None:
+            check_identity(stored.identity, identity, self.where)
+            return stored
+        with self._place.errors():
+            if not exists:
+                _create(self.client, made.name, identity.n_dims)
+            _create_indexes(self.client, made.name)
+        self._write(made)
+        return made
+
+    def point(self, name: str, *, switch: bool = False) -> None:
+        """Make a collection the live one; ``switch`` where another one is."""
+        from qdrant_client import models
+
+        delete = models.DeleteAlias(alias_name=self._name)
+        create = models.CreateAlias(collection_name=name, alias_name=self._name)
+        operations: list[Any] = [models.CreateAliasOperation(create_alias=create)]
+        if switch:
+            operations.insert(0, models.DeleteAliasOperation(delete_alias=delete))
+        with self._place.errors():
+            self.client.update_collection_aliases(operations)
+
+    def promote(self, chosen: Collection) -> None:
+        """Switch the alias in one request, and remove the others of the corpus.
+
+        What is to be removed is written down first, so that whoever opens the corpus after a
+        crash finishes it.
+        """
+        live = self.live()
+        known = [] if live is None else [live, *self.others(live)]
+        names = dict.fromkeys(name for one in known for name in (one.name, *one.retired))
+        retired = tuple(name for name in names if name != chosen.name)
+        promoted = replace(chosen, retired=retired)
+        self._write(promoted)
+        self.point(chosen.name, switch=live is not None)
+        self.remove_retired(promoted)
+
+    def remove_retired(self, live: Collection) -> Collection:
+        """Remove what the live collection replaced; again is allowed."""
+        if not live.retired:
+            return live
+        for name in live.retired:
+            with self._place.errors():
+                self.client.delete_collection(name)
+        clean = replace(live, retired=())
+        self._write(clean)
+        return clean
+
+    def _read(self, name: str) -> Collection | None:
+        fields = ("schema", "identity", "retired")
+        found = self.engine(name).fetch([IDENTITY_ID], fields, dense=False)
+        if not found:
+            return None
+        payload = found[0].payload
+        check_schema(payload["schema"], self.where)
+        identity = StoreIdentity(**payload["identity"])
+        return Collection(name, identity, tuple(payload.get("retired", ())))
+
+    def _write(self, collection: Collection) -> None:
+        payload = {
+            "state": "identity",
+            "schema": SCHEMA,
+            "identity": asdict(collection.identity),
+            "retired": list(collection.retired),
+        }
+        self.engine(collection.name).apply(Batch((Point(IDENTITY_ID, payload),)))
+
+
+def _create(client: QdrantClient, name: str, n_dims: int) -> None:
+    from qdrant_client import models
+
+    dense = models.VectorParams(size=n_dims, distance=models.Distance.COSINE)
+    lexical = models.SparseVectorParams(modifier=models.Modifier.IDF)
+    client.create_collection(
+        name, vectors_config={DENSE: dense}, sparse_vectors_config={LEXICAL: lexical}
+    )
+
+
+def _create_indexes(client: QdrantClient, name: str) -> None:
+    from qdrant_client import models
+
+    for field in KEYWORD_FIELDS:
+        keyword = models.KeywordIndexParams(
+            type=models.KeywordIndexType.KEYWORD,
+            is_tenant=field == TENANT_FIELD,
+            enable_hnsw=field in LINKED_FIELDS,
+        )
+        client.create_payload_index(name, field, keyword, wait=True)
+    layer = models.IntegerIndexParams(
+        type=models.IntegerIndexType.INTEGER, lookup=True, range=False, enable_hnsw=False
+    )
+    client.create_payload_index(name, "layer", layer, wait=True)

@@ -1,0 +1,131 @@
+"""The half of a store that reads: live nodes and manifests; and how a store is closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import RLock
+from types import TracebackType
+from typing import Self
+
+from raptor_core.embedding.base import Vectors
+from raptor_core.errors import StoreError
+from raptor_core.store.base import Hit, Manifest, StoreIdentity, Where
+from raptor_core.store.conditions import EVERYWHERE, MANIFEST, live_condition, tree_condition
+from raptor_core.store.engine import Condition, Engine, Match
+from raptor_core.store.lexical import query_vector
+from raptor_core.store.payload import payload_to_manifest, payload_to_node
+from raptor_core.store.ranking import query_units, ranked
+from raptor_core.tree.values import Node
+
+
+class StoreReader:
+    """What readers ask of a store. One object may be shared by threads; its calls take turns."""
+
+    def __init__(
+        self, engine: Engine, identity: StoreIdentity, release: Callable[[], None]
+    ) -> None:
+        self._engine = engine
+        self._identity = identity
+        self._release = release
+        self._turn = RLock()
+        self._closed = False
+
+    @property
+    def identity(self) -> StoreIdentity:
+        """What the store was made for."""
+        return self._identity
+
+    def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
+        """What is published, by tree name; of these trees, or all."""
+        matches = (MANIFEST,) if trees is None else (MANIFEST, Match("tree", tuple(trees)))
+        if trees is not None and not trees:
+            return []
+        with self._open():
+            records = self._engine.scroll(Condition(matches), None)
+        return sorted((payload_to_manifest(r.payload) for r in records), key=lambda m: m.tree)
+
+    def search(self, vectors: Vectors, limit: int, where: Where = EVERYWHERE) -> list[list[Hit]]:
+        """Nearest live nodes to each row of ``vectors`` by cosine, best first.
+
+        Raises:
+            StoreMismatchError: the rows' length is not the store's.
+        """
+        units = query_units(vectors, self._identity)
+        condition = live_condition(where)
+        if condition is None or limit < 1 or not len(units):
+            return [[] for _ in units]
+        with self._open():
+            return ranked(lambda n: self._engine.search(units, n, condition), limit)
+
+    def search_text(
+        self, texts: Sequence[str], limit: int, where: Where = EVERYWHERE
+    ) -> list[list[Hit]]:
+        """Best live nodes for each text by lexical score (BM25 weights, IDF of the corpus).
+
+        A text without a word finds nothing.
+        """
+        hits: list[list[Hit]] = [[] for _ in texts]
+        condition = live_condition(where)
+        queries = {row: q for row, text in enumerate(texts) if (q := query_vector(text))}
+        if condition is None or limit < 1 or not queries:
+            return hits
+        sparse = list(queries.values())
+        with self._open():
+            found = ranked(lambda n: self._engine.search_lexical(sparse, n, condition), limit)
+        for row, row_hits in zip(queries, found, strict=True):
+            hits[row] = row_hits
+        return hits
+
+    def nodes(self, where: Where = EVERYWHERE) -> list[Node]:
+        """Live nodes, ordered by tree, layer, ``Node.order``."""
+        condition = live_condition(where)
+        if condition is None:
+            return []
+        with self._open():
+            found = [payload_to_node(r.payload) for r in self._engine.scroll(condition, None)]
+        return sorted(found, key=lambda n: (n.tree, n.layer, *n.order))
+
+    def count(self, where: Where = EVERYWHERE) -> int:
+        """Number of live nodes."""
+        condition = live_condition(where)
+        if condition is None:
+            return 0
+        with self._open():
+            return self._engine.count(condition)
+
+    def point_ids(self, tree: str) -> tuple[list[str], list[str]]:
+        """Ids of the tree's live and of its staged points, sorted: what an audit compares."""
+        with self._open():
+            records = self._engine.scroll(tree_condition(tree), ("state",))
+        live = sorted(r.id for r in records if r.payload["state"] == "live")
+        return live, sorted(r.id for r in records if r.payload["state"] == "staged")
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        with self._turn:
+            if self._closed:
+                raise StoreError(f"store {self._identity.corpus!r} is closed; open it again")
+            yield
+
+    def close(self) -> None:
+        """Release the engine and its lock; closing twice is allowed."""
+        with self._turn:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self._engine.close()
+            finally:
+                self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,246 @@
+"""The clusters of one layer from those of the tree that is published: kept, placed or fitted anew.
+
+A fitted layer is clustered as a whole. An anchored one keeps the memberships of all nodes that
+are still there (``raptor_core.clustering.anchored``), by their anchors: a leaf's id, a summary's
+slot. So a summary whose text changed stays where it was in the layer above.
+
+All of it is known before any summary is written: content keys need no texts, and where a vector
+would, the layer is arranged by *planning vectors*: a summary has the vector that its slot was
+published with, one in a new slot the mean direction of its children. That is why a plan can
+foretell the calls of a rebuild exactly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raptor_core.clustering.anchored import Bounds, anchored, match_origins
+from raptor_core.embedding.base import Vectors
+from raptor_core.identity import digest, slot_id
+from raptor_core.tree.tools import Tools
+from raptor_core.tree.values import Fit, Layer, Node, Tree
+
+NEW_SHARE = 0.5
+"""A tree of which more leaves than these are new is built as if it were the first time."""
+
+Members = Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """The clusters over one layer of a published tree.
+
+    ``slots[i]`` is the slot of cluster ``i``; ``anchors[i]`` and ``ids[i]`` are its members'.
+    """
+
+    slots: tuple[str, ...]
+    anchors: tuple[tuple[str, ...], ...]
+    ids: tuple[tuple[str, ...], ...]
+    fit: Fit
+
+    @property
+    def digest(self) -> str:
+        """Digest of all that clusters anchored on these depend on."""
+        rows = zip(self.slots, self.anchors, self.ids, strict=True)
+        return digest("earlier", json.dumps([*rows, asdict(self.fit)]))
+
+
+@dataclass(frozen=True, eq=False)
+class Arranged:
+    """Clusters of a layer by row, each with its slot, and how they came about."""
+
+    members: tuple[tuple[int, ...], ...]
+    slots: tuple[str, ...]
+    fit: Fit
+    details: Mapping[str, float]
+
+
+def earlier_clusters(previous: Tree | None, layer: int) -> Earlier | None:
+    """The clusters over ``layer`` of a published tree; None above its top or without one."""
+    if previous is None or layer >= len(previous.fits):
+        return None
+    above = previous.layers[layer + 1].nodes
+    return Earlier(
+        slots=tuple(node.slot for node in above),
+        anchors=tuple(tuple(c.anchor for c in previous.children(node.id)) for node in above),
+        ids=tuple(node.children for node in above),
+        fit=previous.fits[layer],
+    )
+
+
+def planning_vectors(
+    layers: Sequence[Sequence[Node]], leaf_vectors: Vectors, previous: Tree
+) -> Vectors:
+    """Vectors to arrange the last of ``layers`` by, row for row, without reading its texts.
+
+    Args:
+        layers: nodes of layer 0 and of each one above it, with slots; texts are not read.
+        leaf_vectors: of layer 0, shape ``(len(layers[0]), n_dims)``.
+        previous: the tree that is published.
+    """
+    known = {
+        node.anchor: vector
+        for layer in previous.layers[1:]
+        for node, vector in zip(layer.nodes, layer.vectors, strict=True)
+    }
+    below = {node.id: row for node, row in zip(layers[0], leaf_vectors, strict=True)}
+    for nodes in layers[1:]:
+        below = {
+            node.id: known[node.anchor]
+            if node.anchor in known
+            else _direction([below[child] for child in node.children])
+            for node in nodes
+        }
+    return np.stack([below[node.id] for node in layers[-1]])
+
+
+def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], tools: Tools) -> str:
+    """Why a tree cannot go on from its published state; empty where it can."""
+    if previous is None:
+        return "first fit"
+    if not tools.settings.rebuild.anchored:
+        return "rebuild.anchored is false"
+    if not tools.clusterer.anchorable:
+        return "this clustering method cuts every layer anew"
+    if any(fit.fingerprint != tools.clusterer.fingerprint for fit in previous.fits):
+        return "the clustering settings changed"
+    known = {node.id for node in previous.layers[0].nodes}
+    n_new = sum(node.id not in known for node in leaves)
+    if n_new > NEW_SHARE * len(leaves):
+        return f"{n_new} of {len(leaves)} leaves are new"
+    return ""
+
+
+def arrange(
+    tree: str, layer: Layer, tools: Tools, earlier: Earlier | None, reason: str = ""
+) -> Arranged:
+    """Clusters over a layer of at least two nodes.
+
+    Args:
+        tree: name of the tree.
+        layer: with planning vectors, where the tree goes on from an earlier state.
+        tools: clusterer and settings.
+        earlier: the clusters over this layer in that state; None to fit the layer.
+        reason: why it is fitted.
+
+    Raises:
+        ClusteringError: no clustering can keep the token budget.
+    """
+    n_tokens = np.array([node.n_tokens for node in layer.nodes], dtype=np.int64)
+    if earlier is None:
+        return _fitted(tree, layer, n_tokens, tools, None, reason or "a new layer")
+    n_new = len(layer.nodes) - _n_known(layer.nodes, earlier)
+    share = (earlier.fit.n_placed + n_new) / len(layer.nodes)
+    bound = tools.settings.rebuild.max_placed
+    if n_new and share > bound:
+        told = f"drift: {share:.0%} of the nodes were placed since the last fit, over {bound:.0%}"
+        return _fitted(tree, layer, n_tokens, tools, earlier, told)
+    return _anchored(tree, layer, n_tokens, tools, earlier)
+
+
+def _n_known(nodes: Sequence[Node], earlier: Earlier) -> int:
+    known = {anchor for anchors in earlier.anchors for anchor in anchors}
+    return sum(node.anchor in known for node in nodes)
+
+
+def _fitted(
+    tree: str,
+    layer: Layer,
+    n_tokens: NDArray[np.int64],
+    tools: Tools,
+    earlier: Earlier | None,
+    reason: str,
+) -> Arranged:
+    found = tools.clusterer.cluster(layer.vectors, n_tokens)
+    origins = match_origins(found.members, _kept(layer.nodes, earlier) if earlier else ())
+    now = cohesion(layer.vectors, found.members)
+    fit = Fit(
+        fingerprint=tools.clusterer.fingerprint,
+        n_fitted=len(layer.nodes),
+        n_placed=0,
+        fitted_cohesion=now,
+        cohesion=now,
+        largest=max(map(len, found.members)),
+        reason=reason,
+    )
+    slots = _slots(tree, layer.nodes, found.members, origins, earlier)
+    return Arranged(found.members, slots, fit, found.details)
+
+
+def _anchored(
+    tree: str, layer: Layer, n_tokens: NDArray[np.int64], tools: Tools, earlier: Earlier
+) -> Arranged:
+    limits = tools.settings.rebuild
+    ids = {node.id for node in layer.nodes}
+    touched = {at for at, before in enumerate(earlier.ids) if not ids.issuperset(before)}
+    bounds = Bounds(limits.max_members, tools.settings.clustering.max_tokens)
+    kept = _kept(layer.nodes, earlier)
+    found = anchored(layer.vectors, n_tokens, kept, touched, tools.clusterer, bounds)
+    now = cohesion(layer.vectors, found.members)
+    least = earlier.fit.fitted_cohesion * (1 - limits.max_cohesion_loss)
+    n_new = len(layer.nodes) - _n_known(layer.nodes, earlier)
+    if now < least and now < earlier.fit.cohesion:
+        reason = f"drift: cohesion {now:.3f} is under {least:.3f}, the bound since the last fit"
+        return _fitted(tree, layer, n_tokens, tools, earlier, reason)
+    fit = Fit(
+        fingerprint=earlier.fit.fingerprint,
+        n_fitted=earlier.fit.n_fitted,
+        n_placed=earlier.fit.n_placed + n_new,
+        fitted_cohesion=earlier.fit.fitted_cohesion,
+        cohesion=now,
+        largest=earlier.fit.largest,
+    )
+    slots = _slots(tree, layer.nodes, found.members, found.origins, earlier)
+    return Arranged(found.members, slots, fit, found.details)
+
+
+def _kept(nodes: Sequence[Node], earlier: Earlier) -> list[list[int]]:
+    """For each earlier cluster the rows that are left of it."""
+    row_of = {node.anchor: row for row, node in enumerate(nodes)}
+    return [
+        sorted(row_of[anchor] for anchor in anchors if anchor in row_of)
+        for anchors in earlier.anchors
+    ]
+
+
+def _slots(
+    tree: str,
+    nodes: Sequence[Node],
+    members: Members,
+    origins: Sequence[int],
+    earlier: Earlier | None,
+) -> tuple[str, ...]:
+    taken = set(earlier.slots) if earlier else set()
+    slots = []
+    for rows, origin in zip(members, origins, strict=True):
+        slot = earlier.slots[origin] if earlier and origin >= 0 else ""
+        occurrence = 0
+        while not slot:
+            keys = (nodes[row].content_key for row in rows)
+            candidate = slot_id(tree, nodes[0].layer + 1, keys, occurrence)
+            slot = "" if candidate in taken else candidate
+            occurrence += 1
+        taken.add(slot)
+        slots.append(slot)
+    return tuple(slots)
+
+
+def cohesion(vectors: Vectors, members: Members) -> float:
+    """Mean cosine of every member to the centre of its cluster, over all memberships."""
+    total, count = 0.0, 0
+    for rows in members:
+        found = vectors[list(rows)].astype(np.float64)
+        total += float((found @ _direction(found)).sum())
+        count += len(rows)
+    return total / max(count, 1)
+
+
+def _direction(rows: Sequence[Vectors] | NDArray[np.float64]) -> Vectors:
+    total = np.sum(rows, axis=0, dtype=np.float64)
+    norm = max(float(np.linalg.norm(total)), 1e-12)
+    return np.asarray(total / norm, dtype=np.float32)

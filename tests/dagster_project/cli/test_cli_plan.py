@@ -1,0 +1,73 @@
+"""`raptor plan`: what it foretells, and that it writes nothing."""
+
+import pytest
+from support.command import Place, raptor
+from support.workshop import prose
+
+pytestmark = pytest.mark.slow
+
+
+def files(place):
+    return {path: path.stat().st_mtime_ns for path in place.home.rglob("*.parquet")}
+
+
+def edit_soup(place):
+    path = place.docs / "soup.md"
+    path.write_text(path.read_text().replace("Roast the shells", "Grind the shells"))
+
+
+def test_the_plan_of_an_edit_is_what_the_build_then_makes(own):
+    assert own.call("plan", "--json").json["trees"] == []
+    lighthouse = own.docs / "farness" / "lighthouse.md"
+    lighthouse.write_text(lighthouse.read_text().replace("Tom Ferris", "Thomas Ferris"))
+    before = files(own)
+    plan = own.call("plan", "--json").json
+    assert files(own) == before
+    assert (plan["changed"], plan["exact"]) == (["farness/lighthouse.md"], True)
+    (tree,) = plan["trees"]
+    assert (tree["action"], tree["n_leaves_added"], tree["n_leaves_removed"]) == ("rebuild", 1, 1)
+    assert plan["summaries"]["calls"] >= plan["lower_bound"] >= 1
+    built = own.call("build", "--json").json
+    assert built["n_summarized"] == plan["summaries"]["calls"]
+    assert own.call("plan", "--json").json["changed"] == []
+
+
+def test_people_read_what_happens_layer_by_layer_and_the_cost(own):
+    edit_soup(own)
+    own.write("new.md", prose(30, seed=5))
+    (own.docs / "farness" / "harbour.md").unlink()
+    printed = own.call("plan").out
+    assert "partitions: 1 new, 1 changed, 1 to drop, 1 unchanged" in printed
+    assert "soup.md: rebuild" in printed
+    assert "new.md: build (first fit)" in printed
+    assert "farness/harbour.md: drop" in printed
+    assert "to make: about " in printed
+    assert "0 USD, no endpoint is called" in printed
+
+
+def test_a_plan_without_a_home_makes_none(tmp_path, bundled_model):
+    place = Place(tmp_path)
+    place.write("a.md", prose(20, seed=1))
+    printed = raptor("plan", place.docs, "--home", place.home, "--json")
+    assert printed.code == 0
+    assert printed.json["new"] == ["a.md"]
+    assert not place.home.exists()
+
+
+def test_one_partition_can_be_planned_alone(own):
+    edit_soup(own)
+    own.write("new.md", prose(30, seed=5))
+    plan = own.call("plan", "--partition", "soup.md", "--json").json
+    assert [tree["tree"] for tree in plan["trees"]] == ["soup.md"]
+    assert own.call("plan", "--partition", "nosuch").code == 4
+
+
+def test_money_is_told_where_a_price_is_set_and_named_where_it_is_not(own):
+    own.configure('[summarizer]\nkind = "openai"\nmodel = "some-chat"')
+    plan = own.call("plan")
+    assert 'not known; set [prices."some-chat"] in the settings' in plan.out
+    text = own.settings.read_text()
+    own.settings.write_text(text + '\n[prices."some-chat"]\ninput = 1.0\noutput = 2.0\n')
+    plan = own.call("plan", "--json").json
+    tokens = plan["summaries"]["prompt_tokens"] + 2 * plan["summaries"]["completion_tokens"]
+    assert plan["cost"]["usd"] == pytest.approx(tokens / 1e6)

@@ -1,0 +1,58 @@
+"""A run that stops at its budget: what it keeps, what it says, and how the next goes on."""
+
+import pytest
+from support.command import Place
+from support.workshop import Workshop, prose
+
+pytestmark = pytest.mark.slow
+
+
+def test_runs_within_a_budget_add_up_to_one_full_build(tmp_path):
+    free = Workshop(tmp_path / "free")
+    free.write("a.md", prose(40, seed=1))
+    free.build()
+    needed = free.metadata("tree", "a.md")["summaries_made"]
+
+    workshop = Workshop(tmp_path / "bounded", budget={"calls": 4})
+    workshop.write("a.md", prose(40, seed=1))
+    made = []
+    for _ in range(needed):
+        report = workshop.build()
+        made.append(workshop.tools.ledger.spent().calls)
+        if report.succeeded:
+            break
+        assert report.failed["a.md"].error == "BudgetError"
+        assert "budget.calls" in report.failed["a.md"].reason
+        assert workshop.manifests() == {}
+    assert sum(made) == needed
+    assert max(made) == 4
+    assert workshop.manifests()["a.md"].build_id == free.manifests()["a.md"].build_id
+
+
+def test_what_was_published_stays_when_the_budget_ends_and_no_further_tree_begins(tmp_path):
+    workshop = Workshop(tmp_path)
+    for name in ("a.md", "b.md"):
+        workshop.write(name, prose(40, seed=ord(name[0])))
+    workshop.build()
+    before = workshop.manifests()
+    workshop.configure(budget={"calls": 0})
+    for name in ("a.md", "b.md"):
+        workshop.write(name, prose(40, seed=ord(name[0]) + 9))
+    report = workshop.build()
+    assert {failure.error for failure in report.failed.values()} == {"BudgetError"}
+    assert sorted(report.failed) == ["a.md", "b.md"]
+    assert workshop.manifests() == before
+
+
+def test_the_command_bounds_a_run_and_has_a_code_for_it(tmp_path):
+    place = Place(tmp_path)
+    place.write("a.md", prose(60, seed=1))
+    assert place.call("init", place.docs).code == 0
+    stopped = place.call("build", "--max-calls", 1, "--json")
+    assert stopped.code == 8, stopped
+    assert stopped.json["failed"]["a.md"]["error"] == "BudgetError"
+    assert place.call("build", "--max-calls", 500, "--json").code == 0
+    place.configure('[summarizer]\nkind = "openai"\nmodel = "some-chat"')
+    unpriced = place.call("build", "--max-usd", 1, "--json")
+    assert (unpriced.code, unpriced.json["error"]) == (3, "SettingsError")
+    assert "some-chat" in unpriced.json["message"]

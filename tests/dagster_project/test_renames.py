@@ -1,0 +1,71 @@
+"""Documents are recognised by content under another id, each once."""
+
+import pytest
+
+from dagster_project.plan import Changes
+from dagster_project.renames import find_renames
+from raptor_core.documents import Document, Entry
+
+
+def entries(*pairs):
+    return tuple(Entry.of(Document(name, text)) for name, text in pairs)
+
+
+def renames(now, before, told=()):
+    """By partition: what the source holds, and what was built; all of both has changed."""
+    partitions = {name: {name: entries(*pairs)} for name, pairs in now.items()}
+    known = {name: [Document(*pair) for pair in pairs] for name, pairs in before.items()}
+    found = find_renames(partitions, set(now), list(before), told, known.__getitem__)
+    return dict(found.documents), dict(found.successors)
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "documents", "successors"),
+    [
+        ({"b": ["bx"]}, {"a": ["ax"]}, {"b": "a"}, {"a": ("b",)}),
+        ({"b": ["by"]}, {"a": ["ax"]}, {}, {}),
+        ({"b": ["bx"], "a": ["ax"]}, {"a": ["ax"]}, {}, {}),  # a copy
+        ({"c": ["cx"], "d": ["dx"]}, {"a": ["ax"], "b": ["bx"]}, {"c": "a", "d": "b"}, None),
+        ({"c": ["cx"], "d": ["dx"]}, {"a": ["ax"]}, {"c": "a"}, {"a": ("c",)}),
+        ({"f": ["bx", "cy"]}, {"f": ["ax", "cy"]}, {"b": "a"}, {}),  # within one partition
+        ({"f": ["cy"], "g": ["bx"]}, {"f": ["ax", "cy"]}, {"b": "a"}, {"f": ("g",)}),
+        ({"a": ["ay"], "b": ["bx"]}, {"a": ["ax"], "b": ["by"]}, {}, {}),  # texts were swapped
+        ({}, {"a": ["ax"]}, {}, {}),
+        ({"a": ["ax"]}, {}, {}, {}),
+    ],
+)
+def test_pairs(now, before, documents, successors):
+    def split(trees):
+        return {name: [tuple(item) for item in items] for name, items in trees.items()}
+
+    found = renames(split(now), split(before), told=set(before))
+    assert found[0] == documents
+    if successors is not None:
+        assert found[1] == successors
+
+
+def test_a_failed_build_of_the_new_place_is_still_its_successor():
+    before = {"a": [("a", "x")], "b": [("b", "x")]}
+    assert renames({"b": [("b", "x")]}, before) == ({"b": "a"}, {"a": ("b",)})
+    assert renames({"b": [("b", "x")]}, before, told={"b"}) == ({}, {})
+
+
+def test_known_documents_are_asked_of_partitions_that_may_have_lost_some_alone():
+    def refuse(_partition):
+        raise AssertionError
+
+    assert find_renames({"a": {}}, {"a"}, [], [], refuse).documents == {}
+    assert find_renames({}, set(), ["a"], [], refuse).documents == {}
+
+
+def test_a_partition_is_dropped_when_its_successors_are_finished():
+    successors = {"a": ("c", "d")}
+    changes = Changes(("c", "d"), (), (), ("a", "b"), (), {}, {}, successors)
+    assert changes.droppable(changes.to_build) == ("b",)
+    assert changes.droppable({"d"}) == ("b",)
+    assert changes.droppable(()) == ("a", "b")
+
+
+def test_partitions_that_documents_leave_come_last():
+    changes = Changes((), (), (), (), (), {}, {}, {"a": ("c",)})
+    assert changes.in_order([("a", "b"), ("c",), ("d",)]) == [("c",), ("d",), ("a", "b")]

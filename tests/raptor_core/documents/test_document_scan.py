@@ -1,0 +1,467 @@
+"""Looking at a source again: what is read, what is held, and that nothing is missed."""
+
+import json
+import os
+import shutil
+import time
+
+import fsspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raptor_core.documents import (
+    Reading,
+    list_files,
+    load_documents,
+    parser_fingerprint,
+    read_documents,
+    scan_source,
+)
+from raptor_core.documents.local import LocalSource
+from raptor_core.documents.remote import RemoteSource
+from raptor_core.errors import EmptySourceError, SourceError
+from raptor_core.settings import SourceSettings
+
+NOW = time.time()
+LATER = NOW + 3600
+
+
+@pytest.fixture
+def folder(tmp_path):
+    root = tmp_path / "docs"
+    for name in ("a.md", "b.txt", "sub/c.md"):
+        write(root / name, f"Text of {name}.")
+    return root
+
+
+@pytest.fixture
+def memory():
+    files = fsspec.filesystem("memory")
+    files.pipe({"/kb/a.md": b"First.", "/kb/b.md": b"Other."})
+    yield files
+    files.rm("/", recursive=True)
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Ids of the files that were read."""
+    told = []
+    for source in (LocalSource, RemoteSource):
+        original = source._read
+
+        def counted(self, file, original=original):
+            told.append(file.id)
+            return original(self, file)
+
+        monkeypatch.setattr(source, "_read", counted)
+    return told
+
+
+def write(path, text, modified=1000.0):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, (modified, modified))
+
+
+def of(path, **values):
+    return SourceSettings(paths=(str(path),), **values)
+
+
+def at(moment):
+    return lambda: moment
+
+
+def ids(scan):
+    return [entry.id for entry in scan.inventory.documents]
+
+
+def hashes(scan):
+    return {entry.id: entry.content_hash for entry in scan.inventory.documents}
+
+
+def test_a_scan_tells_what_a_reading_would(folder):
+    scan = scan_source(of(folder))
+    documents = load_documents(folder).documents
+    assert [(e.id, e.content_hash, e.version) for e in scan.inventory.documents] == [
+        (d.id, d.content_hash, d.version) for d in documents
+    ]
+    assert scan.n_read == 3
+
+
+def test_of_thousands_of_files_only_the_changed_one_is_read(tmp_path, reads):
+    for number in range(3000):
+        write(tmp_path / f"{number // 100}" / f"{number}.txt", f"Number {number}.")
+    first = scan_source(of(tmp_path))
+    reads.clear()
+    write(tmp_path / "7/777.txt", "Edited.", modified=2000.0)
+    second = scan_source(of(tmp_path), first.ledger)
+    assert reads == ["7/777.txt"]
+    changed = set(second.inventory.documents) - set(first.inventory.documents)
+    assert [entry.id for entry in changed] == ["7/777.txt"]
+    assert scan_source(of(tmp_path), second.ledger).n_read == 0
+
+
+def test_new_and_removed_files_cost_no_other_reading(folder, reads):
+    first = scan_source(of(folder))
+    (folder / "b.txt").unlink()
+    write(folder / "d.md", "New.")
+    reads.clear()
+    second = scan_source(of(folder), first.ledger)
+    assert reads == ["d.md"]
+    assert ids(second) == ["a.md", "d.md", "sub/c.md"]
+    assert len(second.ledger) == 3
+
+
+def test_a_touched_file_is_not_parsed_again(folder, monkeypatch):
+    first = scan_source(of(folder))
+    os.utime(folder / "a.md", (2000, 2000))
+    monkeypatch.setattr("raptor_core.documents.formats.parse_file", None)
+    second = scan_source(of(folder), first.ledger)
+    assert second.n_read == 1
+    assert second.inventory == first.inventory
+
+
+def test_an_old_time_brought_along_hides_nothing(folder):
+    first = scan_source(of(folder))
+    size = (folder / "a.md").stat().st_size
+    write(folder / "a.md", "x" * size)
+    assert hashes(scan_source(of(folder), first.ledger)) != hashes(first)
+
+
+def stamped(memory, moment):
+    """Make every file look as if it had been written at one moment."""
+    from datetime import UTC, datetime
+
+    for file in memory.store.values():
+        file.created = file.modified = datetime.fromtimestamp(moment, tz=UTC)
+
+
+def test_a_write_in_the_same_tick_of_the_clock_is_found(memory, reads):
+    kb = of("memory://kb", settle_seconds=0)
+    stamped(memory, NOW)
+    first = scan_source(kb, clock=at(NOW))
+    memory.pipe("/kb/a.md", b"Fresh.")  # as long as it was
+    stamped(memory, NOW)
+    second = scan_source(kb, first.ledger, clock=at(NOW + 1))
+    assert hashes(second) != hashes(first)
+    third = scan_source(kb, second.ledger, clock=at(NOW + 30))
+    assert third.inventory == second.inventory
+    reads.clear()
+    scan_source(kb, third.ledger, clock=at(NOW + 60))
+    assert reads == []
+
+
+def test_a_clock_that_runs_ahead_costs_one_more_look(memory, reads):
+    kb = of("memory://kb")
+    stamped(memory, LATER)
+    first = scan_source(kb, clock=at(NOW))
+    memory.pipe("/kb/a.md", b"Fresh.")
+    stamped(memory, LATER)
+    second = scan_source(kb, first.ledger, clock=at(NOW + 30))
+    assert hashes(second) != hashes(first)
+    reads.clear()
+    scan_source(kb, second.ledger, clock=at(NOW + 60))
+    assert reads == []
+
+
+def test_a_storage_s_own_version_is_believed(memory, reads, monkeypatch):
+    versions = {"/kb/a.md": "1", "/kb/b.md": "1"}
+    found = type(memory).find
+
+    def with_etags(self, *args, **kwargs):
+        listed = found(self, *args, **kwargs)
+        return {path: {**info, "ETag": versions[path]} for path, info in listed.items()}
+
+    monkeypatch.setattr(type(memory), "find", with_etags)
+    kb = of("memory://kb")
+    stamped(memory, NOW)
+    first = scan_source(kb, clock=at(NOW))
+    assert first.inventory.unsettled == {}
+    reads.clear()
+    assert scan_source(kb, first.ledger, clock=at(NOW)).n_read == 0
+    versions["/kb/b.md"] = "2"
+    scan_source(kb, first.ledger, clock=at(NOW))
+    assert reads == ["b.md"]
+
+
+def test_a_listing_that_a_storage_remembers_is_not_believed(memory, monkeypatch):
+    asked = []
+    monkeypatch.setattr(type(memory), "invalidate_cache", lambda self, path=None: asked.append(1))
+    scan_source(of("memory://kb", settle_seconds=0))
+    assert asked
+
+
+def test_a_file_url_is_scanned_like_its_folder(folder):
+    assert scan_source(of(f"file://{folder}")).inventory == scan_source(of(folder)).inventory
+
+
+class TestFilesThatAreBeingWritten:
+    def test_it_is_left_for_later_and_its_document_stays(self, folder, reads):
+        first = scan_source(of(folder))
+        write(folder / "a.md", "Half of", modified=NOW - 1)
+        write(folder / "new.md", "Half of", modified=NOW - 1)
+        reads.clear()
+        second = scan_source(of(folder), first.ledger, clock=at(NOW))
+        assert reads == []
+        assert second.inventory.documents == first.inventory.documents
+        assert second.inventory.unsettled == {"a.md": ("a.md",), "new.md": ("new.md",)}
+        third = scan_source(of(folder), second.ledger, clock=at(NOW + 30))
+        assert third.inventory.unsettled == {}
+        assert ids(third) == ["a.md", "b.txt", "new.md", "sub/c.md"]
+
+    def test_without_a_ledger_it_is_not_there_yet(self, folder):
+        write(folder / "a.md", "Half of", modified=NOW)
+        scan = scan_source(of(folder), clock=at(NOW))
+        assert ids(scan) == ["b.txt", "sub/c.md"]
+        assert scan.inventory.unsettled == {"a.md": ("a.md",)}
+
+    def test_one_that_grows_while_it_is_read_is_left_for_later(self, folder, monkeypatch):
+        first = scan_source(of(folder))
+        original = LocalSource._read
+
+        def overtaken(self, file):
+            data = original(self, file)
+            write(folder / file.id, "More than half of it.", modified=3000.0)
+            return data
+
+        write(folder / "a.md", "Half of it.", modified=2000.0)
+        write(folder / "new.md", "Half of it.", modified=2000.0)
+        monkeypatch.setattr(LocalSource, "_read", overtaken)
+        second = scan_source(of(folder), first.ledger)
+        assert second.inventory.documents == first.inventory.documents
+        assert set(second.inventory.unsettled) == {"a.md", "new.md"}
+        monkeypatch.setattr(LocalSource, "_read", original)
+        assert ids(scan_source(of(folder), second.ledger)) == sorted([*ids(first), "new.md"])
+
+    def test_one_that_is_away_for_a_moment_is_not_gone(self, folder, monkeypatch):
+        first = scan_source(of(folder))
+        original, calls = LocalSource.list, []
+
+        def swapped(self):
+            calls.append(1)
+            if len(calls) == 1:
+                (folder / "a.md").rename(folder / ".a.md.swap")
+            else:
+                (folder / ".a.md.swap").rename(folder / "a.md")
+            return original(self)
+
+        monkeypatch.setattr(LocalSource, "list", swapped)
+        second = scan_source(of(folder), first.ledger)
+        assert second.inventory.documents == first.inventory.documents
+        assert second.inventory.unsettled == {"a.md": ("a.md",)}
+
+    def test_the_setting_turns_it_off(self, folder):
+        write(folder / "a.md", "As it is.", modified=NOW)
+        scan = scan_source(of(folder, settle_seconds=0), clock=at(NOW))
+        assert len(ids(scan)) == 3
+        assert scan.inventory.unsettled == {}
+
+    def test_a_time_in_the_future_does_not_hold_for_ever(self, folder):
+        write(folder / "a.md", "As it is.", modified=LATER)
+        assert len(ids(scan_source(of(folder), clock=at(NOW)))) == 3
+
+    def test_a_source_with_nothing_else_is_not_empty(self, tmp_path):
+        write(tmp_path / "a.md", "Half of", modified=NOW)
+        assert ids(scan_source(of(tmp_path), clock=at(NOW))) == []
+        (tmp_path / "a.md").unlink()
+        with pytest.raises(EmptySourceError, match="no document in"):
+            scan_source(of(tmp_path), clock=at(NOW))
+
+
+class TestWhereADocumentStands:
+    def test_a_moved_source_changes_nothing(self, folder, tmp_path):
+        before = scan_source(of(folder)).inventory
+        folder.rename(tmp_path / "elsewhere")
+        assert scan_source(of(tmp_path / "elsewhere")).inventory == before
+        shutil.copytree(tmp_path / "elsewhere", tmp_path / "x/y")
+        assert scan_source(of(tmp_path / "x/y")).inventory == before
+
+    @pytest.mark.parametrize("new", ["renamed.md", "sub/a.md", "x/y/z.md"])
+    def test_a_renamed_file_says_the_same_in_another_place(self, folder, new):
+        (before,) = [d for d in load_documents(folder).documents if d.id == "a.md"]
+        (folder / new).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "a.md").rename(folder / new)
+        (after,) = [d for d in load_documents(folder).documents if d.id == new]
+        assert after.content_hash == before.content_hash
+        assert after.version != before.version
+        assert after.source == new
+
+    def test_a_moved_table_has_the_same_rows_in_another_place(self, tmp_path):
+        write(tmp_path / "one/rows.jsonl", json.dumps({"id": 1, "text": "First."}))
+        (before,) = load_documents(tmp_path).documents
+        (tmp_path / "one").rename(tmp_path / "two")
+        (after,) = load_documents(tmp_path).documents
+        assert (after.id, after.content_hash) == (before.id, before.content_hash)
+        assert after.version != before.version
+
+    def test_a_password_in_a_url_is_no_part_of_the_source(self, memory):
+        from raptor_core.documents import SourceFile
+
+        file = SourceFile("a.md", "sftp://ada:s3cret@host/docs/a.md", 1)
+        assert file.source == "sftp://ada:***@host/docs/a.md"
+        with pytest.raises(SourceError) as caught:
+            load_documents("nope://ada:s3cret@host/docs")
+        assert "s3cret" not in str(caught.value)
+
+
+def test_rows_of_a_table_change_one_by_one(tmp_path):
+    rows = [{"id": number, "text": f"Row {number}."} for number in range(5)]
+    write(tmp_path / "t.jsonl", "\n".join(map(json.dumps, rows)))
+    first = scan_source(of(tmp_path))
+    rows[3]["text"] = "Edited."
+    write(tmp_path / "t.jsonl", "\n".join(map(json.dumps, [*rows[:2], rows[3]])))
+    second = scan_source(of(tmp_path), first.ledger)
+    assert ids(second) == ["0", "1", "3"]
+    changed = set(second.inventory.documents) - set(first.inventory.documents)
+    assert [entry.id for entry in changed] == ["3"]
+
+
+def test_what_cannot_be_read_is_tried_again_and_told_again(folder, monkeypatch):
+    write(folder / "bad.md", "\x00\x01\x02" * 500)
+    original = LocalSource._read
+
+    def refused(self, file):
+        from raptor_core.documents.parsed import UnreadableError
+
+        if file.id == "b.txt":
+            raise UnreadableError("cannot be read: no")
+        return original(self, file)
+
+    monkeypatch.setattr(LocalSource, "_read", refused)
+    first = scan_source(of(folder))
+    assert ids(first) == ["a.md", "sub/c.md"]
+    second = scan_source(of(folder), first.ledger)
+    assert [item.name for item in second.inventory.skipped] == ["b.txt", "bad.md"]
+    monkeypatch.setattr(LocalSource, "_read", original)
+    third = scan_source(of(folder), second.ledger)
+    assert (ids(third), third.n_read) == (["a.md", "b.txt", "sub/c.md"], 1)
+
+
+def test_the_second_file_of_an_id_is_told(tmp_path):
+    for name in ("one", "two"):
+        write(tmp_path / name / "a.md", name)
+    source = SourceSettings(paths=(str(tmp_path / "one"), str(tmp_path / "two")))
+    first = scan_source(source)
+    assert first.inventory.skipped == load_documents(settings=source).skipped
+    (tmp_path / "one/a.md").unlink()
+    write(tmp_path / "one/b.md", "b")
+    second = scan_source(source, first.ledger)
+    assert ids(second) == ["a.md", "b.md"]
+    assert hashes(second)["a.md"] != hashes(first)["a.md"]
+
+
+def test_a_reading_survives_being_written_down(folder):
+    write(folder / "bad.md", "")
+    ledger = scan_source(of(folder)).ledger
+    assert {key: Reading.of_json(reading.to_json()) for key, reading in ledger.items()} == ledger
+
+
+def test_a_ledger_is_good_for_the_same_fields_only():
+    def given_by(**values):
+        return parser_fingerprint(SourceSettings(**values))
+
+    assert given_by(paths=("a",), settle_seconds=9) == given_by(paths=("b",), exclude=("c",))
+    table = {"table": "t"}
+    assert given_by(tables=({"url": "sqlite://", **table},)) == given_by(
+        tables=({"url_env": "X", **table},)
+    )
+    different = [{}, {"text_field": "body"}, {"max_file_mb": 1}]
+    different.append({"tables": ({"url": "sqlite://", **table, "text_field": "body"},)})
+    assert len({given_by(**values) for values in different}) == 4
+
+
+class TestReadingWhatIsWanted:
+    def test_only_files_that_may_hold_it_are_read(self, folder, reads):
+        write(folder / "t.jsonl", json.dumps({"id": "row", "text": "First."}))
+        scan = scan_source(of(folder))
+        reads.clear()
+        corpus, ledger = read_documents(of(folder), scan.ledger, {"a.md"}.__contains__)
+        assert ([d.id for d in corpus.documents], reads) == (["a.md"], ["a.md"])
+        assert ledger == scan.ledger
+        reads.clear()
+        corpus, _ = read_documents(of(folder), ledger, {"row"}.__contains__)
+        assert ([d.text for d in corpus.documents], reads) == (["First."], ["t.jsonl"])
+
+    def test_without_a_ledger_tables_are_searched(self, folder, reads):
+        write(folder / "t.jsonl", json.dumps({"id": "row", "text": "First."}))
+        corpus, ledger = read_documents(of(folder), {}, {"b.txt", "row"}.__contains__)
+        assert [d.id for d in corpus.documents] == ["b.txt", "row"]
+        assert reads == ["b.txt", "t.jsonl"]
+        assert scan_source(of(folder), ledger).n_read == 2
+
+    def test_what_it_finds_is_in_the_next_ledger(self, folder):
+        scan = scan_source(of(folder))
+        write(folder / "a.md", "Edited.", modified=2000.0)
+        corpus, ledger = read_documents(of(folder), scan.ledger, {"a.md"}.__contains__)
+        assert corpus.documents[0].text == "Edited."
+        again = scan_source(of(folder), ledger)
+        assert again.n_read == 0
+        assert hashes(again)["a.md"] == corpus.documents[0].content_hash
+
+    def test_it_waits_for_a_file_that_is_being_written(self, folder):
+        moment = [NOW]
+
+        def sleep(seconds):
+            moment[0] += seconds
+            if moment[0] < NOW + 5:
+                write(folder / "a.md", f"Grown to {moment[0]}.", modified=moment[0])
+
+        write(folder / "a.md", "Half of", modified=NOW - 1)
+        write(folder / "b.txt", "Not wanted.", modified=NOW + 100)
+        corpus, _ = read_documents(
+            of(folder), {}, {"a.md"}.__contains__, clock=lambda: moment[0], sleep=sleep
+        )
+        assert corpus.documents[0].text == f"Grown to {NOW + 3}."
+
+    def test_it_does_not_wait_for_ever(self, folder):
+        moment = [NOW]
+
+        def sleep(seconds):
+            moment[0] += seconds
+            write(folder / "a.md", f"Grown to {moment[0]}.", modified=moment[0])
+
+        write(folder / "a.md", "Half of", modified=NOW)
+        corpus, _ = read_documents(
+            of(folder), {}, {"a.md"}.__contains__, clock=lambda: moment[0], sleep=sleep
+        )
+        assert corpus.documents[0].text == f"Grown to {NOW + 10}."
+
+    def test_what_is_gone_is_not_among_it(self, folder):
+        scan = scan_source(of(folder))
+        (folder / "a.md").unlink()
+        corpus, ledger = read_documents(of(folder), scan.ledger, {"a.md"}.__contains__)
+        assert corpus.documents == ()
+        assert len(ledger) == 2
+
+
+NAMES = ["a.md", "b.md", "sub/a.md", "t.jsonl"]
+ACTS = st.tuples(
+    st.sampled_from(["write", "touch", "remove", "rename"]),
+    st.sampled_from(NAMES),
+    st.sampled_from(NAMES),
+    st.sampled_from(["aa", "bb", "ccc"]),
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(ACTS, min_size=1, max_size=12))
+def test_a_ledger_never_changes_what_is_found(tmp_path_factory, acts):
+    root = tmp_path_factory.mktemp("docs")
+    write(root / "stays.md", "Stays.")
+    ledger = {}
+    for act, name, other, text in acts:
+        path = root / name
+        if act == "write":
+            write(path, json.dumps({"id": name + text, "text": text}))
+        elif path.exists() and act == "touch":
+            os.utime(path)
+        elif path.exists() and act == "remove":
+            path.unlink()
+        elif path.exists():
+            (root / other).parent.mkdir(exist_ok=True)
+            path.rename(root / other)
+        scan = scan_source(of(root, settle_seconds=0), ledger)
+        ledger = scan.ledger
+        assert scan.inventory == scan_source(of(root, settle_seconds=0)).inventory
+    assert len(list_files([root])) == len(ledger)

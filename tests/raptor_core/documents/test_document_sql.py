@@ -1,0 +1,298 @@
+"""Rows of a database: what is read, how changes are told, and that no password is."""
+
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+
+from raptor_core.documents import load_documents, scan_source
+from raptor_core.documents import sql as module
+from raptor_core.documents.sql import SqlSource
+from raptor_core.errors import EmptySourceError, SettingsError, SourceError
+from raptor_core.settings import DatabaseTable, SourceSettings, load_settings
+
+OLD = "2024-05-01 10:00:00"
+NOW = datetime(2025, 1, 1, tzinfo=UTC).timestamp()
+SCHEMA = "CREATE TABLE wiki (id, text, title, updated_at, stars REAL)"
+
+
+@pytest.fixture
+def database(tmp_path):
+    path = tmp_path / "wiki.db"
+    run(path, SCHEMA)
+    for number in range(5):
+        insert(path, number)
+    return path
+
+
+@pytest.fixture
+def rows_read(monkeypatch):
+    """Raw ids that whole rows were asked for."""
+    told, original = [], SqlSource._read
+
+    def counted(self, ids):
+        told.extend(ids)
+        return original(self, ids)
+
+    monkeypatch.setattr(SqlSource, "_read", counted)
+    return told
+
+
+def run(path, statement, *values):
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement, values)
+
+
+def insert(path, number, updated=OLD):
+    values = (number, f"Text {number}.", f"Title {number}", updated, number / 2)
+    run(path, "INSERT INTO wiki VALUES (?, ?, ?, ?, ?)", *values)
+
+
+def table(path, **values):
+    given = {"url": f"sqlite:///{path}", "table": "wiki", **values}
+    if "query" in given:
+        del given["table"]
+    return SourceSettings(tables=(DatabaseTable(**given),))
+
+
+def at(moment):
+    return lambda: moment
+
+
+def ids(scan):
+    return [entry.id for entry in scan.inventory.documents]
+
+
+def test_a_row_is_a_document(database):
+    document = load_documents(settings=table(database)).documents[3]
+    assert (document.id, document.source, document.title) == ("wiki/3", "wiki", "Title 3")
+    assert document.text == "Text 3."
+    assert document.metadata == {"folder": "wiki", "format": "sql", "stars": 1.5}
+
+
+def test_a_query_and_other_columns(database):
+    query = """
+        SELECT id AS number, text || ' 12:30, :x and 100%' AS body, updated_at::text AS at
+        FROM wiki WHERE id > 2;
+    """.replace("::text", "")
+    source = table(
+        database,
+        name="late",
+        query=query,
+        id_field="number",
+        text_field="body",
+        updated_field="at",
+    )
+    documents = load_documents(settings=source).documents
+    assert [document.id for document in documents] == ["late/3", "late/4"]
+    assert documents[0].text == "Text 3. 12:30, :x and 100%"
+
+
+def test_tables_and_files_are_read_together(database, tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("A file.")
+    files = {"paths": (str(tmp_path / "docs"),), "settle_seconds": 0}
+    both = table(database).model_copy(update=files)
+    assert len(load_documents(settings=both).documents) == 6
+    assert len(load_documents(tmp_path / "docs", settings=both).documents) == 1
+    assert scan_source(both).n_read == 6
+
+
+def test_only_changed_rows_are_read(database, rows_read):
+    first = scan_source(table(database), clock=at(NOW))
+    rows_read.clear()
+    run(database, "UPDATE wiki SET text = 'New.', updated_at = '2024-06-01' WHERE id = 2")
+    run(database, "DELETE FROM wiki WHERE id = 3")
+    insert(database, 9)
+    second = scan_source(table(database), first.ledger, clock=at(NOW))
+    assert sorted(rows_read) == [2, 9]
+    assert ids(second) == ["wiki/0", "wiki/1", "wiki/2", "wiki/4", "wiki/9"]
+    changed = {e.id for e in set(second.inventory.documents) - set(first.inventory.documents)}
+    assert changed == {"wiki/2", "wiki/9"}
+
+
+def test_a_row_that_was_only_touched_has_not_changed(database):
+    first = scan_source(table(database), clock=at(NOW))
+    run(database, "UPDATE wiki SET updated_at = '2024-06-01'")
+    second = scan_source(table(database), first.ledger, clock=at(NOW))
+    assert second.n_read == 5
+    assert second.inventory == first.inventory
+
+
+@pytest.mark.parametrize(
+    ("updated", "n_read"),
+    [
+        ("2024-12-31T23:59:59+00:00", 1),  # a second ago: another write may follow in it
+        ("2024-12-31 13:00:00", 1),  # a time without a zone may be a second ago
+        ("2024-12-31T11:00:00+00:00", 0),
+        ("2024-12-30 11:00:00", 0),
+        (int(NOW), 1),
+        (int(NOW) - 10, 0),
+        (int(NOW) * 1000, 1),
+        (7, 0),  # a counter
+        ("rev-7", 1),
+    ],
+)
+def test_a_row_is_read_again_until_no_write_can_hide(database, updated, n_read):
+    run(database, "UPDATE wiki SET updated_at = ? WHERE id = 1", updated)
+    first = scan_source(table(database), clock=at(NOW))
+    run(database, "UPDATE wiki SET text = 'At the same time.' WHERE id = 1")
+    second = scan_source(table(database), first.ledger, clock=at(NOW + 60))
+    assert second.n_read == n_read
+    assert (second.inventory != first.inventory) == bool(n_read)
+    assert scan_source(table(database), second.ledger, clock=at(NOW + 90)).n_read == 0
+
+
+def test_without_a_column_of_changes_every_row_is_read(database):
+    source = table(database, updated_field="")
+    first = scan_source(source, clock=at(NOW))
+    run(database, "UPDATE wiki SET text = 'New.' WHERE id = 1")
+    second = scan_source(source, first.ledger, clock=at(NOW + 60))
+    assert second.n_read == 5
+    assert second.inventory != first.inventory
+    assert scan_source(source, second.ledger, clock=at(NOW + 90)).n_read == 5
+
+
+def test_a_row_that_does_not_say_when_it_changed_is_read_every_time(database):
+    run(database, "UPDATE wiki SET updated_at = NULL WHERE id = 1")
+    scan = scan_source(table(database), clock=at(NOW))
+    for seconds in (60, 120):
+        scan = scan_source(table(database), scan.ledger, clock=at(NOW + seconds))
+        assert scan.n_read == 1
+
+
+def test_rows_are_never_unsettled(database):
+    run(database, "UPDATE wiki SET updated_at = ?", "2024-12-31T23:59:59+00:00")
+    assert scan_source(table(database), clock=at(NOW)).inventory.unsettled == {}
+
+
+def test_many_rows_are_read_in_parts(database, monkeypatch):
+    monkeypatch.setattr(module, "ROWS_PER_READ", 2)
+    documents = load_documents(settings=table(database)).documents
+    assert [d.text for d in documents] == [f"Text {number}." for number in range(5)]
+
+
+def test_bad_rows_are_named(database):
+    run(database, "INSERT INTO wiki VALUES (1, 'Again.', '', '', 0)")
+    run(database, "INSERT INTO wiki VALUES (NULL, 'No id.', '', '', 0)")
+    run(database, "INSERT INTO wiki VALUES (7, ' ', '', '', 0)")
+    run(database, "INSERT INTO wiki VALUES (8, NULL, '', '', 0)")
+    corpus = load_documents(settings=table(database))
+    found = {item.name: (item.reason, item.is_empty) for item in corpus.skipped}
+    assert len(corpus.documents) == 5
+    assert found["wiki:6"] == ("holds an id that another row has: 1", False)
+    assert found["wiki:7"] == ("holds no id: None", False)
+    assert found["wiki/7"] == ("holds no text", True)
+    assert "'text' is missing" in found["wiki/8"][0]
+    assert found["wiki/8"][1]
+
+
+def test_a_row_that_vanishes_is_told(database, monkeypatch):
+    original = SqlSource._read
+
+    def late(self, raw_ids):
+        run(database, "DELETE FROM wiki WHERE id = 2")
+        return original(self, raw_ids)
+
+    monkeypatch.setattr(SqlSource, "_read", late)
+    scan = scan_source(table(database))
+    assert len(ids(scan)) == 4
+    assert "is gone from the table" in scan.inventory.skipped[0].reason
+
+
+def test_an_empty_table_is_an_empty_source(database):
+    run(database, "DELETE FROM wiki")
+    with pytest.raises(EmptySourceError, match="no document in wiki"):
+        load_documents(settings=table(database))
+    with pytest.raises(EmptySourceError, match="no document in wiki"):
+        scan_source(table(database))
+
+
+def test_ids_of_the_drivers_own_types():
+    assert module._id_text(UUID(int=5)) == "00000000-0000-0000-0000-000000000005"
+    assert module._id_text(Decimal("7.0")) == "7"
+    assert module._id_text(" a b ") == "a b"
+    assert module._id_text(True) == ""
+    assert module._plain(Decimal("0.5")) == 0.5
+    assert module._plain(Decimal("NaN")) != module._plain(Decimal("NaN"))
+
+
+class TestProblems:
+    def told(self, monkeypatch, url, **values):
+        """What a failure says, with everything that a log would print of it."""
+        import traceback
+
+        monkeypatch.setenv("WIKI_URL", url)
+        source = SourceSettings(tables=({"url_env": "WIKI_URL", "table": "wiki", **values},))
+        with pytest.raises(SourceError) as caught:
+            load_documents(settings=source)
+        printed = "".join(traceback.format_exception(caught.value))
+        assert "s3cret" not in printed
+        assert "s3cret" not in repr(source)
+        return str(caught.value)
+
+    def test_a_server_that_is_not_there(self, monkeypatch):
+        url = "postgresql+psycopg2://ada:s3cret%2Fpw@127.0.0.1:1/wiki?application_name=s3cret2"
+        message = self.told(monkeypatch, url)
+        assert "OperationalError" in message
+        assert "'wiki'" in message
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "postgresql:/ada:s3cret@host/wiki",
+            "postgresql://ada:s3cret/x@host:1/wiki",
+            "nope://ada:s3cret@host/wiki",
+            "postgresql+nope://ada:s3cret@host/wiki",
+            "s3cret",
+        ],
+    )
+    def test_a_malformed_url(self, monkeypatch, url):
+        assert "'wiki'" in self.told(monkeypatch, url)
+
+    def test_a_driver_that_repeats_the_password(self, monkeypatch):
+        import sqlalchemy as sa
+
+        def refuse(url, **_options):
+            raise sa.exc.OperationalError("connect", {}, Exception(f"no: {url.password}"))
+
+        monkeypatch.setattr("sqlalchemy.create_engine", refuse)
+        assert "no: ***" in self.told(monkeypatch, "postgresql://ada:s3cret@host/wiki")
+
+    def test_a_variable_that_is_not_set(self, monkeypatch):
+        assert "WIKI_URL is not set" in self.told(monkeypatch, "")
+
+    @pytest.mark.parametrize(
+        "values", [{"table": "nosuch"}, {"id_field": "nosuch"}, {"updated_field": "nosuch"}]
+    )
+    def test_a_table_or_column_that_is_not_there(self, database, monkeypatch, values):
+        assert "nosuch" in self.told(monkeypatch, f"sqlite:///{database}", **values)
+
+    @pytest.mark.parametrize(
+        ("toml", "told"),
+        [
+            ('table = "t"', "give either url or url_env"),
+            ('url = "a://ada:s3cret@b"\nurl_env = "X"\ntable = "t"', "give either url or url_env"),
+            ('url = "a://ada:s3cret@b"', "give either table or query"),
+            ('url = "a://ada:s3cret@b"\nquery = "SELECT 1"', "give a name"),
+            ('url = ["a://ada:s3cret@b"]\ntable = "t"', "valid string"),
+            ('url_env = "X"\ntable = "t"\nupdated = "u"', "did you mean updated_field?"),
+        ],
+    )
+    def test_wrong_settings_say_what_to_give(self, tmp_path, toml, told):
+        import traceback
+
+        (tmp_path / "raptor.toml").write_text(f"[[source.tables]]\n{toml}\n")
+        with pytest.raises(SettingsError) as caught:
+            load_settings(tmp_path / "raptor.toml", {})
+        assert told in str(caught.value)
+        assert "s3cret" not in "".join(traceback.format_exception(caught.value))
+
+    def test_two_tables_need_two_names(self):
+        given = {"url_env": "X", "table": "wiki"}
+        with pytest.raises(ValueError, match=r"two of source\.tables are called 'wiki'"):
+            SourceSettings(tables=(given, given))
+        assert SourceSettings(tables=(given, {**given, "name": "other"})).is_named

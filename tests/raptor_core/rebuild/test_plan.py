@@ -1,0 +1,170 @@
+"""What a plan says: exact where it can be, an estimate where it cannot, and it pays for nothing."""
+
+import pytest
+from support.hashing import HashingEmbedder
+from support.library import SMALL, CrashError, FailingSummarizer, Library
+
+from raptor_core.documents.base import Document
+from raptor_core.rebuild import plan_rebuild
+from raptor_core.settings import Settings
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.tools import Tools
+
+WORDS = (
+    *("harbour", "gauge", "vault", "relay", "seed", "crew"),
+    *("engine", "tide", "lantern", "copper", "meadow", "window"),
+)
+
+
+def paragraph(number):
+    first, second = WORDS[number % 12], WORDS[(number // 3) % 12]
+    return f"The {first} of the {second} was seen on day {number}, and then the {second} again."
+
+
+def text(n_paragraphs, changed=()):
+    kept = [paragraph(number) for number in range(n_paragraphs)]
+    for at in changed:
+        kept[at] = f"Nobody expected entry {at} about the {WORDS[at % 12]} to change."
+    return "\n\n".join(kept)
+
+
+def make_tools(*, maker=None, given=None, **settings):
+    made = Settings.model_validate({**SMALL, **settings})
+    return Tools(made, embedder=given or HashingEmbedder(), summarizer=maker or FailingSummarizer())
+
+
+def built(n_paragraphs=120, **settings):
+    return build_tree([Document("a", text(n_paragraphs))], name="a", tools=make_tools(**settings))
+
+
+class RefusingEmbedder(HashingEmbedder):
+    """Stands for an endpoint that must not be asked."""
+
+    def embed(self, texts):
+        raise AssertionError(f"asked to embed {len(texts)} texts")
+
+
+def test_a_plan_asks_no_summarizer_and_keeps_nothing():
+    summarizer, cache = FailingSummarizer(), MemoryCache()
+    tools = make_tools(maker=summarizer)
+    documents = {"a": [Document("a", text(120, changed=[50]))]}
+    plan = plan_rebuild({"a": built()}, documents, tools=tools, cache=cache)
+    assert plan.exact
+    assert summarizer.n_made == 0
+    assert not cache.vectors(["x"])
+    assert cache.__dict__ == MemoryCache().__dict__
+
+
+def test_nothing_changed_is_nothing_to_do():
+    plan = plan_rebuild({"a": built()}, {"a": [Document("a", text(120))]}, tools=make_tools())
+    assert plan.trees[0].action == "keep"
+    assert (plan.summaries.calls, plan.lower_bound, plan.cost.usd) == (0, 0, 0.0)
+
+
+def test_an_edit_is_told_layer_by_layer():
+    tree = built()
+    documents = {"a": [Document("a", text(120, changed=[50]))]}
+    (plan,) = plan_rebuild({"a": tree}, documents, tools=make_tools()).trees
+    assert plan.action == "rebuild"
+    assert plan.n_leaves_added == plan.n_leaves_removed == 1
+    assert [layer.layer for layer in plan.layers] == list(range(1, len(tree.layers)))
+    for layer, was in zip(plan.layers, tree.layers[1:], strict=True):
+        assert layer.n_kept + layer.n_removed == len(was.nodes)
+        assert layer.n_touched >= 1
+        assert layer.cost.calls == layer.n_added - layer.n_reused >= layer.lower_bound >= 1
+
+
+def test_a_summary_that_the_store_has_is_not_planned_again():
+    library = Library()
+    library.documents["north/a"] = [paragraph(number) for number in range(80)]
+    library.rebuild()
+    library.documents["north/a"][40] = "Nobody expected this entry to change at all."
+    calls = library.plan().summaries.calls
+    summarizer = library.summarizer
+    summarizer.crash_at = summarizer.n_made + 1
+    with pytest.raises(CrashError):
+        library.rebuild()
+    again = library.plan()
+    assert again.summaries.calls == calls - 1
+    assert sum(layer.n_reused for layer in again.trees[0].layers) == 1
+
+
+def test_an_endpoint_is_not_asked_to_embed_and_the_plan_says_that_it_is_an_estimate():
+    settings = {
+        "embedder": {"kind": "openai", "model": "embed"},
+        "tokens": {"counter": "tiktoken"},
+        "summarizer": {"kind": "openai", "model": "chat"},
+        "prices": {"embed": {"input": 0.5}, "chat": {"input": 1.0, "output": 4.0}},
+    }
+    tools = make_tools(given=RefusingEmbedder(), **settings)
+    tools.counter = make_tools().counter  # tiktoken would fetch its vocabulary
+    documents = {"a": [Document("a", text(120, changed=[50, 51]))]}
+    plan = plan_rebuild({"a": built()}, documents, tools=tools)
+    assert not plan.exact
+    assert plan.embedding.calls >= 1
+    usd = plan.summaries.prompt_tokens * 1.0 + plan.summaries.completion_tokens * 4.0
+    usd += plan.embedding.prompt_tokens * 0.5
+    assert plan.cost.usd == pytest.approx(usd / 1e6)
+
+
+def test_without_a_price_the_cost_is_unknown_and_the_model_is_named():
+    tools = make_tools(summarizer={"kind": "openai", "model": "chat"})
+    plan = plan_rebuild({}, {"a": [Document("a", text(40))]}, tools=tools)
+    assert plan.cost.usd is None
+    assert plan.cost.unpriced == ("chat",)
+
+
+def test_a_tree_from_scratch_is_estimated_within_a_factor_of_two():
+    documents = {"a": [Document("a", text(200))]}
+    tools = make_tools(clustering={"max_tokens": 3500})
+    plan = plan_rebuild({}, documents, tools=tools)
+    tree = build_tree(documents["a"], name="a", tools=tools)
+    assert (plan.trees[0].action, plan.trees[0].reason, plan.exact) == ("build", "first fit", False)
+    made = tree.n_nodes - len(tree.layers[0].nodes)
+    assert made / 2 <= plan.summaries.calls <= 2 * made
+    assert plan.trees[0].n_leaves_added == len(tree.layers[0].nodes)
+
+
+def test_a_tree_without_documents_is_dropped_and_costs_nothing():
+    tree = built()
+    for documents in ({}, {"a": []}, {"a": [Document("a", " \n")]}):
+        plan = plan_rebuild({"a": tree}, documents, tools=make_tools())
+        assert plan.trees[0].action == "drop"
+        assert plan.trees[0].n_leaves_removed == len(tree.layers[0].nodes)
+        assert plan.summaries.calls == 0
+
+
+def test_layers_that_a_shorter_tree_does_not_reach_are_told_as_gone():
+    tree = built()
+    shorter = {"a": [Document("a", text(8))]}
+    (plan,) = plan_rebuild({"a": tree}, shorter, tools=make_tools()).trees
+    assert plan.layers[-1].n_removed == len(tree.layers[-1].nodes)
+    assert plan.layers[-1].n_added == 0
+
+
+def test_changed_clustering_settings_build_the_tree_anew_and_say_so():
+    documents = {"a": [Document("a", text(120))]}
+    changed = make_tools(clustering={**SMALL["clustering"], "threshold": 0.2})
+    plan = plan_rebuild({"a": built()}, documents, tools=changed)
+    assert plan.trees[0].reason == "the clustering settings changed"
+
+
+def test_edits_cost_little_more_than_the_least_possible():
+    """Law 7, summed over many rebuilds of one long document."""
+    library = Library()
+    library.documents["north/a"] = [paragraph(number) for number in range(300)]
+    library.rebuild()
+    made = least = 0
+    for at in range(5, 300, 23):
+        library.documents["north/a"][at] = f"Nobody expected entry {at} to change like this."
+        least += library.plan().lower_bound
+        made += library.rebuild()[1]
+    assert least <= made <= 1.3 * least
+
+
+def test_the_plan_reads_as_json():
+    plan = plan_rebuild({}, {"a": [Document("a", text(40))]}, tools=make_tools())
+    values = plan.as_dict()
+    assert values["trees"][0]["tree"] == "a"
+    assert values["summaries"]["calls"] == plan.summaries.calls

@@ -1,0 +1,108 @@
+"""A library of documents in folders, one tree each, kept in step with a store by plain calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from support.hashing import HashingEmbedder
+
+from raptor_core.documents.base import Document
+from raptor_core.identity import fingerprint
+from raptor_core.rebuild import plan_rebuild
+from raptor_core.settings import Settings
+from raptor_core.store import open_store
+from raptor_core.summarizing.base import Summary
+from raptor_core.tree.build import build_trees
+from raptor_core.tree.publish import make_manifest
+from raptor_core.tree.published import published_tree
+from raptor_core.tree.tools import Tools
+
+SMALL = {
+    "chunking": {"max_tokens": 24, "context": False},
+    "clustering": {"max_tokens": 400, "dimensions": 3},
+    "rebuild": {"max_members": 8},
+}
+
+
+MAX_WORDS = 24
+
+
+class CrashError(Exception):
+    """Stands for the end of the process in the middle of a call."""
+
+
+class FailingSummarizer:
+    """The distinct words of the children, as far as they fit; markers are among them.
+
+    It ends with a crash once ``n_made`` is ``crash_at``. ``asked`` counts requests by key.
+    """
+
+    fingerprint = fingerprint("distinct words", {})
+
+    def __init__(self):
+        self.n_made = 0
+        self.crash_at = None
+        self.asked = Counter()
+
+    def summarize(self, requests):
+        for request in requests:
+            if self.n_made == self.crash_at:
+                raise CrashError
+            self.asked[request.key] += 1
+            self.n_made += 1
+            words = dict.fromkeys(" ".join(request.texts).replace(".", " ").split())
+            yield Summary(request.key, " ".join(list(words)[:MAX_WORDS]) + ".")
+
+
+class Library:
+    """Documents by id ("folder/name"), a store in memory, and what the last rebuild did."""
+
+    def __init__(self, **settings):
+        self.documents = {}
+        self.embedder = HashingEmbedder()
+        self.summarizer = FailingSummarizer()
+        self.settings = {}
+        self.configure(**settings)
+        self.store = open_store(self.tools.settings.store, None, self.tools.store_identity)
+
+    def configure(self, **settings):
+        """Change settings; what is stored stays."""
+        for part, values in {**SMALL, **settings}.items():
+            self.settings[part] = {**self.settings.get(part, {}), **values}
+        self.tools = Tools(
+            Settings.model_validate(self.settings),
+            embedder=self.embedder,
+            summarizer=self.summarizer,
+        )
+
+    def grouped(self):
+        found = {}
+        for name, paragraphs in sorted(self.documents.items()):
+            text = "\n\n".join(paragraphs)
+            found.setdefault(name.split("/")[0], []).append(Document(name, text))
+        return found
+
+    def published(self):
+        names = [manifest.tree for manifest in self.store.manifests()]
+        return {name: published_tree(self.store, name) for name in names}
+
+    def plan(self):
+        return plan_rebuild(self.published(), self.grouped(), tools=self.tools, cache=self.store)
+
+    def rebuild(self):
+        """Build what changed, publish it, drop what is gone; the trees and the calls made."""
+        documents, before = self.grouped(), self.published()
+        n_made = self.summarizer.n_made
+        trees = (
+            build_trees(documents, tools=self.tools, cache=self.store, previous=before)
+            if documents
+            else {}
+        )
+        for name, tree in trees.items():
+            for layer in tree.layers:
+                self.store.stage(layer.nodes, layer.vectors)
+            manifest = make_manifest(tree, documents[name], self.tools.settings)
+            self.store.publish(manifest, list(tree.nodes()))
+        for name in before.keys() - trees.keys():
+            self.store.drop(name)
+        return trees, self.summarizer.n_made - n_made

@@ -1,0 +1,68 @@
+"""A build that pays a stand-in endpoint; as a process of its own, for tests that kill it.
+
+Called as ``python paid_build.py URL FOLDER``; ``tests`` must be on the path. The summaries come
+from the endpoint at URL, the vectors from the small embedder of the tests; FOLDER holds the store
+and the log of paid answers.
+"""
+
+import random
+import sys
+from pathlib import Path
+
+from support.hashing import HashingEmbedder
+from support.word_counter import WordCounter
+
+from raptor_core.documents.base import Document
+from raptor_core.settings import Settings
+from raptor_core.store import open_store
+from raptor_core.tree.answers import AnswerLog
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.tools import Tools
+
+WORDS = [
+    *("river", "mountain", "castle", "dragon", "engine", "window", "paper", "forest", "winter"),
+    *("summer", "candle", "silver", "bridge", "garden", "market", "ocean", "thunder", "library"),
+]
+_RNG = random.Random(0)
+_SENTENCES = [" ".join(_RNG.choices(WORDS, k=9)).capitalize() + "." for _ in range(200)]
+DOCUMENTS = [Document("a.md", "\n\n".join(_SENTENCES))]
+CONCURRENCY = 4
+
+
+def paid_settings(url, **parts):
+    """Small trees; summaries from the endpoint at ``url``; ``parts`` go over them."""
+    values = {
+        "chunking": {"max_tokens": 24, "context": False},
+        "clustering": {"method": "contiguous", "window": 4, "max_tokens": 400},
+        "summarizer": {
+            "kind": "openai",
+            "model": "small",
+            "base_url": url,
+            "concurrency": CONCURRENCY,
+            "max_tokens": 60,
+        },
+        "prices": {"small": {"input": 1.0, "output": 2.0}},
+    }
+    for part, given in parts.items():
+        values[part] = {**values.get(part, {}), **given}
+    return Settings.model_validate(values)
+
+
+def make_tools(settings, folder=None, **parts):
+    """Tools that count words and load no model."""
+    if settings.embedder.kind == "bundled":
+        parts.setdefault("embedder", HashingEmbedder())
+    tools = Tools(settings, answers=AnswerLog(folder), **parts)
+    tools.counter = WordCounter()
+    return tools
+
+
+def build(url, folder):
+    """The tree, with a store and a log in ``folder``."""
+    tools = make_tools(paid_settings(url), folder / "answers")
+    with open_store(tools.settings.store, folder / "qdrant", tools.store_identity) as store:
+        return build_tree(DOCUMENTS, tools=tools, cache=store)
+
+
+if __name__ == "__main__":
+    build(sys.argv[1], Path(sys.argv[2]))

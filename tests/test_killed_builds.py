@@ -1,0 +1,75 @@
+"""A build that is killed in any asset is followed by one that repeats no finished model call."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from support import build_process
+from support.workshop import Workshop, prose
+
+from raptor_assets import keys
+
+pytestmark = pytest.mark.slow
+
+TESTS = Path(__file__).parent
+ASSETS = [key.to_user_string() for key in keys.chain_keys(2)]
+
+
+def run(root, point):
+    done = subprocess.run(
+        [sys.executable, build_process.__file__, "build_logged", str(root), point],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+def finished(root):
+    path = root / "finished.log"
+    return Counter(path.read_text().splitlines()) if path.exists() else Counter()
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """A home whose trees are published, and one document of which then changed."""
+    root = tmp_path_factory.mktemp("killed")
+    workshop = Workshop(root)
+    workshop.write("a.md", prose(40, seed=1))
+    workshop.write("b.md", prose(40, seed=2))
+    assert run(root, "never") == (0, "")
+    return workshop, root
+
+
+@pytest.mark.parametrize("point", [f"before {name}" for name in ASSETS])
+def test_a_build_killed_in_an_asset_is_made_good_without_repeating_a_call(published, point):
+    workshop, root = published
+    before = workshop.manifests()
+    calls = finished(root)
+    seed = 10 + ASSETS.index(point.split(" ")[1])
+    workshop.write("a.md", prose(40, seed=seed))
+    code, _ = run(root, point)
+    assert code == -signal.SIGKILL
+    assert workshop.manifests() == before
+    assert run(root, "never") == (0, "")
+    made = finished(root) - calls
+    assert max(made.values()) == 1, made.most_common(3)
+    assert workshop.manifests()["a.md"].build_id != before["a.md"].build_id
+    assert workshop.manifests()["b.md"] == before["b.md"]
+
+
+def test_a_build_killed_after_publication_leaves_the_new_tree(published):
+    workshop, root = published
+    before = workshop.manifests()
+    workshop.write("b.md", prose(40, seed=77))
+    assert run(root, "after tree")[0] == -signal.SIGKILL
+    assert workshop.manifests()["b.md"].build_id != before["b.md"].build_id
+    calls = finished(root)
+    assert run(root, "never") == (0, "")
+    assert finished(root) == calls
