@@ -76,11 +76,8 @@ def _drop(
     settings: Settings,
 ) -> int:
     """Nodes first, so that a crash in between leaves nothing live without its table."""
-    n_nodes = 0
-    if place.exists():
-        gone = abandoned_trees(tables, settings.grouping, partition)
-        with place.open_existing() as store:
-            n_nodes = sum(store.drop(tree) for tree in gone)
+    gone = abandoned_trees(tables, settings.grouping, partition)
+    n_nodes = sum(store.drop(tree) for store in place.open_each() for tree in gone)
     for key in reversed(keys.chain_keys(keys.MAX_LAYERS)):
         tables.delete(key.path, partition)
     return n_nodes

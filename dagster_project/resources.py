@@ -18,6 +18,7 @@ from raptor_core.documents import (
     load_documents,
     read_documents,
     scan_source,
+    tree_name,
 )
 from raptor_core.settings import Settings
 from raptor_core.store import (
@@ -64,6 +65,17 @@ class SourceResource:
         )
         save_ledger(self._tables.tables(), source, ledger, before)
         return corpus
+
+    def trees(self) -> set[str]:
+        """Names of all trees that the source makes.
+
+        Raises:
+            SourceError: the source is missing or unreachable; or all of it is empty.
+        """
+        grouping = self._settings.grouping
+        if self._corpus is not None:
+            return {tree_name(document.id, grouping) for document in self._corpus.documents}
+        return {tree_name(entry.id, grouping) for entry in self.inventory().documents}
 
     def inventory(self) -> Inventory:
         """What the source holds, by hashes; only files that changed are read.
@@ -120,11 +132,11 @@ class StoreResource:
     def open(self) -> VectorStore:
         """The collection of the settings' embedder, made where it is new; close it soon.
 
-        While the live collection is of another embedder it stands beside, unseen by readers, until
-        ``VectorStore.promote``.
+        Where the live collection was made with another embedder it is one beside it, which
+        readers see once ``promote`` switches to it.
 
         Raises:
-            StoreError: locked, damaged, unreachable, or of another dimension, engine or schema.
+            StoreError: locked, damaged or unreachable.
         """
         embedder = self._tools.tools().embedder
         identity = StoreIdentity(
@@ -134,6 +146,20 @@ class StoreResource:
             n_dims=embedder.n_dims,
         )
         return open_store(self._settings.store, self._home.qdrant, identity, beside=True)
+
+    def promote(self, trees: Collection[str]) -> bool:
+        """Switch readers to the settings' embedder, once no tree that they have would be missed.
+
+        Args:
+            trees: what the source still makes.
+
+        Raises:
+            StoreError: as ``open``.
+        """
+        with self.open_existing() as live:
+            needed = {manifest.tree for manifest in live.manifests()} & set(trees)
+        with self.open() as store:
+            return store.promote(needed)
 
     def exists(self) -> bool:
         """Whether there is a store of this corpus."""

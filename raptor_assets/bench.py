@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,6 +30,9 @@ class StoreOpener(Protocol):
 
     def open(self) -> AbstractContextManager[VectorStore]:
         """The store, made for the settings' embedder where it is new."""
+
+    def promote(self, trees: Collection[str]) -> bool:
+        """Switch readers to the settings' embedder, once no tree of these would be missed."""
 
 
 HELD_NODES = 1000
@@ -100,7 +103,11 @@ class StoreCache:
 
 @dataclass
 class Bench:
-    """One run's tools and places."""
+    """One run's tools and places.
+
+    ``read_source`` gives the documents of the run's partitions, ``source_trees`` the names of all
+    trees that the source makes.
+    """
 
     settings: Settings
     versions: Mapping[dg.AssetKey, str]
@@ -108,6 +115,7 @@ class Bench:
     tables: TableStore
     store: StoreOpener
     read_source: Callable[[], Corpus]
+    source_trees: Callable[[], Collection[str]]
     judge: Judge
     warn: Callable[[str], None] = field(default=lambda _message: None)
 

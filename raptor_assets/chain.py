@@ -89,6 +89,7 @@ class _Run:
             tables=context.resources.tables.tables(),
             store=context.resources.store,
             read_source=lambda: context.resources.source.corpus(context.partition_keys),
+            source_trees=context.resources.source.trees,
             judge=context.resources.tools.judge(),
             warn=context.log.warning,
         )

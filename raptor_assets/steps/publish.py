@@ -56,7 +56,20 @@ class PublishStep:
                 except RaptorError as error:
                     work.fail(self.key, error)
             store.optimize()
+            is_live = store.live
+        if not is_live:
+            self._promote(bench)
         return outcomes
+
+    def _promote(self, bench: Bench) -> None:
+        model = bench.tools.embedder.model
+        if bench.store.promote(bench.source_trees()):
+            bench.warn(f"readers now see the collection that was built with {model}")
+        else:
+            bench.warn(
+                f"readers still see the collection of the embedder before {model}, until every "
+                "tree is built with the new one"
+            )
 
     def _trees(self, bench: Bench, work: Work) -> list[Tree]:
         layers: dict[str, list[Layer]] = {}

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from raptor_core.documents.base import Entry, Skipped
-from raptor_core.documents.source import SourceFile
+from raptor_core.documents.load import split
+from raptor_core.documents.records import Named
+from raptor_core.documents.source import Content, SourceFile
 from raptor_core.identity import digest, fingerprint
 from raptor_core.settings import SourceSettings
 
@@ -106,6 +108,38 @@ def is_final(file: SourceFile, first_seen: float, read_at: float) -> bool:
     if file.modified is not None and file.modified < read_at - GRANULARITY_SECONDS:
         return True
     return read_at - first_seen > GRANULARITY_SECONDS
+
+
+def make_reading(
+    file: SourceFile,
+    content: Content,
+    known: Reading | None,
+    started: float,
+    *,
+    parse: bool = False,
+) -> tuple[Reading, list[Named]]:
+    """What a file holds; its documents are parsed if asked for, or if its bytes are new.
+
+    Args:
+        file: as it was listed.
+        content: as it was read.
+        known: what an earlier scan found in it.
+        started: when this scan began, in seconds since 1970 UTC.
+        parse: whatever is known; the documents are given by name then, and else none.
+    """
+    same_stamp = known is not None and known.stamp == file.stamp
+    first_seen = known.first_seen if known and same_stamp else started
+    final = is_final(file, first_seen, started)
+    if known and known.content == content.digest and not parse:
+        found, skipped = known.documents, known.skipped
+        return Reading(file.stamp, content.digest, first_seen, final, found, skipped), []
+    problems: list[Skipped] = []
+    named = split(content.parse(), problems)
+    entries = tuple((name, Entry.of(document)) for name, document in named)
+    return (
+        Reading(file.stamp, content.digest, first_seen, final, entries, tuple(problems)),
+        named,
+    )
 
 
 def _installed(name: str) -> str:

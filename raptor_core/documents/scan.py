@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from raptor_core.documents.base import Corpus, Document, Entry, Inventory, Skipped
-from raptor_core.documents.ledger import Ledger, Reading, is_final, ledger_key
+from raptor_core.documents.ledger import Ledger, Reading, ledger_key, make_reading
 from raptor_core.documents.load import (
     explain_empty,
     list_sources,
     named_sources,
     shown_path,
-    split,
 )
-from raptor_core.documents.records import Named
 from raptor_core.documents.source import Content, Source, SourceFile
 from raptor_core.documents.unique import Unique
 from raptor_core.settings import SourceSettings
@@ -95,7 +93,7 @@ class _Scan:
             self.queue.append((source, [f for f in changed if ledger_key(f) not in held]))
         for file, content in _loaded(self.queue):
             key = ledger_key(file)
-            self.readings[key] = _reading(file, content, self.ledger.get(key), self.started)[0]
+            self.readings[key] = make_reading(file, content, self.ledger.get(key), self.started)[0]
 
     def look_again(self) -> None:
         """List once more: hold what changed while it was read, or was not there for a moment."""
@@ -192,7 +190,7 @@ def _read_wanted(scan: _Scan, queue: Queue, wanted: Callable[[str], bool]) -> tu
     corpus: Unique[Document] = Unique(skipped)
     for file, content in _loaded(queue):
         key = ledger_key(file)
-        reading, named = _reading(file, content, scan.ledger.get(key), scan.started, parse=True)
+        reading, named = make_reading(file, content, scan.ledger.get(key), scan.started, parse=True)
         readings[key] = reading
         corpus.add([item for item in named if wanted(item[1].id)], shown_path(file))
     skipped += [item for reading in readings.values() for item in reading.skipped]
@@ -213,30 +211,6 @@ def _concerns(scan: _Scan, file: SourceFile, wanted: Callable[[str], bool]) -> b
 def _loaded(queue: Queue) -> Iterator[tuple[SourceFile, Content]]:
     for source, files in queue:
         yield from zip(files, source.load(files), strict=True)
-
-
-def _reading(
-    file: SourceFile,
-    content: Content,
-    known: Reading | None,
-    started: float,
-    *,
-    parse: bool = False,
-) -> tuple[Reading, list[Named]]:
-    """What a file holds; its documents are parsed if asked for, or if its bytes are new."""
-    same_stamp = known is not None and known.stamp == file.stamp
-    first_seen = known.first_seen if known and same_stamp else started
-    final = is_final(file, first_seen, started)
-    if known and known.content == content.digest and not parse:
-        found, skipped = known.documents, known.skipped
-        return Reading(file.stamp, content.digest, first_seen, final, found, skipped), []
-    problems: list[Skipped] = []
-    named = split(content.parse(), problems)
-    entries = tuple((name, Entry.of(document)) for name, document in named)
-    return (
-        Reading(file.stamp, content.digest, first_seen, final, entries, tuple(problems)),
-        named,
-    )
 
 
 def _age_left(source: Source, file: SourceFile, scan: _Scan) -> float:
