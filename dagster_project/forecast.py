@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from dagster_project.build import Parts
@@ -12,11 +12,12 @@ from dagster_project.plan import Changes, find_changes
 from raptor_assets import keys
 from raptor_assets.bench import StoreCache
 from raptor_assets.ownership import abandoned_trees
-from raptor_core.documents import Corpus, group_documents
+from raptor_core.documents import Corpus, Document, group_documents
 from raptor_core.rebuild import RebuildPlan, plan_rebuild
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import MemoryCache, NodeCache
-from raptor_core.tree.published import published_tree
+from raptor_core.tree.leaves import make_leaves
+from raptor_core.tree.published import earlier_trees, published_tree
 from raptor_core.tree.tools import Tools
 from raptor_core.tree.values import Tree
 
@@ -53,7 +54,7 @@ def forecast(
     documents = {tree: found for name in chosen for tree, found in grouped[name].items()}
     gone = _gone(parts, settings, changes if partitions is None else None, chosen, set(documents))
     used = parts.tools.tools()
-    previous = _published(parts, {*documents, *gone}, used)
+    previous = _earlier(parts, documents, gone, used)
     cache: NodeCache = StoreCache(parts.store, hold=False) if previous else MemoryCache()
     return Forecast(changes, plan_rebuild(previous, documents, tools=used, cache=cache))
 
@@ -79,13 +80,18 @@ def _gone(
     return found
 
 
-def _published(parts: Parts, names: Collection[str], tools: Tools) -> dict[str, Tree]:
-    """The published trees of these names, where they were built with the settings' embedder."""
-    if not names or not parts.store.exists():
+def _earlier(
+    parts: Parts,
+    documents: Mapping[str, Sequence[Document]],
+    gone: Collection[str],
+    tools: Tools,
+) -> dict[str, Tree]:
+    """What trees go on from, and those to drop, where the settings' embedder built them."""
+    if not parts.store.exists():
         return {}
     with parts.store.open_existing() as store:
         if store.identity != tools.store_identity:
             return {}
-        known = {manifest.tree for manifest in store.manifests(sorted(names))}
-        found = {name: published_tree(store, name) for name in sorted(known)}
+        found = earlier_trees(store, documents, lambda t: make_leaves(t, documents[t], tools))
+        found |= {tree: published_tree(store, tree) for tree in gone}
     return {name: tree for name, tree in found.items() if tree}

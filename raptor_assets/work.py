@@ -16,7 +16,7 @@ from raptor_core.rebuild.plan import plan_tree
 from raptor_core.summarizing.base import Usage
 from raptor_core.tables import frame_to_clusterings, frame_to_documents, frame_to_nodes
 from raptor_core.tree.cluster import Clustering
-from raptor_core.tree.published import published_tree
+from raptor_core.tree.published import earlier_trees
 from raptor_core.tree.values import Layer, Node, Tree
 
 if TYPE_CHECKING:
@@ -98,16 +98,16 @@ class Work:
         return self._layers[layer]
 
     def published(self, bench: Bench) -> dict[str, Tree | None]:
-        """What is published of the partition's trees, with vectors; read once in a run.
+        """What the partition's trees go on from, with vectors; read once in a run.
 
         Raises:
             StoreError: a published tree is damaged.
         """
         if self._published is None:
             with bench.store.open() as store:
-                self._published = {
-                    tree: published_tree(store, tree) for tree in self.nodes(bench, 0)
-                }
+                leaves = self.nodes(bench, 0)
+                documents = {tree: self.documents(bench)[tree] for tree in leaves}
+                self._published = earlier_trees(store, documents, leaves.__getitem__)
         return self._published
 
     def foresee(self, bench: Bench) -> None:

@@ -21,6 +21,7 @@ from support.workshop import prose
 
 from dagster_project.execute import open_instance
 from dagster_project.home import Home
+from raptor_core.errors import ModelError
 
 pytestmark = pytest.mark.slow
 
@@ -128,21 +129,39 @@ def test_a_locked_store_is_told_with_the_pid_of_its_holder(published):
     assert build(published)["built"] == NAMES
 
 
-def test_a_store_of_another_embedder_is_refused_and_kept(published):
-    class Other(HashingEmbedder):
-        model = "another"
-        fingerprint = "f" * 32
+class Other(HashingEmbedder):
+    model = "another"
+    fingerprint = "f" * 32
 
+
+def test_another_embedder_is_built_beside_and_switched_to_at_the_end(published):
     before = seen(published)
     with embedder_made_by(lambda _settings: Other()):
-        printed = published.call("build", "--json")
         asked = published.call("query", "river", "--json")
-    assert printed.code == 1
-    reasons = {failure["reason"] for failure in printed.json["failed"].values()}
-    assert any("hashing" in r and "another" in r and "--home" in r for r in reasons)
-    assert (asked.code, asked.json["error"]) == (1, "StoreMismatchError")
+        assert (asked.code, asked.json["error"]) == (1, "StoreMismatchError")
+        for name in NAMES[:2]:
+            assert published.call("build", "--partition", name, "--json").json["built"] == [name]
+            assert seen(published) == before
+        assert published.call("query", "river", "--json").code == 1
+        assert published.call("build", "--json").json["built"] == NAMES[2:]
+        assert published.call("query", "river", "--json").code == 0
+    after = seen(published)
+    assert after != before
+    (collection,) = (path for path in (published.home / "qdrant").iterdir() if path.is_dir())
+    assert collection.name == "corpus-ffffffff"
+
+
+def test_a_build_with_another_embedder_that_fails_leaves_readers_the_old_collection(published):
+    class Broken(Other):
+        def embed(self, texts):
+            raise ModelError("the new model cannot be loaded")
+
+    before = seen(published)
+    with embedder_made_by(lambda _settings: Broken()):
+        assert published.call("build", "--json").code != 0
     assert seen(published) == before
     assert build(published)["built"] == NAMES
+    assert seen(published) != before
 
 
 def test_an_empty_source_removes_nothing(published):

@@ -26,6 +26,7 @@ JUNK = CheckInfo(
 _DETECTORS = {**SHAPES, **PHRASES}
 _CHILD_DETECTORS = {**_DETECTORS, "letterless": letterless_child}
 _MIN_QUOTE_CHARS = 12
+_MIN_PIECE_CHARS = 8
 _TAIL_CHARS = 24
 _OPENING_CHARS = 40
 _WORD = re.compile(r"\w+")
@@ -103,6 +104,8 @@ def _shared(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool
     """Whether some child shows the same, so that the summary only reports it."""
     if kind == "empty" or not children:
         return False
+    if _is_collage(text, children):
+        return True
     folded = [_folded(child) for child in children]
     if kind == "truncated":
         tail = _folded(text)[-_TAIL_CHARS:]
@@ -116,6 +119,31 @@ def _shared(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool
     if _quoted(opening, folded) or _quoted(_folded(excerpt), folded):
         return True
     return kind == "error" and _spoken_of(excerpt, folded)
+
+
+def _is_collage(text: str, children: Iterable[str]) -> bool:
+    """Whether ``text`` is put together from pieces of the children, as extractive summaries are."""
+    sources = [_letters(child) for child in children]
+    rest = _letters(text)
+    while rest:
+        length = max(_longest_prefix(rest, source) for source in sources)
+        if length < min(_MIN_PIECE_CHARS, len(rest)):
+            return False
+        rest = rest[length:]
+    return True
+
+
+def _longest_prefix(text: str, source: str) -> int:
+    """Length of the longest beginning of ``text`` that stands in ``source``."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if text[:middle] in source else (low, middle - 1)
+    return low
+
+
+def _letters(text: str) -> str:
+    return "".join(_WORD.findall(_folded(text)))
 
 
 def _quoted(piece: str, folded: Iterable[str]) -> bool:

@@ -13,8 +13,9 @@ from raptor_core.settings import Settings
 from raptor_core.store import open_store
 from raptor_core.summarizing.base import Summary
 from raptor_core.tree.build import build_trees
+from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.publish import make_manifest
-from raptor_core.tree.published import published_tree
+from raptor_core.tree.published import earlier_trees, published_tree
 from raptor_core.tree.tools import Tools
 
 SMALL = {
@@ -86,12 +87,21 @@ class Library:
         names = [manifest.tree for manifest in self.store.manifests()]
         return {name: published_tree(self.store, name) for name in names}
 
+    def earlier(self):
+        """What the trees go on from, by name; and the published ones that are gone."""
+        documents = self.grouped()
+        found = earlier_trees(
+            self.store, documents, lambda tree: make_leaves(tree, documents[tree], self.tools)
+        )
+        gone = {name: tree for name, tree in self.published().items() if name not in documents}
+        return {name: tree for name, tree in found.items() if tree} | gone
+
     def plan(self):
-        return plan_rebuild(self.published(), self.grouped(), tools=self.tools, cache=self.store)
+        return plan_rebuild(self.earlier(), self.grouped(), tools=self.tools, cache=self.store)
 
     def rebuild(self):
         """Build what changed, publish it, drop what is gone; the trees and the calls made."""
-        documents, before = self.grouped(), self.published()
+        documents, before = self.grouped(), self.earlier()
         n_made = self.summarizer.n_made
         trees = (
             build_trees(documents, tools=self.tools, cache=self.store, previous=before)

@@ -58,3 +58,18 @@ def test_the_verdict_blocks_and_shows_the_node():
     assert (failed.passed, failed.severity, failed.name) == (False, "error", "junk_text")
     assert [worst.node_id for worst in failed.worst] == ["j"]
     assert failed.remedy
+
+
+def test_pieces_of_the_children_are_not_junk_however_they_end():
+    children = [
+        "Values of arguments are kept. For example, if you have a function:\n\n```Python\n"
+        "@lru_cache\ndef get_settings():\n    return Settings()\n```",
+        "It is called once for each combination of arguments. Then the value is reused.",
+    ]
+    text = (
+        "Values of arguments are kept. It is called once for each combination of arguments. "
+        "For example, if you have a function: @lru_cache"
+    )
+    assert find_junk(text, []) is not None
+    assert find_junk(text, children) is None
+    assert find_junk(f"{text} and then the", children) is not None

@@ -1,0 +1,69 @@
+"""Renames cost nothing, also after edits that a build from scratch would cluster otherwise."""
+
+from support.library import Library
+
+from raptor_core.tree.invariants import violations
+
+WORDS = ("harbour", "gauge", "vault", "relay", "seed", "crew", "engine", "tide", "lantern")
+
+
+def paragraphs(n, seed=0):
+    days = range(seed, n + seed)
+    return [f"The {WORDS[d % 9]} of the {WORDS[d * d % 9]} was seen on day {d}." for d in days]
+
+
+def edited_library():
+    """Two documents of one tree, edited one by one until a fit would arrange them otherwise."""
+    library = Library()
+    library.documents = {"north/a": paragraphs(60), "north/b": paragraphs(40, seed=7)}
+    library.rebuild()
+    for at in range(4, 40, 6):
+        library.documents["north/a"][at] = f"Nobody expected entry {at} of the {WORDS[at % 9]}."
+        library.rebuild()
+    return library
+
+
+def test_a_renamed_document_of_a_larger_tree_costs_nothing():
+    library = edited_library()
+    n_embedded = library.embedder.n_embedded
+    library.documents["north/renamed"] = library.documents.pop("north/a")
+    plan = library.plan()
+    trees, n_made = library.rebuild()
+    assert (n_made, plan.summaries.calls) == (0, 0)
+    assert library.embedder.n_embedded == n_embedded
+    assert violations(trees["north"]) == []
+    assert {d for n in library.store.nodes() for d in n.documents} == {"north/renamed", "north/b"}
+
+
+def test_a_renamed_tree_costs_nothing_and_keeps_its_clusters():
+    library = edited_library()
+    before = [len(layer.nodes) for layer in library.published()["north"].layers]
+    library.documents = {
+        name.replace("north", "south"): found for name, found in library.documents.items()
+    }
+    plan = library.plan()
+    trees, n_made = library.rebuild()
+    assert (n_made, plan.summaries.calls) == (0, 0)
+    assert [len(layer.nodes) for layer in trees["south"].layers] == before
+    assert violations(trees["south"]) == []
+    assert [manifest.tree for manifest in library.store.manifests()] == ["south"]
+
+
+def test_a_document_that_is_renamed_and_edited_costs_its_edit():
+    library = edited_library()
+    found = library.documents.pop("north/b")
+    found[3] = "Nobody expected this one."
+    library.documents["north/c"] = found
+    _, n_made = library.rebuild()
+    assert n_made > 0
+    assert {d for n in library.store.nodes() for d in n.documents} == {"north/a", "north/c"}
+
+
+def test_two_documents_that_swap_their_names_are_told_apart_by_content():
+    library = edited_library()
+    documents = library.documents
+    documents["north/a"], documents["north/b"] = documents["north/b"], documents["north/a"]
+    trees, _ = library.rebuild()
+    assert violations(trees["north"]) == []
+    texts = {n.text for n in library.store.nodes() if n.documents == ("north/a",) and n.is_leaf}
+    assert any("day 7." in text for text in texts)
