@@ -104,8 +104,11 @@ def _shared(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool
     """Whether some child shows the same, so that the summary only reports it."""
     if kind == "empty" or not children:
         return False
-    if _is_collage(text, children):
-        return True
+    return _is_collage(text, children) or _shows(kind, text, excerpt, children)
+
+
+def _shows(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool:
+    """Whether some child shows the same sign."""
     folded = [_folded(child) for child in children]
     if kind == "truncated":
         tail = _folded(text)[-_TAIL_CHARS:]

@@ -61,9 +61,9 @@ def test_the_verdict_blocks_and_shows_the_node():
 
 
 def test_pieces_of_the_children_are_not_junk_however_they_end():
+    code = "```Python\n@lru_cache\ndef get_settings():\n    return Settings()\n```"
     children = [
-        "Values of arguments are kept. For example, if you have a function:\n\n```Python\n"
-        "@lru_cache\ndef get_settings():\n    return Settings()\n```",
+        f"Values of arguments are kept. For example, if you have a function:\n\n{code}",
         "It is called once for each combination of arguments. Then the value is reused.",
     ]
     text = (

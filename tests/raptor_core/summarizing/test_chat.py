@@ -145,7 +145,12 @@ def test_usage_is_what_the_endpoint_counted(server):
 def test_a_hundred_calls_with_faults_on_the_way_all_end_in_summaries(server):
     server.fail(Fault.rate_limited(), times=None, every=20)
     server.fail(Fault.error(500), times=None, every=50)
-    answers = list(summarizer(server, concurrency=16).summarize([requested(n) for n in range(100)]))
+    patient = ChatSummarizer(
+        SummarizerSettings(kind="openai", base_url=server.base_url, concurrency=16),
+        WordCounter(),
+        RetryPolicy(max_retries=12, base_seconds=0.001, max_seconds=0.01),
+    )
+    answers = list(patient.summarize([requested(n) for n in range(100)]))
     assert sorted(a.key for a in answers) == sorted(f"key {n}" for n in range(100))
     assert all(isinstance(a, Summary) for a in answers)
 
