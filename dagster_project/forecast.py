@@ -17,7 +17,7 @@ from raptor_core.rebuild import RebuildPlan, plan_rebuild
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import MemoryCache, NodeCache
 from raptor_core.tree.leaves import make_leaves
-from raptor_core.tree.published import earlier_trees, published_tree
+from raptor_core.tree.published import Published, published_tree
 from raptor_core.tree.tools import Tools
 from raptor_core.tree.values import Tree
 
@@ -92,6 +92,10 @@ def _earlier(
     with parts.store.open_existing() as store:
         if store.identity != tools.store_identity:
             return {}
-        found = earlier_trees(store, documents, lambda t: make_leaves(t, documents[t], tools))
-        found |= {tree: published_tree(store, tree) for tree in gone}
+        published = Published(store.manifests())
+        found = {tree: published_tree(store, tree) for tree in gone}
+        for tree, given in documents.items():
+            found[tree] = published.earlier_tree(
+                store, tree, given, lambda name: make_leaves(name, documents[name], tools)
+            )
     return {name: tree for name, tree in found.items() if tree}

@@ -18,6 +18,7 @@ from raptor_core.embedding.base import Vectors
 from raptor_core.settings import Settings
 from raptor_core.store.base import VectorStore
 from raptor_core.tables import TableStore
+from raptor_core.tree.published import Published
 from raptor_core.tree.tools import Tools
 from raptor_core.tree.values import Node
 
@@ -126,6 +127,12 @@ class Bench:
         for skipped in corpus.skipped:
             self.warn(f"not read: {skipped.name}: {skipped.reason}")
         return corpus
+
+    @cached_property
+    def published(self) -> Published:
+        """What was published when it was first asked for."""
+        with self.store.open() as store:
+            return Published(store.manifests())
 
     @cached_property
     def partitions(self) -> dict[str, dict[str, tuple[Document, ...]]]:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from raptor_assets import keys
 from raptor_assets.bench import Bench, StoreCache
 from raptor_core.documents.base import Document
-from raptor_core.errors import RaptorError, StoreError
+from raptor_core.errors import DamagedTreeError, RaptorError, StoreError
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
+from raptor_core.store.base import VectorStore
 from raptor_core.summarizing.base import Usage
 from raptor_core.tables import frame_to_clusterings, frame_to_documents, frame_to_nodes
 from raptor_core.tree.cluster import Clustering
-from raptor_core.tree.published import earlier_trees
 from raptor_core.tree.values import Layer, Node, Tree
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Work:
     _nodes: dict[int, Nodes] = field(default_factory=dict)
     _layers: dict[int, dict[str, Layer]] = field(default_factory=dict)
     _clusterings: dict[int, dict[str, Clustering]] = field(default_factory=dict)
-    _published: dict[str, Tree | None] | None = None
+    _earlier: dict[str, Tree | None] | None = None
     plans: tuple[TreePlan, ...] = ()
     n_summarized: int = 0
     n_embedded: int = 0
@@ -97,25 +97,35 @@ class Work:
             self.put_vectors(layer, vectors)
         return self._layers[layer]
 
-    def published(self, bench: Bench) -> dict[str, Tree | None]:
+    def earlier(self, bench: Bench) -> dict[str, Tree | None]:
         """What the partition's trees go on from, with vectors; read once in a run.
 
-        Raises:
-            StoreError: a published tree is damaged.
+        A tree that is damaged is warned of, and built from scratch.
         """
-        if self._published is None:
-            with bench.store.open() as store:
-                leaves = self.nodes(bench, 0)
-                documents = {tree: self.documents(bench)[tree] for tree in leaves}
-                self._published = earlier_trees(store, documents, leaves.__getitem__)
-        return self._published
+        if self._earlier is None:
+            leaves = self.nodes(bench, 0)
+            documents = {tree: self.documents(bench)[tree] for tree in leaves}
+            self._earlier = dict.fromkeys(documents)
+            if any(bench.published.source(tree, found) for tree, found in documents.items()):
+                with bench.store.open() as store:
+                    for tree in documents:
+                        self._earlier[tree] = self._read_earlier(bench, store, tree)
+        return self._earlier
+
+    def _read_earlier(self, bench: Bench, store: VectorStore, tree: str) -> Tree | None:
+        leaves, documents = self.nodes(bench, 0), self.documents(bench)[tree]
+        try:
+            return bench.published.earlier_tree(store, tree, documents, leaves.__getitem__)
+        except DamagedTreeError as error:
+            bench.warn(f"{error} It is built from scratch now.")
+            return None
 
     def foresee(self, bench: Bench) -> None:
         """Plan every tree of the partition, whose leaves are embedded."""
-        published = self.published(bench)
+        earlier = self.earlier(bench)
         with StoreCache(bench.store, hold=True) as cache:
             self.plans = tuple(
-                plan_tree(published[tree], leaves, bench.tools, cache)
+                plan_tree(earlier[tree], leaves, bench.tools, cache)
                 for tree, leaves in self.layers(bench, 0).items()
             )
 

@@ -93,6 +93,10 @@ class StoreLockedError(StoreError):
     """Another process holds the embedded store."""
 
 
+class DamagedTreeError(StoreError):
+    """A published tree is not whole; building it again makes it so."""
+
+
 class StoreMismatchError(StoreError):
     """The store belongs to another embedder, dimension or version."""
 

@@ -55,7 +55,7 @@ class ClustersStep:
 
     def _cluster_tree(self, bench: Bench, work: Work, tree: str) -> Clustering:
         layers = [work.layers(bench, number)[tree] for number in range(self.layer)]
-        return cluster_top(tree, layers, bench.tools, work.published(bench)[tree])
+        return cluster_top(tree, layers, bench.tools, work.earlier(bench)[tree])
 
     def _input(self, bench: Bench, work: Work) -> list[str]:
         """All that the clusters depend on: vectors, tokens and order, not the rest of a node.
@@ -67,7 +67,7 @@ class ClustersStep:
             for tree, nodes in work.nodes(bench, self.layer - 1).items()
             for node in nodes
         ]
-        for tree, published in work.published(bench).items():
+        for tree, published in work.earlier(bench).items():
             earlier = earlier_clusters(published, self.layer - 1)
             found.append(f"{tree}\0{earlier.digest if earlier else ''}")
         return found

@@ -30,6 +30,7 @@ _MIN_PIECE_CHARS = 8
 _TAIL_CHARS = 24
 _OPENING_CHARS = 40
 _WORD = re.compile(r"\w+")
+_UNIT_END = re.compile(r"\n|[.!?…。！？:;：；؟۔।][\"'”’)\]]*\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +125,19 @@ def _shows(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool:
     return kind == "error" and _spoken_of(excerpt, folded)
 
 
-def _is_collage(text: str, children: Iterable[str]) -> bool:
-    """Whether ``text`` is put together from pieces of the children, as extractive summaries are."""
+def _is_collage(text: str, children: Sequence[str]) -> bool:
+    """Whether ``text`` is put together from pieces of the children, as extractive summaries are.
+
+    A piece is eight letters or more, or a whole line or sentence.
+    """
     sources = [_letters(child) for child in children]
+    units = {_letters(unit) for child in children for unit in _UNIT_END.split(child)}
     rest = _letters(text)
     while rest:
         length = max(_longest_prefix(rest, source) for source in sources)
         if length < min(_MIN_PIECE_CHARS, len(rest)):
+            length = max((n for n in range(1, length + 1) if rest[:n] in units), default=0)
+        if not length:
             return False
         rest = rest[length:]
     return True

@@ -2,54 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 import numpy as np
 
 from raptor_core.documents.base import Document
-from raptor_core.errors import StoreError
+from raptor_core.errors import DamagedTreeError
+from raptor_core.identity import digest
 from raptor_core.store.base import Manifest, VectorStore, Where
-from raptor_core.tree.renamed import is_renamed, renamed, renamed_documents
+from raptor_core.tree.renamed import renamed, renamed_documents
 from raptor_core.tree.values import End, Layer, Node, Tree
 
 
-def earlier_trees(
-    store: VectorStore,
-    documents: Mapping[str, Sequence[Document]],
-    leaves_of: Callable[[str], Sequence[Node]],
-) -> dict[str, Tree | None]:
-    """What each tree goes on from: its published state, or that of a tree which it renames.
+class Published:
+    """What is published, by name and by content: where each tree goes on from.
 
-    Args:
-        store: an open store.
-        documents: by tree.
-        leaves_of: the leaves of a tree, asked only where it may be a renamed one.
-
-    Raises:
-        StoreError: a published tree is damaged.
+    Made from all manifests of a store, once for many trees.
     """
-    manifests = {manifest.tree: manifest for manifest in store.manifests()}
-    found: dict[str, Tree | None] = {}
-    for tree, given in documents.items():
-        source = tree if tree in manifests else _renamed_tree(manifests.values(), given)
-        earlier = published_tree(store, source) if source else None
-        names = renamed_documents(manifests[source], given) if source else {}
-        if earlier and (names or source != tree):
-            earlier = renamed(earlier, leaves_of(tree), names)
-        found[tree] = earlier
-    return found
+
+    def __init__(self, manifests: Iterable[Manifest]) -> None:
+        self._by_name = {manifest.tree: manifest for manifest in manifests}
+        self._by_content = {
+            _content(manifest.documents.values()): manifest for manifest in self._by_name.values()
+        }
+
+    def source(self, tree: str, documents: Sequence[Document]) -> Manifest | None:
+        """The published tree of this name, else one of the same documents under other names."""
+        if tree in self._by_name:
+            return self._by_name[tree]
+        return self._by_content.get(_content(document.content_hash for document in documents))
+
+    def earlier_tree(
+        self,
+        store: VectorStore,
+        tree: str,
+        documents: Sequence[Document],
+        leaves_of: Callable[[str], Sequence[Node]],
+    ) -> Tree | None:
+        """What a tree goes on from, with the ids that it has under its new names.
+
+        Args:
+            store: an open store.
+            tree: its name.
+            documents: what it is to hold.
+            leaves_of: the leaves of a tree, asked only where something was renamed.
+
+        Raises:
+            DamagedTreeError: the published tree is not whole.
+        """
+        source = self.source(tree, documents)
+        earlier = published_tree(store, source.tree) if source else None
+        if source is None or earlier is None:
+            return None
+        names = renamed_documents(source, documents)
+        if names or source.tree != tree:
+            return renamed(earlier, leaves_of(tree), names)
+        return earlier
 
 
-def _renamed_tree(manifests: Iterable[Manifest], documents: Sequence[Document]) -> str | None:
-    return next((m.tree for m in manifests if is_renamed(m, documents)), None)
+def _content(hashes: Iterable[str]) -> str:
+    return digest("documents", *sorted(hashes))
 
 
 def published_tree(store: VectorStore, name: str) -> Tree | None:
     """The published tree of this name with its vectors; None where nothing is published.
 
     Raises:
-        StoreError: the store lost a vector of it, or it holds other nodes than its manifest says.
+        DamagedTreeError: a vector is lost, or there are other nodes than its manifest says.
     """
     manifests = store.manifests([name])
     if not manifests:
@@ -61,10 +81,9 @@ def published_tree(store: VectorStore, name: str) -> Tree | None:
     layers = [tuple(found) for _, found in groupby(nodes, key=lambda node: node.layer)]
     sizes = tuple(map(len, layers))
     if missing or sizes != manifest.layer_sizes:
-        raise StoreError(
+        raise DamagedTreeError(
             f"the published tree {name!r} is damaged: layers of {sizes} nodes where its manifest "
-            f"says {manifest.layer_sizes}, {missing} vectors missing. Drop the tree and build it "
-            "again"
+            f"says {manifest.layer_sizes}, {missing} vectors missing. Build it again with --force"
         )
     return Tree(
         name,

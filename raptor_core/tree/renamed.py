@@ -27,12 +27,6 @@ def renamed_documents(manifest: Manifest, documents: Sequence[Document]) -> dict
     return {old: found.pop() for old in gone if (found := fresh.get(manifest.documents[old]))}
 
 
-def is_renamed(manifest: Manifest, documents: Sequence[Document]) -> bool:
-    """Whether ``documents`` are those of the manifest, all of them under other ids or the same."""
-    contents = Counter(document.content_hash for document in documents)
-    return contents == Counter(manifest.documents.values())
-
-
 def renamed(tree: Tree, leaves: Sequence[Node], names: Mapping[str, str]) -> Tree:
     """``tree`` with the ids that it has under its new names.
 

@@ -15,7 +15,7 @@ from raptor_core.summarizing.base import Summary
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.publish import make_manifest
-from raptor_core.tree.published import earlier_trees, published_tree
+from raptor_core.tree.published import Published, published_tree
 from raptor_core.tree.tools import Tools
 
 SMALL = {
@@ -90,11 +90,16 @@ class Library:
     def earlier(self):
         """What the trees go on from, by name; and the published ones that are gone."""
         documents = self.grouped()
-        found = earlier_trees(
-            self.store, documents, lambda tree: make_leaves(tree, documents[tree], self.tools)
-        )
+        published = Published(self.store.manifests())
+        found = {
+            tree: published.earlier_tree(self.store, tree, given, self.leaves)
+            for tree, given in documents.items()
+        }
         gone = {name: tree for name, tree in self.published().items() if name not in documents}
         return {name: tree for name, tree in found.items() if tree} | gone
+
+    def leaves(self, tree):
+        return make_leaves(tree, self.grouped()[tree], self.tools)
 
     def plan(self):
         return plan_rebuild(self.earlier(), self.grouped(), tools=self.tools, cache=self.store)
