@@ -23,6 +23,7 @@ _NODES = (
     ("context", "string", "what the embedder reads before the text"),
     ("metadata", "json", "of the document; of a summary, what its children agree on"),
     ("quality", "json", "numbers that judge the node"),
+    ("slot", "string", "of a summary: identity of its cluster, kept while its text changes"),
 )
 _DOCUMENTS = (
     ("tree", "string", "tree that the document belongs to"),
@@ -38,9 +39,11 @@ _CLUSTERS = (
     ("tree", "string", "name of the tree"),
     ("layer", "int", "layer that was clustered"),
     ("cluster", "int", "number of the cluster; -1 where the tree ended"),
+    ("slot", "string", "identity of the cluster, kept while its members change"),
     ("node_ids", "list[string]", "members in document order"),
     ("ended", "string", "why the tree ended at this layer"),
     ("details", "json", "numbers that explain the clustering"),
+    ("fit", "json", "the last fit of the layer, and how far it has moved since"),
 )
 _EMBEDDINGS = (
     ("tree", "string", "name of the tree"),

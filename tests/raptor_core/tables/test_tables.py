@@ -21,7 +21,7 @@ from raptor_core.tables import (
     nodes_to_frame,
 )
 from raptor_core.tree.cluster import Clustering
-from raptor_core.tree.values import End, Node
+from raptor_core.tree.values import End, Fit, Node
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 METADATA = st.dictionaries(TEXT, st.one_of(TEXT, st.integers(-5, 5), st.booleans()), max_size=3)
@@ -72,8 +72,11 @@ def test_documents_survive(tmp_path):
 
 
 def test_clusterings_survive_with_their_end(tmp_path):
+    fit = Fit("method", 4, 1, 0.75, 0.7, 2, "first fit")
     clusterings = {
-        "a": Clustering("a", 0, (("1", "2"), ("2", "3")), None, {"n_local": 2.0}),
+        "a": Clustering(
+            "a", 0, (("1", "2"), ("2", "3")), None, {"n_local": 2.0}, ("s1", "s2"), fit
+        ),
         "b": Clustering("b", 0, (), End(0, "one node"), {}),
     }
     frame = through_a_file(tmp_path, clusterings_to_frame(clusterings.values()))
