@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +134,8 @@ def arrange(
     n_tokens = np.array([node.n_tokens for node in layer.nodes], dtype=np.int64)
     if earlier is None:
         return _fitted(tree, layer, n_tokens, tools, None, reason or "a new layer")
+    if {node.id for node in layer.nodes} == {one for ids in earlier.ids for one in ids}:
+        return _unchanged(layer, earlier)
     n_new = len(layer.nodes) - _n_known(layer.nodes, earlier)
     share = (earlier.fit.n_placed + n_new) / len(layer.nodes)
     bound = tools.settings.rebuild.max_placed
@@ -172,6 +174,18 @@ def _fitted(
     return Arranged(found.members, slots, fit, found.details)
 
 
+def _unchanged(layer: Layer, earlier: Earlier) -> Arranged:
+    """The earlier clusters as they are: a second rebuild changes nothing, whatever the vectors."""
+    pairs = zip(_kept(layer.nodes, earlier), earlier.slots, strict=True)
+    ordered = sorted((tuple(rows), slot) for rows, slot in pairs)
+    return Arranged(
+        members=tuple(rows for rows, _ in ordered),
+        slots=tuple(slot for _, slot in ordered),
+        fit=replace(earlier.fit, reason=""),
+        details={"clusters": float(len(ordered))},
+    )
+
+
 def _anchored(
     tree: str, layer: Layer, n_tokens: NDArray[np.int64], tools: Tools, earlier: Earlier
 ) -> Arranged:
@@ -182,16 +196,19 @@ def _anchored(
     kept = _kept(layer.nodes, earlier)
     found = anchored(layer.vectors, n_tokens, kept, touched, tools.clusterer, bounds)
     now = cohesion(layer.vectors, found.members)
-    least = earlier.fit.fitted_cohesion * (1 - limits.max_cohesion_loss)
+    left = cohesion(layer.vectors, [rows for rows in kept if len(rows) > 1])
+    # What left with removed nodes, or came with vectors that were only expected, is no drift.
+    fitted = earlier.fit.fitted_cohesion + left - earlier.fit.cohesion
+    least = fitted * (1 - limits.max_cohesion_loss)
     n_new = len(layer.nodes) - _n_known(layer.nodes, earlier)
-    if now < least and now < earlier.fit.cohesion:
+    if now < least and now < left:
         reason = f"drift: cohesion {now:.3f} is under {least:.3f}, the bound since the last fit"
         return _fitted(tree, layer, n_tokens, tools, earlier, reason)
     fit = Fit(
         fingerprint=earlier.fit.fingerprint,
         n_fitted=earlier.fit.n_fitted,
         n_placed=earlier.fit.n_placed + n_new,
-        fitted_cohesion=earlier.fit.fitted_cohesion,
+        fitted_cohesion=fitted,
         cohesion=now,
         largest=earlier.fit.largest,
     )

@@ -14,7 +14,7 @@ from raptor_core.store import open_store
 from raptor_core.summarizing.base import Summary
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.leaves import make_leaves
-from raptor_core.tree.publish import make_manifest
+from raptor_core.tree.publish import build_settings_fingerprint, make_manifest
 from raptor_core.tree.published import Published, published_tree
 from raptor_core.tree.tools import Tools
 
@@ -56,15 +56,15 @@ class FailingSummarizer:
 
 
 class Library:
-    """Documents by id ("folder/name"), a store in memory, and what the last rebuild did."""
+    """Documents by id ("folder/name"), an embedded store, and what the last rebuild did."""
 
-    def __init__(self, **settings):
+    def __init__(self, root, **settings):
         self.documents = {}
         self.embedder = HashingEmbedder()
         self.summarizer = FailingSummarizer()
         self.settings = {}
         self.configure(**settings)
-        self.store = open_store(self.tools.settings.store, None, self.tools.store_identity)
+        self.store = open_store(self.tools.settings.store, root, self.tools.store_identity)
 
     def configure(self, **settings):
         """Change settings; what is stored stays."""
@@ -104,10 +104,19 @@ class Library:
     def plan(self):
         return plan_rebuild(self.earlier(), self.grouped(), tools=self.tools, cache=self.store)
 
+    def is_due(self, tree):
+        """Whether documents or settings are not those of the published tree."""
+        wanted = {document.id: document.content_hash for document in self.grouped()[tree]}
+        settings = build_settings_fingerprint(self.tools.settings)
+        return not any(
+            (manifest.documents, manifest.settings_fingerprint) == (wanted, settings)
+            for manifest in self.store.manifests([tree])
+        )
+
     def rebuild(self):
         """Build what changed, publish it, drop what is gone; the trees and the calls made."""
-        documents, before = self.grouped(), self.earlier()
-        n_made = self.summarizer.n_made
+        before, n_made = self.earlier(), self.summarizer.n_made
+        documents = {tree: found for tree, found in self.grouped().items() if self.is_due(tree)}
         trees = (
             build_trees(documents, tools=self.tools, cache=self.store, previous=before)
             if documents
@@ -118,6 +127,6 @@ class Library:
                 self.store.stage(layer.nodes, layer.vectors)
             manifest = make_manifest(tree, documents[name], self.tools.settings)
             self.store.publish(manifest, list(tree.nodes()))
-        for name in before.keys() - trees.keys():
+        for name in self.published().keys() - self.grouped().keys():
             self.store.drop(name)
         return trees, self.summarizer.n_made - n_made

@@ -75,8 +75,8 @@ def test_an_edit_is_told_layer_by_layer():
         assert layer.cost.calls == layer.n_added - layer.n_reused >= layer.lower_bound >= 1
 
 
-def test_a_summary_that_the_store_has_is_not_planned_again():
-    library = Library()
+def test_a_summary_that_the_store_has_is_not_planned_again(tmp_path):
+    library = Library(tmp_path)
     library.documents["north/a"] = [paragraph(number) for number in range(80)]
     library.rebuild()
     library.documents["north/a"][40] = "Nobody expected this entry to change at all."
@@ -150,9 +150,9 @@ def test_changed_clustering_settings_build_the_tree_anew_and_say_so():
     assert plan.trees[0].reason == "the clustering settings changed"
 
 
-def test_edits_cost_little_more_than_the_least_possible():
+def test_edits_cost_little_more_than_the_least_possible(tmp_path):
     """Law 7, summed over many rebuilds of one long document."""
-    library = Library()
+    library = Library(tmp_path)
     library.documents["north/a"] = [paragraph(number) for number in range(300)]
     library.rebuild()
     made = least = 0

@@ -1,5 +1,9 @@
 """Any sequence of changes, crashes and changed settings leaves lawful trees and nothing behind."""
 
+import shutil
+import tempfile
+from pathlib import Path
+
 import pytest
 from hypothesis import Phase
 from hypothesis import settings as hypothesis_settings
@@ -32,9 +36,14 @@ class Rebuilds(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.library = Library()
+        self.root = Path(tempfile.mkdtemp())
+        self.library = Library(self.root)
         self.n_markers = 0
         self.gone = set()
+
+    def teardown(self):
+        self.library.store.close()
+        shutil.rmtree(self.root)
 
     def paragraph(self, theme):
         self.n_markers += 1
@@ -135,7 +144,8 @@ class Rebuilds(RuleBasedStateMachine):
                 assert tree.summaries.calls == 0
         for tree in trees.values():
             assert violations(tree) == []
-        assert self.library.rebuild()[1] == 0, "a second rebuild repeats a call"
+        again = self.library.plan()
+        assert (again.summaries.calls, again.exact or not trees) == (0, True)
 
     @invariant()
     def what_is_live_is_what_a_fresh_build_would_cut(self):
@@ -164,10 +174,11 @@ class Rebuilds(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_two_hundred_histories():
     machine = Rebuilds.TestCase
     machine.settings = hypothesis_settings(
-        max_examples=200, stateful_step_count=8, deadline=None, phases=PHASES
+        max_examples=200, stateful_step_count=6, deadline=None, phases=PHASES
     )
     machine().runTest()
 
@@ -180,9 +191,9 @@ def test_a_few_short_histories():
     machine().runTest()
 
 
-def test_the_same_history_gives_the_same_trees():
-    def history():
-        library = Library()
+def test_the_same_history_gives_the_same_trees(tmp_path):
+    def history(root):
+        library = Library(root)
         library.documents["north/a"] = [f"{THEMES[k % 4]}, entry {k}." for k in range(60)]
         library.rebuild()
         library.documents["north/a"][7] = "A whale was seen near the second buoy at noon."
@@ -190,11 +201,11 @@ def test_the_same_history_gives_the_same_trees():
         library.rebuild()
         return library.store.nodes()
 
-    assert history() == history()
+    assert history(tmp_path / "one") == history(tmp_path / "two")
 
 
-def test_most_of_a_tree_that_is_new_is_built_as_from_scratch():
-    library = Library()
+def test_most_of_a_tree_that_is_new_is_built_as_from_scratch(tmp_path):
+    library = Library(tmp_path)
     library.documents["north/a"] = [f"{THEMES[k % 4]}, entry {k}." for k in range(40)]
     library.rebuild()
     library.documents["north/a"] = [f"{THEMES[k % 3]}, page {k}." for k in range(50)]

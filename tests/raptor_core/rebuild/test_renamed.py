@@ -12,9 +12,9 @@ def paragraphs(n, seed=0):
     return [f"The {WORDS[d % 9]} of the {WORDS[d * d % 9]} was seen on day {d}." for d in days]
 
 
-def edited_library():
+def edited_library(root):
     """Two documents of one tree, edited one by one until a fit would arrange them otherwise."""
-    library = Library()
+    library = Library(root)
     library.documents = {"north/a": paragraphs(60), "north/b": paragraphs(40, seed=7)}
     library.rebuild()
     for at in range(4, 40, 6):
@@ -23,8 +23,8 @@ def edited_library():
     return library
 
 
-def test_a_renamed_document_of_a_larger_tree_costs_nothing():
-    library = edited_library()
+def test_a_renamed_document_of_a_larger_tree_costs_nothing(tmp_path):
+    library = edited_library(tmp_path)
     n_embedded = library.embedder.n_embedded
     library.documents["north/renamed"] = library.documents.pop("north/a")
     plan = library.plan()
@@ -35,8 +35,8 @@ def test_a_renamed_document_of_a_larger_tree_costs_nothing():
     assert {d for n in library.store.nodes() for d in n.documents} == {"north/renamed", "north/b"}
 
 
-def test_a_renamed_tree_costs_nothing_and_keeps_its_clusters():
-    library = edited_library()
+def test_a_renamed_tree_costs_nothing_and_keeps_its_clusters(tmp_path):
+    library = edited_library(tmp_path)
     before = [len(layer.nodes) for layer in library.published()["north"].layers]
     library.documents = {
         name.replace("north", "south"): found for name, found in library.documents.items()
@@ -49,8 +49,8 @@ def test_a_renamed_tree_costs_nothing_and_keeps_its_clusters():
     assert [manifest.tree for manifest in library.store.manifests()] == ["south"]
 
 
-def test_a_document_that_is_renamed_and_edited_costs_its_edit():
-    library = edited_library()
+def test_a_document_that_is_renamed_and_edited_costs_its_edit(tmp_path):
+    library = edited_library(tmp_path)
     found = library.documents.pop("north/b")
     found[3] = "Nobody expected this one."
     library.documents["north/c"] = found
@@ -59,8 +59,8 @@ def test_a_document_that_is_renamed_and_edited_costs_its_edit():
     assert {d for n in library.store.nodes() for d in n.documents} == {"north/a", "north/c"}
 
 
-def test_two_documents_that_swap_their_names_are_told_apart_by_content():
-    library = edited_library()
+def test_two_documents_that_swap_their_names_are_told_apart_by_content(tmp_path):
+    library = edited_library(tmp_path)
     documents = library.documents
     documents["north/a"], documents["north/b"] = documents["north/b"], documents["north/a"]
     trees, _ = library.rebuild()
