@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering import make_clusterer
-from raptor_core.settings.models import ClusteringSettings
+from raptor_core.settings.trees import ClusteringSettings
 
 Members = Sequence[Sequence[int]]
 Cluster = Callable[[NDArray[np.float32]], Members]

@@ -12,7 +12,7 @@ from raptor_assets.versions import clusters_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.errors import RaptorError
 from raptor_core.tables import clusterings_to_frame
-from raptor_core.tree.anchoring import earlier_clusters
+from raptor_core.tree.earlier import earlier_clusters
 from raptor_core.tree.steps import Clustering, cluster_top
 
 

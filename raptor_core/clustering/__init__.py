@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raptor_core.clustering.base import Clusterer, Clusters
-from raptor_core.settings.models import ClusteringSettings
+from raptor_core.settings.trees import ClusteringSettings
 
 __all__ = ["Clusterer", "Clusters", "make_clusterer"]
 

@@ -14,7 +14,7 @@ from raptor_core.clustering.guards import Guard
 from raptor_core.clustering.reduction import on_grid
 from raptor_core.embedding.base import Vectors
 from raptor_core.identity import fingerprint
-from raptor_core.settings.models import ClusteringSettings
+from raptor_core.settings.trees import ClusteringSettings
 
 VERSION = 1
 READ_SETTINGS = {"window", "max_tokens"}

@@ -17,7 +17,7 @@ from raptor_core.clustering.groups import Rows
 from raptor_core.clustering.guards import Grid, Guard
 from raptor_core.embedding.base import Vectors
 from raptor_core.identity import fingerprint
-from raptor_core.settings.models import ClusteringSettings
+from raptor_core.settings.trees import ClusteringSettings
 
 VERSION = 1
 MAX_PARTS = 32

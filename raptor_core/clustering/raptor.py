@@ -19,7 +19,7 @@ from raptor_core.clustering.reduction import Doubles, on_grid, umap_layout
 from raptor_core.clustering.workers import n_workers
 from raptor_core.embedding.base import Vectors
 from raptor_core.identity import fingerprint
-from raptor_core.settings.models import ClusteringSettings
+from raptor_core.settings.trees import ClusteringSettings
 
 VERSION = 1
 MAX_GLOBAL_ROWS = 8192

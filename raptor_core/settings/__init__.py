@@ -4,7 +4,6 @@ from raptor_core.settings.load import load_settings
 from raptor_core.settings.models import (
     CheckSettings,
     ChunkingSettings,
-    ClusteringSettings,
     EmbedderSettings,
     GroupingSettings,
     ReaderSettings,
@@ -14,12 +13,12 @@ from raptor_core.settings.models import (
     SummarizerSettings,
     TablesSettings,
     TokensSettings,
-    TreeSettings,
 )
 from raptor_core.settings.part import Part
 from raptor_core.settings.presets import PRESETS, preset
 from raptor_core.settings.sources import DatabaseTable, SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings
+from raptor_core.settings.trees import ClusteringSettings, RebuildSettings, TreeSettings
 
 __all__ = [
     "PRESETS",
@@ -33,6 +32,7 @@ __all__ = [
     "Part",
     "PriceSettings",
     "ReaderSettings",
+    "RebuildSettings",
     "RetrievalSettings",
     "Settings",
     "SourceSettings",

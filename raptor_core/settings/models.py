@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from raptor_core.settings.part import Part
 from raptor_core.settings.sources import SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price
+from raptor_core.settings.trees import ClusteringSettings, RebuildSettings, TreeSettings
 
 
 class GroupingSettings(Part):
@@ -80,36 +81,6 @@ class EmbedderSettings(Part):
     passage_prefix: str = ""
 
 
-class ClusteringSettings(Part):
-    """How a layer is clustered (paper, section 3).
-
-    Attributes:
-        method: the paper's UMAP and Gaussian mixtures, contiguous windows, or spherical k-means.
-        dimensions: dimensions after the reduction.
-        local_neighbors: UMAP neighbours of the local step.
-        threshold: responsibility from which a node belongs to a component.
-        max_components: components tried at the most.
-        patience: values of k without a better BIC after which the scan stops; 0 tries all.
-        epochs: of the UMAP layout; 0 is umap-learn's own choice.
-        max_tokens: tokens of a cluster's text; above it the cluster is clustered again.
-        window: nodes per cluster of method "contiguous".
-        cluster_size: aimed-at nodes per cluster of method "kmeans".
-        seed: of everything random.
-    """
-
-    method: Literal["raptor", "contiguous", "kmeans"] = "raptor"
-    dimensions: int = Field(10, ge=2, le=64)
-    local_neighbors: int = Field(10, ge=2, le=200)
-    threshold: float = Field(0.1, gt=0, lt=1)
-    max_components: int = Field(50, ge=1, le=1000)
-    patience: int = Field(6, ge=0)
-    epochs: int = Field(100, ge=0, le=2000)
-    max_tokens: int = Field(3500, ge=64)
-    window: int = Field(7, ge=2)
-    cluster_size: int = Field(7, ge=2)
-    seed: int = Field(224, ge=0, lt=2**32)
-
-
 class SummarizerSettings(Part):
     """What summarizes a cluster.
 
@@ -137,36 +108,6 @@ class SummarizerSettings(Part):
     concurrency: int = Field(8, ge=1, le=512)
     temperature: float = Field(0.0, ge=0, le=2)
     prompt: Literal["bounded", "paper"] = "bounded"
-
-
-class TreeSettings(Part):
-    """When a tree ends.
-
-    Attributes:
-        max_layers: summary layers at the most.
-        top_nodes: a layer with this many nodes or fewer is the top.
-    """
-
-    max_layers: int = Field(5, ge=1, le=12)
-    top_nodes: int = Field(1, ge=1)
-
-
-class RebuildSettings(Part):
-    """How a tree follows its documents.
-
-    Attributes:
-        anchored: unchanged nodes keep their clusters, new ones are placed beside them; without
-            it every changed layer is fitted anew, at the price of most of its summaries.
-        max_members: a cluster that grows over it is split.
-        max_placed: share of a layer's nodes that may be placed one by one before the whole
-            layer is fitted again; lower follows new themes sooner and costs more summaries.
-        max_cohesion_loss: share of its cohesion that a layer may lose before it is fitted again.
-    """
-
-    anchored: bool = True
-    max_members: int = Field(24, ge=4, le=1000)
-    max_placed: float = Field(0.5, ge=0, le=10)
-    max_cohesion_loss: float = Field(0.02, ge=0, le=1)
 
 
 class StoreSettings(Part):

@@ -3,25 +3,20 @@
 A fitted layer is clustered as a whole. An anchored one keeps the memberships of all nodes that
 are still there (``raptor_core.clustering.anchored``), by their anchors: a leaf's id, a summary's
 slot. So a summary whose text changed stays where it was in the layer above.
-
-All of it is known before any summary is written: content keys need no texts, and where a vector
-would, the layer is arranged by *planning vectors*: a summary has the vector that its slot was
-published with, one in a new slot the mean direction of its children. That is why a plan can
-foretell the calls of a rebuild exactly.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.anchored import Bounds, anchored, match_origins
 from raptor_core.embedding.base import Vectors
-from raptor_core.identity import digest, slot_id
+from raptor_core.identity import slot_id
+from raptor_core.tree.earlier import Earlier, mean_direction
 from raptor_core.tree.tools import Tools
 from raptor_core.tree.values import Fit, Layer, Node, Tree
 
@@ -32,25 +27,6 @@ Members = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
-class Earlier:
-    """The clusters over one layer of a published tree.
-
-    ``slots[i]`` is the slot of cluster ``i``; ``anchors[i]`` and ``ids[i]`` are its members'.
-    """
-
-    slots: tuple[str, ...]
-    anchors: tuple[tuple[str, ...], ...]
-    ids: tuple[tuple[str, ...], ...]
-    fit: Fit
-
-    @property
-    def digest(self) -> str:
-        """Digest of all that clusters anchored on these depend on."""
-        rows = zip(self.slots, self.anchors, self.ids, strict=True)
-        return digest("earlier", json.dumps([*rows, asdict(self.fit)]))
-
-
-@dataclass(frozen=True, eq=False)
 class Arranged:
     """Clusters of a layer by row, each with its slot, and how they came about."""
 
@@ -58,45 +34,6 @@ class Arranged:
     slots: tuple[str, ...]
     fit: Fit
     details: Mapping[str, float]
-
-
-def earlier_clusters(previous: Tree | None, layer: int) -> Earlier | None:
-    """The clusters over ``layer`` of a published tree; None above its top or without one."""
-    if previous is None or layer >= len(previous.fits):
-        return None
-    above = previous.layers[layer + 1].nodes
-    return Earlier(
-        slots=tuple(node.slot for node in above),
-        anchors=tuple(tuple(c.anchor for c in previous.children(node.id)) for node in above),
-        ids=tuple(node.children for node in above),
-        fit=previous.fits[layer],
-    )
-
-
-def planning_vectors(
-    layers: Sequence[Sequence[Node]], leaf_vectors: Vectors, previous: Tree
-) -> Vectors:
-    """Vectors to arrange the last of ``layers`` by, row for row, without reading its texts.
-
-    Args:
-        layers: nodes of layer 0 and of each one above it, with slots; texts are not read.
-        leaf_vectors: of layer 0, shape ``(len(layers[0]), n_dims)``.
-        previous: the tree that is published.
-    """
-    known = {
-        node.anchor: vector
-        for layer in previous.layers[1:]
-        for node, vector in zip(layer.nodes, layer.vectors, strict=True)
-    }
-    below = {node.id: row for node, row in zip(layers[0], leaf_vectors, strict=True)}
-    for nodes in layers[1:]:
-        below = {
-            node.id: known[node.anchor]
-            if node.anchor in known
-            else _direction([below[child] for child in node.children])
-            for node in nodes
-        }
-    return np.stack([below[node.id] for node in layers[-1]])
 
 
 def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], tools: Tools) -> str:
@@ -140,7 +77,7 @@ def arrange(
     share = (earlier.fit.n_placed + n_new) / len(layer.nodes)
     bound = tools.settings.rebuild.max_placed
     if n_new and share > bound:
-        told = f"drift: {share:.0%} of the nodes were placed since the last fit, over {bound:.0%}"
+        told = f"drift: {share:.0%} placed since the last fit, over {bound:.0%}"
         return _fitted(tree, layer, n_tokens, tools, earlier, told)
     return _anchored(tree, layer, n_tokens, tools, earlier)
 
@@ -202,8 +139,11 @@ def _anchored(
     least = fitted * (1 - limits.max_cohesion_loss)
     n_new = len(layer.nodes) - _n_known(layer.nodes, earlier)
     if now < least and now < left:
-        reason = f"drift: cohesion {now:.3f} is under {least:.3f}, the bound since the last fit"
-        return _fitted(tree, layer, n_tokens, tools, earlier, reason)
+        reason = f"drift: cohesion {now:.3f} under {least:.3f}"
+        anew = _fitted(tree, layer, n_tokens, tools, earlier, reason)
+        if anew.fit.cohesion > now:
+            return anew
+        fitted = now  # the nodes have become more various, a fit finds nothing better
     fit = Fit(
         fingerprint=earlier.fit.fingerprint,
         n_fitted=earlier.fit.n_fitted,
@@ -252,12 +192,6 @@ def cohesion(vectors: Vectors, members: Members) -> float:
     total, count = 0.0, 0
     for rows in members:
         found = vectors[list(rows)].astype(np.float64)
-        total += float((found @ _direction(found)).sum())
+        total += float((found @ mean_direction(found)).sum())
         count += len(rows)
     return total / max(count, 1)
-
-
-def _direction(rows: Sequence[Vectors] | NDArray[np.float64]) -> Vectors:
-    total = np.sum(rows, axis=0, dtype=np.float64)
-    norm = max(float(np.linalg.norm(total)), 1e-12)
-    return np.asarray(total / norm, dtype=np.float32)

@@ -9,7 +9,7 @@ from support.clustering_cases import assert_lawful, tokens, topics, unit
 
 from raptor_core.clustering import make_clusterer
 from raptor_core.clustering.anchored import Bounds, anchored, match_origins
-from raptor_core.settings.models import ClusteringSettings
+from raptor_core.settings.trees import ClusteringSettings
 
 BOUNDS = Bounds(max_members=12, max_tokens=3500)
 

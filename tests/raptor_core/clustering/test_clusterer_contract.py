@@ -8,7 +8,7 @@ from support.clustering_cases import assert_lawful, tokens, topics, unit
 
 from raptor_core.clustering import make_clusterer
 from raptor_core.errors import ClusteringError
-from raptor_core.settings.models import ClusteringSettings
+from raptor_core.settings.trees import ClusteringSettings
 
 METHODS = ("raptor", "contiguous", "kmeans")
 

@@ -3,7 +3,7 @@ import pytest
 from support.clustering_cases import assert_lawful, tokens, topics, unit
 
 from raptor_core.clustering import Clusters, make_clusterer
-from raptor_core.settings.models import ClusteringSettings
+from raptor_core.settings.trees import ClusteringSettings
 
 METHODS = ("raptor", "contiguous", "kmeans")
 

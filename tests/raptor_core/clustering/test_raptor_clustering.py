@@ -8,13 +8,13 @@ import pytest
 from support.clustering_cases import assert_lawful, tokens, topics
 
 from raptor_core.clustering import kmeans, make_clusterer, raptor
-from raptor_core.settings.models import ClusteringSettings
+from raptor_core.settings.trees import ClusteringSettings
 
 SCRIPT = """
 import json, sys
 import numpy as np
 from raptor_core.clustering import make_clusterer
-from raptor_core.settings.models import ClusteringSettings
+from raptor_core.settings.trees import ClusteringSettings
 generator = np.random.default_rng(5)
 vectors = np.repeat(generator.normal(size=(12, 48)), 25, axis=0)
 vectors = (vectors + generator.normal(size=vectors.shape)).astype(np.float32)

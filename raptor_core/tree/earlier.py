@@ -1,0 +1,85 @@
+"""What a rebuild knows of the published tree: its clusters, and vectors to arrange layers by.
+
+All of it is known before any summary is written: content keys need no texts, and where a vector
+would, the layer is arranged by *planning vectors*: a summary has the vector that its slot was
+published with, one in a new slot the mean direction of its children. That is why a plan can
+foretell the calls of a rebuild exactly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raptor_core.embedding.base import Vectors
+from raptor_core.identity import digest
+from raptor_core.tree.values import Fit, Node, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """The clusters over one layer of a published tree.
+
+    ``slots[i]`` is the slot of cluster ``i``; ``anchors[i]`` and ``ids[i]`` are its members'.
+    """
+
+    slots: tuple[str, ...]
+    anchors: tuple[tuple[str, ...], ...]
+    ids: tuple[tuple[str, ...], ...]
+    fit: Fit
+
+    @property
+    def digest(self) -> str:
+        """Digest of all that clusters anchored on these depend on."""
+        rows = zip(self.slots, self.anchors, self.ids, strict=True)
+        return digest("earlier", json.dumps([*rows, asdict(self.fit)]))
+
+
+def earlier_clusters(previous: Tree | None, layer: int) -> Earlier | None:
+    """The clusters over ``layer`` of a published tree; None above its top or without one."""
+    if previous is None or layer >= len(previous.fits):
+        return None
+    above = previous.layers[layer + 1].nodes
+    return Earlier(
+        slots=tuple(node.slot for node in above),
+        anchors=tuple(tuple(c.anchor for c in previous.children(node.id)) for node in above),
+        ids=tuple(node.children for node in above),
+        fit=previous.fits[layer],
+    )
+
+
+def planning_vectors(
+    layers: Sequence[Sequence[Node]], leaf_vectors: Vectors, previous: Tree
+) -> Vectors:
+    """Vectors to arrange the last of ``layers`` by, row for row, without reading its texts.
+
+    Args:
+        layers: nodes of layer 0 and of each one above it, with slots; texts are not read.
+        leaf_vectors: of layer 0, shape ``(len(layers[0]), n_dims)``.
+        previous: the tree that is published.
+    """
+    known = {
+        node.anchor: vector
+        for layer in previous.layers[1:]
+        for node, vector in zip(layer.nodes, layer.vectors, strict=True)
+    }
+    below = {node.id: row for node, row in zip(layers[0], leaf_vectors, strict=True)}
+    for nodes in layers[1:]:
+        below = {
+            node.id: known[node.anchor]
+            if node.anchor in known
+            else mean_direction([below[child] for child in node.children])
+            for node in nodes
+        }
+    return np.stack([below[node.id] for node in layers[-1]])
+
+
+def mean_direction(rows: Sequence[Vectors] | NDArray[np.float64]) -> Vectors:
+    """Unit vector of the rows' sum."""
+    total = np.sum(rows, axis=0, dtype=np.float64)
+    norm = max(float(np.linalg.norm(total)), 1e-12)
+    return np.asarray(total / norm, dtype=np.float32)
