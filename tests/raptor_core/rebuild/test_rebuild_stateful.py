@@ -18,6 +18,9 @@ from raptor_core.tree.leaves import make_leaves
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 """Without shrinking, which would rebuild for many minutes: the history is printed as it is."""
 
+MEMORY = Path("/dev/shm")  # noqa: S108
+"""A file system in memory, where there is one: thousands of publications wait for the disk else."""
+
 FOLDERS = st.sampled_from(["north", "south"])
 NAMES = st.sampled_from(["a", "b", "c"])
 THEMES = (
@@ -36,7 +39,7 @@ class Rebuilds(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.root = Path(tempfile.mkdtemp())
+        self.root = Path(tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None))
         self.library = Library(self.root)
         self.n_markers = 0
         self.gone = set()
