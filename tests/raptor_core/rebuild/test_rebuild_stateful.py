@@ -18,7 +18,7 @@ from raptor_core.tree.leaves import make_leaves
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 """Without shrinking, which would rebuild for many minutes: the history is printed as it is."""
 
-MEMORY = Path("/dev/shm")  # noqa: S108
+MEMORY = Path("/dev/shm")
 """A file system in memory, where there is one: thousands of publications wait for the disk else."""
 
 FOLDERS = st.sampled_from(["north", "south"])
