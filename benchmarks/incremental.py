@@ -58,7 +58,7 @@ def main() -> None:
     if arguments.what == "states":
         steps = states(arguments.source, arguments.group_by)
     else:
-        steps = edits(arguments.source, arguments.documents, arguments.seed)
+        steps = edits(arguments.source, arguments.skip, arguments.documents, arguments.seed)
     run = Run(tools, fresh=not arguments.no_fresh)
     print("| " + " | ".join(HEAD) + " |\n|" + " --- |" * len(HEAD), flush=True)
     for name, documents in steps:
@@ -78,10 +78,10 @@ def states(source: Path, group_by: Any) -> Iterator[tuple[str, Grouped]]:
         yield folder.name, {tree: docs for p in partitions.values() for tree, docs in p.items()}
 
 
-def edits(source: Path, n_documents: int, seed: int) -> Iterator[tuple[str, Grouped]]:
+def edits(source: Path, skip: int, n_documents: int, seed: int) -> Iterator[tuple[str, Grouped]]:
     """A corpus as one tree, then with more and more of its paragraphs changed."""
     rng = random.Random(seed)
-    documents = list(load_documents(source).documents)[:n_documents]
+    documents = list(load_documents(source).documents)[skip : skip + n_documents]
     yield "0", {"corpus": documents}
     plan = [("one", 0.0), ("1 %", 0.01), ("5 %", 0.05)]
     plan += [(f"2 %, {number}", 0.02) for number in range(1, ROUNDS + 1)]
@@ -340,7 +340,7 @@ def _questions(source: Path, ids: set[str]) -> list[tuple[str, set[tuple[str, ..
     found = []
     for line in source.read_text(encoding="utf-8").splitlines():
         item = json.loads(line)
-        if str(item["id"]) in ids:
+        if ids & {str(value) for value in item.values() if isinstance(value, (str, int))}:
             for asked in item.get("questions", ()):
                 grams = _grams(" ".join(asked.get("evidence") or ()))
                 if grams:
@@ -386,7 +386,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("what", choices=["states", "edits"])
     parser.add_argument("source", type=Path)
     parser.add_argument("--group-by", choices=["document", "corpus"], default="corpus")
-    parser.add_argument("--documents", type=int, default=1, help="edits: the first so many")
+    parser.add_argument("--documents", type=int, default=1, help="edits: so many documents")
+    parser.add_argument("--skip", type=int, default=0, help="edits: after the first so many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-fresh", action="store_true", help="leave out both baselines")
     parser.add_argument("--plot", type=Path)
