@@ -7,9 +7,12 @@ synced at checkpoints only, an event costs a third. The files and their format a
 
 from __future__ import annotations
 
+import os
+import sqlite3
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, Self
 
 import sqlalchemy as sa
@@ -30,6 +33,7 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         self._engines: OrderedDict[str, Engine] = OrderedDict()
         self._tables: set[str] = set()
+        self._empty: sqlite3.Connection | None = None
         super().__init__(base_dir, inst_data)
 
     @classmethod
@@ -67,8 +71,39 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
             oldest.dispose()
         return engine
 
+    def _initdb(self, engine: Engine, for_index_shard: bool = False) -> None:
+        """Make a run's database as a copy of an empty one, where no other process is at it.
+
+        The original reads Dagster's migrations from disk several times for each run.
+        """
+        path = engine.url.database
+        if for_index_shard or path is None or not self._copy_empty(Path(path)):
+            super()._initdb(engine, for_index_shard)
+        if not for_index_shard and path is not None and self._empty is None:
+            self._empty = sqlite3.connect(":memory:", check_same_thread=False)
+            with closing(sqlite3.connect(path)) as made:
+                made.backup(self._empty)
+
+    def _copy_empty(self, path: Path) -> bool:
+        """Whether ``path`` was made now; a link appears whole, and never over another's file."""
+        if self._empty is None or path.exists():
+            return False
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            with closing(sqlite3.connect(part)) as fresh:
+                self._empty.backup(fresh)
+                fresh.execute("PRAGMA journal_mode=WAL")
+            os.link(part, path)
+        except OSError:  # another process was first, or the file system has no links
+            return False
+        finally:
+            part.unlink(missing_ok=True)
+        return True
+
     def dispose(self) -> None:
         """Close everything."""
+        if self._empty is not None:
+            self._empty.close()
         for engine in self._engines.values():
             engine.dispose()
         self._engines.clear()

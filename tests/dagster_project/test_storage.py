@@ -1,6 +1,8 @@
 """The pooled event log is Dagster's own, only quicker."""
 
+import sqlite3
 import threading
+from contextlib import closing
 
 import dagster as dg
 import yaml
@@ -50,6 +52,21 @@ def test_many_runs_keep_few_databases_open(tmp_path, monkeypatch):
         runs = [pooled_job.execute_in_process(instance=instance).run_id for _ in range(4)]
         assert len(instance.event_log_storage._engines) == 2
         assert all(instance.all_logs(run_id) for run_id in runs)
+
+
+def test_a_later_run_has_the_same_database_as_the_first(tmp_path):
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        runs = [pooled_job.execute_in_process(instance=instance).run_id for _ in range(3)]
+        shapes = []
+        for run_id in runs:
+            assert [r.message for r in instance.all_logs(run_id)]
+            with closing(sqlite3.connect(tmp_path / "events" / f"{run_id}.db")) as database:
+                rows = database.execute("select sql from sqlite_master order by name").fetchall()
+                revision = database.execute("select version_num from alembic_version").fetchall()
+                mode = database.execute("pragma journal_mode").fetchall()
+                shapes.append((rows, revision, mode))
+        assert shapes[0] == shapes[1] == shapes[2]
+        assert not list((tmp_path / "events").glob("*.part"))
 
 
 def test_threads_share_it(tmp_path):
