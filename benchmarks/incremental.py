@@ -253,11 +253,11 @@ class Run:
         return self._their_counted.calls - before
 
     def _print(self, row: Row) -> None:
-        share = row.tokens / max(row.scratch_tokens, 1)
+        share = f"{row.tokens / row.scratch_tokens:.1%}" if row.scratch_tokens else "-"
         plan = str(row.plan) if row.exact else f"({row.plan})"
         print(
             f"| {row.name} | {row.calls} | {plan} | {row.least} | {row.cache} | {row.scratch} "
-            f"| {row.tokens} | {share:.1%} | {row.cohesion:.4f} | {row.fresh_cohesion:.4f} "
+            f"| {row.tokens} | {share} | {row.cohesion:.4f} | {row.fresh_cohesion:.4f} "
             f"| {row.largest} | {row.fresh_largest} | {row.own:.2f} |",
             flush=True,
         )
