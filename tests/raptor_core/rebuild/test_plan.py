@@ -150,6 +150,7 @@ def test_changed_clustering_settings_build_the_tree_anew_and_say_so():
     assert plan.trees[0].reason == "the clustering settings changed"
 
 
+@pytest.mark.slow
 def test_edits_cost_little_more_than_the_least_possible(tmp_path):
     """Law 7, summed over many rebuilds of one long document."""
     library = Library(tmp_path)
