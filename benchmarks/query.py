@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.identity import digest, embedding_key, summary_id
+from raptor_core.nodes import Node
 from raptor_core.settings.models import StoreSettings
 from raptor_core.store import Manifest, StoreIdentity, VectorStore, Where, open_store
-from raptor_core.tree.values import Node
+from raptor_core.vectors import Vectors
 
 N_DIMS = 384
 TREE_NODES = 500

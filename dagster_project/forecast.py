@@ -13,13 +13,13 @@ from raptor_assets import keys
 from raptor_assets.bench import StoreCache
 from raptor_assets.ownership import abandoned_trees
 from raptor_core.documents import Corpus, Document, group_documents
+from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, plan_rebuild
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import MemoryCache, NodeCache
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.published import Published, published_tree
 from raptor_core.tree.tools import Tools
-from raptor_core.tree.values import Tree
 
 
 @dataclass(frozen=True, slots=True)

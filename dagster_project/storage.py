@@ -94,7 +94,9 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
                 self._empty.backup(fresh)
                 fresh.execute("PRAGMA journal_mode=WAL")
             os.link(part, path)
-        except OSError:  # another process was first, or the file system has no links
+        except (OSError, sqlite3.OperationalError):
+            # Another process was first, the file system has no links, or the disk is full: the
+            # original is slower, and says what is wrong.
             return False
         finally:
             part.unlink(missing_ok=True)

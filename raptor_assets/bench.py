@@ -14,13 +14,13 @@ import dagster as dg
 from raptor_core.audit.base import Judge
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import group_documents
-from raptor_core.embedding.base import Vectors
+from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 from raptor_core.store.base import VectorStore
 from raptor_core.tables import TableStore
 from raptor_core.tree.published import Published
 from raptor_core.tree.tools import Tools
-from raptor_core.tree.values import Node
+from raptor_core.vectors import Vectors
 
 Trees = Mapping[str, Sequence[Document]]
 """Documents of one partition by tree."""

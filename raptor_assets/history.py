@@ -12,8 +12,8 @@ import dagster as dg
 
 from raptor_assets.tables_markdown import markdown_table
 from raptor_assets.work import Work
+from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, TreePlan
-from raptor_core.tree.values import Tree
 
 Metadata = dict[str, Any]
 SHOWN_LAYERS = 24

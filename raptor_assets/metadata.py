@@ -15,15 +15,15 @@ import dagster as dg
 from raptor_assets.plots import distribution_png, png_markdown
 from raptor_assets.tables_markdown import markdown_table, nodes_markdown, shorten
 from raptor_core.documents.base import Corpus, Document
+from raptor_core.money.usage import Usage
+from raptor_core.nodes import Node, Tree
 from raptor_core.quality.cluster_size import measure_cluster_size
 from raptor_core.quality.compression import measure_compression
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Published
-from raptor_core.summarizing.base import Usage
 from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.steps import Summarized
 from raptor_core.tree.tools import Tools
-from raptor_core.tree.values import Node, Tree
 
 BUILT = "built"
 PAST_TOP = "past_top"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from raptor_core.nodes import Node
 from raptor_core.quality.verdicts import WorstNode
-from raptor_core.tree.values import Node
 
 _TEXT_CHARS = 160
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=:@-])")

@@ -14,10 +14,10 @@ import dagster as dg
 from raptor_assets import keys
 from raptor_core.documents.base import Document, Entry
 from raptor_core.identity import digest, fingerprint
+from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.publish import build_id, build_settings_fingerprint, content_settings
-from raptor_core.tree.values import Node
 
 METHOD = "1"
 """Raise it when the code of a step changes its result under the same settings."""

@@ -10,14 +10,14 @@ from raptor_assets import keys
 from raptor_assets.bench import Bench, StoreCache
 from raptor_core.documents.base import Document
 from raptor_core.errors import DamagedTreeError, RaptorError, StoreError
+from raptor_core.money.usage import Usage
+from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
 from raptor_core.store.base import VectorStore
-from raptor_core.summarizing.base import Usage
 from raptor_core.tables import frame_to_clusterings, frame_to_documents, frame_to_nodes
 from raptor_core.tree.cluster import Clustering
-from raptor_core.tree.values import Layer, Node, Tree
 
 if TYPE_CHECKING:
     import dagster as dg

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from raptor_core.documents import Corpus, Document, load_documents
     from raptor_core.errors import RaptorError
+    from raptor_core.nodes import Layer, Node, Tree
     from raptor_core.reading import Reader
     from raptor_core.retrieval import Query, Retrieval, Retriever
     from raptor_core.settings import Settings, load_settings, preset
     from raptor_core.store import open_store
     from raptor_core.tree.build import build_tree, build_trees
     from raptor_core.tree.tools import Tools
-    from raptor_core.tree.values import Layer, Node, Tree
 
 _HOMES = {
     "Corpus": "raptor_core.documents",
     "Document": "raptor_core.documents",
-    "Layer": "raptor_core.tree.values",
-    "Node": "raptor_core.tree.values",
+    "Layer": "raptor_core.nodes",
+    "Node": "raptor_core.nodes",
     "Query": "raptor_core.retrieval",
     "RaptorError": "raptor_core.errors",
     "Reader": "raptor_core.reading",
@@ -31,7 +31,7 @@ _HOMES = {
     "Retriever": "raptor_core.retrieval",
     "Settings": "raptor_core.settings",
     "Tools": "raptor_core.tree.tools",
-    "Tree": "raptor_core.tree.values",
+    "Tree": "raptor_core.nodes",
     "build_tree": "raptor_core.tree.build",
     "build_trees": "raptor_core.tree.build",
     "load_documents": "raptor_core.documents",

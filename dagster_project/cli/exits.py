@@ -93,6 +93,6 @@ def reported(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _disk_errors() -> tuple[type[Exception], ...]:
-    """What can come from the disk; SQLAlchemy's only where it was imported."""
-    alchemy = sys.modules.get("sqlalchemy.exc")
-    return (OSError,) if alchemy is None else (OSError, alchemy.OperationalError)
+    """What can come from the disk; a database's only where its module was imported."""
+    databases = (sys.modules.get(name) for name in ("sqlite3", "sqlalchemy.exc"))
+    return (OSError, *(module.OperationalError for module in databases if module is not None))

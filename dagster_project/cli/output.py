@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
+from raptor_core.nodes import Node
 from raptor_core.reading import Passage, Quote
 from raptor_core.retrieval import Retrieval
 from raptor_core.store.base import Hit
-from raptor_core.tree.values import Node
 
 TEXT_CHARS = 300
 NAMED_DOCUMENTS = 3

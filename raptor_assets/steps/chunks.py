@@ -11,9 +11,9 @@ from raptor_assets.steps.base import inputs_digest, recorded_version, save
 from raptor_assets.versions import documents_version, nodes_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.errors import EmptySourceError, RaptorError
+from raptor_core.nodes import Node
 from raptor_core.tables import nodes_to_frame
 from raptor_core.tree.steps import make_leaves
-from raptor_core.tree.values import Node
 
 
 class ChunksStep:

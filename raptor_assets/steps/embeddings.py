@@ -10,9 +10,9 @@ from raptor_assets.metadata import embeddings_metadata
 from raptor_assets.steps.base import inputs_digest, recorded_version, save
 from raptor_assets.versions import nodes_version
 from raptor_assets.work import Outcome, Work
-from raptor_core.summarizing.base import Usage
+from raptor_core.money.usage import Usage
+from raptor_core.nodes import Node
 from raptor_core.tree.steps import embed_nodes
-from raptor_core.tree.values import Node
 
 
 class EmbeddingsStep:

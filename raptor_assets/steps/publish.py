@@ -16,6 +16,7 @@ from raptor_assets.steps.summaries import SummariesStep
 from raptor_assets.versions import documents_version, published_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.errors import InvariantError, RaptorError
+from raptor_core.nodes import End, Layer, Node, Tree
 from raptor_core.quality.registry import tree_verdicts
 from raptor_core.quality.stored import evaluate_store, measure_store
 from raptor_core.quality.verdicts import Verdict, blocking_failures, require
@@ -23,7 +24,6 @@ from raptor_core.store.base import Manifest, Published, VectorStore
 from raptor_core.tree.invariants import violations
 from raptor_core.tree.publish import make_manifest
 from raptor_core.tree.steps import cluster_top
-from raptor_core.tree.values import End, Layer, Node, Tree
 
 if TYPE_CHECKING:
     import pandas as pd

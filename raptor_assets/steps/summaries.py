@@ -12,12 +12,13 @@ from raptor_assets.steps.base import inputs_digest, recorded_version, save
 from raptor_assets.versions import clusters_version, nodes_version
 from raptor_assets.work import Nodes, Outcome, Work
 from raptor_core.errors import SummaryError
+from raptor_core.money.usage import Usage
+from raptor_core.nodes import Node
 from raptor_core.quality.registry import LAYER_CHECKS, layer_verdicts
 from raptor_core.quality.verdicts import Verdict
-from raptor_core.summarizing.base import FailedSummary, Usage
+from raptor_core.summarizing.base import FailedSummary
 from raptor_core.tables import nodes_to_frame
 from raptor_core.tree.steps import Summarized, summarize_clusters
-from raptor_core.tree.values import Node
 
 NAMED_FAILURES = 3
 

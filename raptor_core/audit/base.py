@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from raptor_core.tree.values import Node
+from raptor_core.nodes import Node
 
 
 @dataclass(frozen=True, slots=True)

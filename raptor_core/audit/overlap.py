@@ -19,7 +19,7 @@ from raptor_core.audit.terms import (
     word_forms,
     words,
 )
-from raptor_core.tree.values import Node
+from raptor_core.nodes import Node
 
 Segmenter = Callable[[str], list[tuple[int, int]]]
 """Sentence spans ``(start, end)`` of a text, in order, end exclusive."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from raptor_core.audit.base import Judge, SentenceFinding
 from raptor_core.audit.sampling import sample
-from raptor_core.tree.values import Node
+from raptor_core.nodes import Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from raptor_core.identity import digest
-from raptor_core.tree.values import Node
+from raptor_core.nodes import Node
 
 
 def sample(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:

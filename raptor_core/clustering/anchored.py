@@ -11,17 +11,17 @@ Compare adRAP (arXiv:2410.01736) and EraRAG (arXiv:2506.20963), which handle gro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusterer
-from raptor_core.clustering.groups import Rows, divides
-from raptor_core.clustering.guards import Grid, Guard
+from raptor_core.clustering.groups import Rows, divides, match_origins
+from raptor_core.clustering.guards import BLOCK_ROWS, Grid, Guard
 from raptor_core.clustering.reduction import on_grid
-from raptor_core.embedding.base import Vectors
+from raptor_core.vectors import Vectors
 
 MARGIN = 0.05
 """A cluster that is touched anyhow is preferred while its similarity is so close to the best."""
@@ -90,36 +90,6 @@ def anchored(
     return Anchored(found.members, origins, {**found.details, **details})
 
 
-def match_origins(
-    members: Sequence[Sequence[int]], earlier: Sequence[Sequence[int]]
-) -> tuple[int, ...]:
-    """For each cluster the earlier one that it goes on from, or -1; no earlier one twice.
-
-    It is the one with most rows in common relative to all rows of both, where at least half of
-    the cluster's earlier rows come from it.
-    """
-    holders: dict[int, list[int]] = {}
-    for number, rows in enumerate(earlier):
-        for row in rows:
-            holders.setdefault(row, []).append(number)
-    pairs: list[tuple[float, int, int]] = []
-    for number, rows in enumerate(members):
-        common = Counter(old for row in rows for old in holders.get(row, ()))
-        known = sum(row in holders for row in rows)
-        pairs += [
-            (-shared / (known + len(earlier[old]) - shared), number, old)
-            for old, shared in common.items()
-            if 2 * shared >= known
-        ]
-    origins = [-1] * len(members)
-    taken: set[int] = set()
-    for _, number, old in sorted(pairs):
-        if origins[number] < 0 and old not in taken:
-            origins[number] = old
-            taken.add(old)
-    return tuple(origins)
-
-
 @dataclass(eq=False)
 class _Run:
     """One layer on its way. ``warm`` are the groups whose summary is made again anyhow."""
@@ -160,11 +130,20 @@ class _Run:
             self.groups = list(self.parts(rows)) if len(rows) > 1 else [rows]
             return
         centers = self.guard.centers(self.groups)
-        similarity = np.round(unit(self.guard.grid[rows]) @ centers.T, 6)
-        alone = self.found_groups(rows, similarity.max(axis=1))
-        for row, row_similarity in zip(rows.tolist(), similarity, strict=True):
-            if row not in alone:
-                self.join(row, row_similarity)
+        best = np.concatenate([found.max(axis=1) for _, found in self.similarities(rows, centers)])
+        alone = self.found_groups(rows, best)
+        old = _OldGroups(self.groups, self.warm, self.guard, self.bounds, len(centers))
+        lone = np.array([row for row in rows.tolist() if row not in alone], dtype=np.int64)
+        for block, found in self.similarities(lone, centers):
+            for row, similarity in zip(block.tolist(), found, strict=True):
+                old.join(row, similarity)
+        self.warm.update(np.flatnonzero(old.warm).tolist())
+
+    def similarities(self, rows: Rows, centers: Doubles) -> Iterator[tuple[Rows, Doubles]]:
+        """Rows in blocks, with their cosines to the centres; memory is linear in both."""
+        for start in range(0, len(rows), BLOCK_ROWS):
+            block = rows[start : start + BLOCK_ROWS]
+            yield block, np.round(unit(self.guard.grid[block]) @ centers.T, 6)
 
     def found_groups(self, rows: Rows, best: Doubles) -> set[int]:
         """Make groups of the new rows that are closer to each other than to any old group.
@@ -185,35 +164,13 @@ class _Run:
                 self.counts["founded_clusters"] += 1
         return housed
 
-    def join(self, row: int, similarity: Doubles) -> None:
-        """Add a row to the old group that suits best, and to a second that suits as well."""
-        score = similarity.copy()
-        n_old = len(score)
-        for at in range(n_old):
-            score[at] += MARGIN * (at in self.warm) - MARGIN * self.is_full(at, row)
-        first = int(score.argmax())
-        second = [
-            at
-            for at in self.warm
-            if at < n_old and at != first and similarity[at] >= similarity[first] - SOFT_MARGIN
-        ]
-        for at in (first, *second[:1]):
-            self.warm.add(at)
-            self.groups[at] = np.union1d(self.groups[at], [row])
-
-    def is_full(self, at: int, row: int) -> bool:
-        """Whether one more row would bring the group over its bounds."""
-        group = self.groups[at]
-        tokens = self.guard.tokens(group) + int(self.n_tokens[row])
-        return len(group) >= self.bounds.max_members or tokens > self.bounds.max_tokens
-
     def bounded(self, at: int) -> list[Rows]:
         """The group, or its parts when it grew over its bounds."""
         waiting, done = [self.groups[at]], []
         while waiting:
             rows = waiting.pop()
             if at not in self.warm or len(rows) <= self.bounds.max_members:
-                done.append(rows)
+                done.append(np.sort(rows))
                 continue
             self.counts["split_clusters"] += 1
             parts = self.parts(rows)
@@ -224,6 +181,38 @@ class _Run:
         """``rows`` by the layer's own method."""
         found = self.clusterer.cluster(self.vectors[rows], self.n_tokens[rows])
         return [rows[list(members)] for members in found.members]
+
+
+class _OldGroups:
+    """The groups that new rows may join: what each holds, as arrays, so that a row is one pass."""
+
+    def __init__(
+        self, groups: list[Rows], warm: Collection[int], guard: Guard, bounds: Bounds, n: int
+    ) -> None:
+        self.warm = np.zeros(n, dtype=bool)
+        self.warm[[at for at in warm if at < n]] = True
+        self._groups = groups
+        self._guard = guard
+        self._bounds = bounds
+        self._sizes = np.array([len(rows) for rows in groups[:n]])
+        self._tokens = np.array([guard.tokens(rows) for rows in groups[:n]])
+
+    def join(self, row: int, similarity: Doubles) -> None:
+        """Add a row to the group that suits best, and to a warm one that suits as well.
+
+        ``similarity`` is to each group's centre, shape ``(n_groups,)``. A warm group is preferred,
+        a full one avoided, while the others are no better than ``MARGIN``.
+        """
+        full = self._sizes >= self._bounds.max_members
+        full |= self._tokens + self._guard.n_tokens[row] > self._bounds.max_tokens
+        first = int((similarity + MARGIN * self.warm - MARGIN * full).argmax())
+        suits = self.warm & (similarity >= similarity[first] - SOFT_MARGIN)
+        suits[first] = False
+        for at in (first, *np.flatnonzero(suits)[:1].tolist()):
+            self.warm[at] = True
+            self._sizes[at] += 1
+            self._tokens[at] += self._guard.n_tokens[row]
+            self._groups[at] = np.append(self._groups[at], row)
 
 
 def unit(grid: Grid) -> Doubles:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.embedding.base import Vectors
+from raptor_core.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from raptor_core.clustering.base import Clusters
 from raptor_core.clustering.groups import Rows
 from raptor_core.clustering.guards import Guard
 from raptor_core.clustering.reduction import on_grid
-from raptor_core.embedding.base import Vectors
 from raptor_core.identity import fingerprint
 from raptor_core.settings.trees import ClusteringSettings
+from raptor_core.vectors import Vectors
 
 VERSION = 1
 READ_SETTINGS = {"window", "max_tokens"}

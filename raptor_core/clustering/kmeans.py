@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from raptor_core.clustering.base import Clusters
 from raptor_core.clustering.groups import Rows
 from raptor_core.clustering.guards import Grid, Guard
-from raptor_core.embedding.base import Vectors
 from raptor_core.identity import fingerprint
 from raptor_core.settings.trees import ClusteringSettings
+from raptor_core.vectors import Vectors
 
 VERSION = 1
 MAX_PARTS = 32

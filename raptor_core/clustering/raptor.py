@@ -17,9 +17,9 @@ from raptor_core.clustering.kmeans import coarse_parts
 from raptor_core.clustering.mixture import best_mixture, soft_members
 from raptor_core.clustering.reduction import Doubles, on_grid, umap_layout
 from raptor_core.clustering.workers import n_workers
-from raptor_core.embedding.base import Vectors
 from raptor_core.identity import fingerprint
 from raptor_core.settings.trees import ClusteringSettings
+from raptor_core.vectors import Vectors
 
 VERSION = 1
 MAX_GLOBAL_ROWS = 8192

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.embedding.base import Vectors
+from raptor_core.vectors import Vectors
 
 GRID = 2.0**16
 BLOCK_ROWS = 1024

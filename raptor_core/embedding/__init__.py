@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from raptor_core.embedding.base import Embedder, Vectors
+from raptor_core.embedding.base import Embedder
 from raptor_core.settings import EmbedderSettings
 
 if TYPE_CHECKING:
     from raptor_core.money import Ledger
 
-__all__ = ["Embedder", "Vectors", "make_embedder"]
+__all__ = ["Embedder", "make_embedder"]
 
 
 def make_embedder(settings: EmbedderSettings, ledger: Ledger | None = None) -> Embedder:

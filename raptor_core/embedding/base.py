@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
-Vectors = NDArray[np.float32]
+from raptor_core.vectors import Vectors
 
 
 class Embedder(Protocol):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.errors import ModelError
+from raptor_core.vectors import Vectors
 
 
 def embed_distinct(

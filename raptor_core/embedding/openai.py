@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.embedding.distinct import embed_distinct
 from raptor_core.endpoints.client import EndpointClient
 from raptor_core.endpoints.pool import run_concurrently
@@ -17,6 +16,7 @@ from raptor_core.errors import ModelError
 from raptor_core.identity import fingerprint
 from raptor_core.money import EMBEDDINGS, Ledger
 from raptor_core.settings.models import EmbedderSettings
+from raptor_core.vectors import Vectors
 
 CONCURRENCY = 4
 """Batches under way at once."""

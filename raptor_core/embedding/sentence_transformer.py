@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.embedding.distinct import embed_distinct
 from raptor_core.errors import ModelError
 from raptor_core.identity import fingerprint
 from raptor_core.settings import EmbedderSettings
+from raptor_core.vectors import Vectors
 
 
 class SentenceTransformerEmbedder:

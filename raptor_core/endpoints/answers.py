@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.endpoints.faults import scrub
 from raptor_core.endpoints.retry import FaultError
 from raptor_core.money.estimates import estimate_tokens
-from raptor_core.summarizing.base import Usage
+from raptor_core.money.usage import Usage
+from raptor_core.vectors import Vectors
 
 
 def read_usage(response: Any, prompt_tokens: int) -> Usage:

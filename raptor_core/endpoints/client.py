@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.endpoints.answers import read_chat, read_embeddings, read_usage
 from raptor_core.endpoints.faults import fault_of, scrub
 from raptor_core.endpoints.keys import is_official, resolve_key, shown_url
@@ -16,6 +15,7 @@ from raptor_core.endpoints.retry import FaultError, Retrier, RetryPolicy
 from raptor_core.endpoints.values import ChatAnswer, ChatAsk, Endpoint, Meter, Worst
 from raptor_core.errors import EndpointError
 from raptor_core.money import Account, Ledger, estimate_tokens
+from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from raptor_core.money import estimate_tokens
-from raptor_core.summarizing.base import Usage
+from raptor_core.money.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,11 @@ No price is shipped: prices age. The settings hold them by model name, ``[prices
 """
 
 from raptor_core.money.account import Account, Hold
-from raptor_core.money.estimates import (
-    Cost,
-    embedding_cost,
-    estimate_tokens,
-    prompt_overhead,
-    prompt_tokens,
-    summary_cost,
-)
+from raptor_core.money.estimates import Cost, embedding_cost, estimate_tokens, summary_cost
 from raptor_core.money.ledger import Ledger
 from raptor_core.money.prices import FREE, cost_usd
 from raptor_core.money.spending import EMBEDDINGS, SUMMARIES, Spending
+from raptor_core.money.usage import Usage
 
 __all__ = [
     "EMBEDDINGS",
@@ -25,10 +19,9 @@ __all__ = [
     "Hold",
     "Ledger",
     "Spending",
+    "Usage",
     "cost_usd",
     "embedding_cost",
     "estimate_tokens",
-    "prompt_overhead",
-    "prompt_tokens",
     "summary_cost",
 ]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self
 
 from raptor_core.money.prices import FREE, cost_usd
 from raptor_core.money.spending import Spending
+from raptor_core.money.usage import Usage
 from raptor_core.settings.spending import PriceSettings
-from raptor_core.summarizing.base import Usage
 
 if TYPE_CHECKING:
     from raptor_core.money.ledger import Ledger

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raptor_core.money.prices import FREE, cost_usd
-from raptor_core.settings.models import Settings, SummarizerSettings
+from raptor_core.settings.models import Settings
 from raptor_core.settings.spending import PriceSettings
-from raptor_core.summarizing.prompts import prompt_of
-from raptor_core.tokens.base import TokenCounter
 
 _BYTES_PER_TOKEN = 3
-_MESSAGE_TOKENS = 12  # roles and marks around a system and a user message (OpenAI's chat format)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +80,6 @@ def _cost(
     return Cost(
         n_calls, prompt_tokens, completion_tokens, usd, unpriced=(model,) if usd is None else ()
     )
-
-
-def prompt_overhead(settings: SummarizerSettings, counter: TokenCounter) -> int:
-    """Tokens of a summary's prompt beside its children's; 0 where no model is asked."""
-    if settings.kind != "openai":
-        return 0
-    prompt = prompt_of(settings)
-    counts = counter.count([prompt.system, prompt.question((), settings.max_tokens)])
-    return sum(counts) + _MESSAGE_TOKENS
-
-
-def prompt_tokens(child_tokens: Sequence[int], overhead: int) -> int:
-    """Prompt tokens of one summary over children of so many tokens each.
-
-    ``overhead`` is ``prompt_overhead``; a mark between two children counts as one token. An
-    endpoint that is asked counts by its own vocabulary, so its figure differs by some percent.
-    """
-    return sum(child_tokens) + (overhead + len(child_tokens) - 1 if overhead else 0)
 
 
 def estimate_tokens(text: str) -> int:

@@ -16,9 +16,9 @@ from raptor_core.errors import BudgetError, SettingsError
 from raptor_core.money.account import Account
 from raptor_core.money.prices import FREE
 from raptor_core.money.spending import Spending
+from raptor_core.money.usage import Usage
 from raptor_core.settings.models import Settings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price
-from raptor_core.summarizing.base import Usage
 
 _ROUNDING = 1e-9  # relative; sums of dollars end in a wrong last bit
 

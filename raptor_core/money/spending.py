@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from raptor_core.summarizing.base import Usage
+from raptor_core.money.usage import Usage
 
 SUMMARIES = "summaries"
 EMBEDDINGS = "embeddings"

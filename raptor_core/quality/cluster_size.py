@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from raptor_core.nodes import Node
 from raptor_core.quality.distribution import Distribution, distribution
 from raptor_core.quality.verdicts import (
     N_WORST,
@@ -15,7 +16,6 @@ from raptor_core.quality.verdicts import (
     verdict,
 )
 from raptor_core.settings.models import CheckSettings
-from raptor_core.tree.values import Node
 
 PAPER_CHILDREN = 6.7
 CLUSTER_SIZE = CheckInfo(

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from raptor_core.nodes import Node
 from raptor_core.quality.distribution import Distribution, distribution
 from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, children_of, verdict
 from raptor_core.settings.models import CheckSettings
-from raptor_core.tree.values import Node
 
 PAPER_RATIO = 0.28
 COMPRESSION = CheckInfo(

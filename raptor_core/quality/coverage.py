@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from raptor_core.nodes import Node
 from raptor_core.quality.verdicts import N_WORST, CheckInfo, Verdict, WorstNode, verdict
-from raptor_core.tree.values import Node
 
 COVERAGE = CheckInfo(
     "coverage",

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from raptor_core.identity import normalize_text
+from raptor_core.nodes import Node
 from raptor_core.quality.junk_phrases import PHRASES
 from raptor_core.quality.junk_shapes import SHAPES, last_fragment, letterless_child
 from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, children_of, verdict
-from raptor_core.tree.values import Node
 
 JUNK = CheckInfo(
     "junk_text",

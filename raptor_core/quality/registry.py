@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from raptor_core.audit.base import Judge
 from raptor_core.audit.report import audit
+from raptor_core.nodes import Node
 from raptor_core.quality.cluster_size import (
     CLUSTER_SIZE,
     TOKEN_BUDGET,
@@ -27,7 +28,6 @@ from raptor_core.quality.stored import STORE, evaluate_store, measure_store
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.settings.models import Settings
 from raptor_core.store.base import Manifest
-from raptor_core.tree.values import Node
 
 LAYER_CHECKS = (COVERAGE, TOKEN_BUDGET, JUNK, COMPRESSION, CLUSTER_SIZE, HALLUCINATION)
 TREE_CHECKS = (SHRINK, COVERAGE)

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from raptor_core.nodes import Node
 from raptor_core.quality.verdicts import CheckInfo, Verdict, verdict
-from raptor_core.tree.values import Node
 
 SHRINK = CheckInfo("shrink", "error", "Every layer of a tree has fewer nodes than the one below.")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from raptor_core.errors import InvariantError
-from raptor_core.tree.values import Node
+from raptor_core.nodes import Node
 
 Severity = Literal["error", "warn"]
 N_WORST = 5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from raptor_core.summarizing.base import Usage
-from raptor_core.tree.values import Node
+from raptor_core.money.usage import Usage
+from raptor_core.nodes import Node
 
 
 @dataclass(frozen=True, slots=True)

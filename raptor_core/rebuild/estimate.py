@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from raptor_core.money import summary_cost
+from raptor_core.nodes import Node, Tree
 from raptor_core.quality.cluster_size import PAPER_CHILDREN
 from raptor_core.rebuild.values import LayerPlan
 from raptor_core.settings import Settings
-from raptor_core.tree.values import Node, Tree
 
 CHAT_SHARE = 0.65
 """Length of a chat model's summary over its limit: the paper's 131 tokens of 200."""

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raptor_core.money import Cost, prompt_tokens, summary_cost
+from raptor_core.money import Cost, summary_cost
+from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.rebuild.values import LayerPlan
+from raptor_core.summarizing.prompts import prompt_tokens
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.cluster import Clustering, cluster_top
 from raptor_core.tree.drafts import draft_summaries
 from raptor_core.tree.tools import Tools
-from raptor_core.tree.values import Layer, Node, Tree
 
 
 @dataclass(frozen=True, eq=False)

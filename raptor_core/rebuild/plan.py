@@ -12,17 +12,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from raptor_core.documents.base import Document
-from raptor_core.embedding.base import Vectors
-from raptor_core.money import Cost, embedding_cost, prompt_overhead
+from raptor_core.money import Cost, embedding_cost
+from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.rebuild.estimate import children_per_parent, estimated_layers
 from raptor_core.rebuild.foresee import foresee, layer_plans
 from raptor_core.rebuild.values import NOTHING, LayerPlan, RebuildPlan, TreePlan
 from raptor_core.settings import Settings
+from raptor_core.summarizing.prompts import prompt_overhead
 from raptor_core.tree.anchoring import why_from_scratch
 from raptor_core.tree.cache import MemoryCache, NodeCache
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.tools import Tools
-from raptor_core.tree.values import Layer, Node, Tree
+from raptor_core.vectors import Vectors
 
 
 def plan_rebuild(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.settings import RetrievalSettings
 from raptor_core.store.base import Hit, VectorStore, Where
+from raptor_core.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)

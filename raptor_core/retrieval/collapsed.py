@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.retrieval.base import Query
 from raptor_core.store.base import Hit, VectorStore
+from raptor_core.vectors import Vectors
 
 SPARE = 2
 """Candidates per node asked for, so that one that does not fit the budget can be replaced."""

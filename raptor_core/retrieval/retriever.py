@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from raptor_core.embedding.base import Embedder, Vectors
+from raptor_core.embedding.base import Embedder
 from raptor_core.errors import EmptySourceError, SettingsError
+from raptor_core.nodes import Tree
 from raptor_core.retrieval.base import Query, Retrieval, Strategy, fit_budget
 from raptor_core.retrieval.collapsed import Collapsed
 from raptor_core.retrieval.trace import Trace, trace
@@ -16,7 +17,7 @@ from raptor_core.store import open_store
 from raptor_core.store.base import VectorStore
 from raptor_core.tree.publish import make_manifest
 from raptor_core.tree.tools import Tools
-from raptor_core.tree.values import Tree
+from raptor_core.vectors import Vectors
 
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
     {"collapsed": Collapsed(), "traversal": Traversal()}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from raptor_core.errors import InvariantError, UnknownTreeError
+from raptor_core.nodes import Node
 from raptor_core.store.base import VectorStore, Where
-from raptor_core.tree.values import Node
 
 
 @dataclass(frozen=True, slots=True)

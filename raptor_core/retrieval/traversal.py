@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval.base import Query
 from raptor_core.store.base import Hit, VectorStore, Where
+from raptor_core.vectors import Vectors
 
 
 class Traversal:

@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from raptor_core.documents.base import MetadataValue
-from raptor_core.embedding.base import Vectors
-from raptor_core.tree.values import Fit, Node
+from raptor_core.nodes import Fit, Node
+from raptor_core.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.errors import StoreError
 from raptor_core.store.conditions import LIVE
 from raptor_core.store.engine import (
@@ -33,6 +32,7 @@ from raptor_core.store.engine import (
 from raptor_core.store.files import check_space
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.packing import KEYS, REST, match_keys, pack, stored_fields, unpack
+from raptor_core.vectors import Vectors
 
 UPDATE_POINTS = 2000
 """Points per operation, so that one record of the engine's log stays small."""

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.store.lexical import Sparse
+from raptor_core.vectors import Vectors
 
 DENSE = "dense"
 LEXICAL = "lexical"

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.errors import StoreError
 from raptor_core.store.engine import Batch, Engine, Point
 from raptor_core.store.files import check_space, disk_errors, sync_directory, write_durably
 from raptor_core.store.lexical import Sparse
+from raptor_core.vectors import Vectors
 
 MAGIC = b"RAPTORJ2"
 _ENGINE_BYTES_PER_BYTE = 3  # log, segment and index of the engine, over what the journal holds

@@ -27,9 +27,9 @@ from typing import Any
 from raptor_core.documents.base import MetadataValue
 from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
+from raptor_core.nodes import Fit, Node
 from raptor_core.store.base import Manifest
 from raptor_core.store.engine import Payload
-from raptor_core.tree.values import Fit, Node
 
 _LARGEST_INTEGER = 2**63 - 1
 _values = attrgetter(*(field.name for field in fields(Node)))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.nodes import Node
 from raptor_core.store.base import Manifest, Published, StoreIdentity
 from raptor_core.store.engine import Batch, Payload, Point, Record
 from raptor_core.store.lexical import passage_vector
@@ -18,7 +18,7 @@ from raptor_core.store.payload import (
     node_digest,
     node_to_payload,
 )
-from raptor_core.tree.values import Node
+from raptor_core.vectors import Vectors
 
 UNIT_TOLERANCE = 1e-3
 STATE_FIELDS = ("state", "digest", "embedded")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.errors import StoreError
 from raptor_core.store.engine import (
     DENSE,
@@ -22,6 +21,7 @@ from raptor_core.store.engine import (
     Scored,
 )
 from raptor_core.store.lexical import Sparse
+from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.errors import StoreMismatchError
 from raptor_core.store.base import Hit, StoreIdentity
 from raptor_core.store.engine import Scored
 from raptor_core.store.payload import payload_to_node
+from raptor_core.vectors import Vectors
 
 
 def ranked(query: Callable[[int], list[list[Scored]]], limit: int) -> list[list[Hit]]:

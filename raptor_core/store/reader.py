@@ -8,15 +8,15 @@ from threading import RLock
 from types import TracebackType
 from typing import Self
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.errors import StoreError
+from raptor_core.nodes import Node
 from raptor_core.store.base import Hit, Manifest, StoreIdentity, Where
 from raptor_core.store.conditions import EVERYWHERE, MANIFEST, live_condition, tree_condition
 from raptor_core.store.engine import Condition, Engine, Match
 from raptor_core.store.lexical import query_vector
 from raptor_core.store.payload import payload_to_manifest, payload_to_node
 from raptor_core.store.ranking import query_units, ranked
-from raptor_core.tree.values import Node
+from raptor_core.vectors import Vectors
 
 
 class StoreReader:

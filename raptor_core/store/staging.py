@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.errors import StoreError
 from raptor_core.store.engine import Batch, Condition, Engine, Payload, Point, Record, Scored
 from raptor_core.store.files import check_space
 from raptor_core.store.lexical import Sparse
+from raptor_core.vectors import Vectors
 
 _COLUMNS = ("tree", "content_key", "embedding_key", "digest")
 """Payload fields with a column: what staged points are looked up and compared by."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from raptor_core.embedding.base import Vectors
+from raptor_core.nodes import Node
 from raptor_core.store.base import Manifest, Published, StoreIdentity
 from raptor_core.store.conditions import STAGED, tree_condition
 from raptor_core.store.engine import Batch, Condition, Engine, Match, Record
@@ -34,7 +34,7 @@ from raptor_core.store.publication import (
     staging_batch,
 )
 from raptor_core.store.reader import StoreReader
-from raptor_core.tree.values import Node
+from raptor_core.vectors import Vectors
 
 STAGE_POINTS = 1000
 """Points per write while staging, which needs no atomicity."""

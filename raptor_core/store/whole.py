@@ -17,11 +17,11 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE
 from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record, Scored
 from raptor_core.store.lexical import Sparse
+from raptor_core.vectors import Vectors
 
 MARKER_SECONDS = 30.0
 """How long a marker counts: longer than a server takes for the largest request."""

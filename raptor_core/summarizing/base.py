@@ -6,64 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from raptor_core.embedding.base import Vectors
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What model calls took.
-
-    Attributes:
-        calls: answered calls; a summary made without a model counts as one.
-        prompt_tokens: as the endpoint counted; its children's where no model was called.
-        completion_tokens: of the answers.
-        retries: attempts after the first of each call.
-        usd: US dollars by the settings' prices, 0 where no endpoint was called; None where a
-            model's price is not set.
-    """
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    retries: int = 0
-    usd: float | None = 0.0
-
-    @property
-    def tokens(self) -> int:
-        """Prompt and completion tokens."""
-        return self.prompt_tokens + self.completion_tokens
-
-    def __add__(self, other: Usage) -> Usage:
-        """Sum, field by field; the money is unknown where one of the two is."""
-        unknown = self.usd is None or other.usd is None
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.retries + other.retries,
-            None if unknown else (self.usd or 0.0) + (other.usd or 0.0),
-        )
-
-    def share(self, fraction: float) -> Usage:
-        """A fraction of it, counts rounded: the part of one among several who caused it."""
-        return Usage(
-            round(self.calls * fraction),
-            round(self.prompt_tokens * fraction),
-            round(self.completion_tokens * fraction),
-            round(self.retries * fraction),
-            None if self.usd is None else self.usd * fraction,
-        )
-
-    def __sub__(self, other: Usage) -> Usage:
-        """Difference, field by field: what was spent since ``other``."""
-        unknown = self.usd is None or other.usd is None
-        return Usage(
-            self.calls - other.calls,
-            self.prompt_tokens - other.prompt_tokens,
-            self.completion_tokens - other.completion_tokens,
-            self.retries - other.retries,
-            None if unknown else (self.usd or 0.0) - (other.usd or 0.0),
-        )
+from raptor_core.money.usage import Usage
+from raptor_core.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True, eq=False)

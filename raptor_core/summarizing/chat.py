@@ -13,10 +13,15 @@ from raptor_core.endpoints.retry import RetryPolicy
 from raptor_core.endpoints.values import ChatAsk, Endpoint, Meter, Objection
 from raptor_core.errors import EndpointError
 from raptor_core.identity import fingerprint
-from raptor_core.money import SUMMARIES, Ledger, prompt_overhead, prompt_tokens
+from raptor_core.money import SUMMARIES, Ledger
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
-from raptor_core.summarizing.prompts import limit_line, prompt_of
+from raptor_core.summarizing.prompts import (
+    limit_line,
+    prompt_of,
+    prompt_overhead,
+    prompt_tokens,
+)
 from raptor_core.tokens.base import TokenCounter
 
 Keep = Callable[[str, str], None]

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from raptor_core.errors import BudgetError
-from raptor_core.money import SUMMARIES, Hold, Ledger
+from raptor_core.money import SUMMARIES, Hold, Ledger, Usage
 from raptor_core.summarizing.base import (
     FailedSummary,
     Summarizer,
     Summary,
     SummaryRequest,
-    Usage,
 )
 from raptor_core.tokens.base import TokenCounter
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from raptor_core.identity import fingerprint
+from raptor_core.money.usage import Usage
 from raptor_core.settings.models import SummarizerSettings
-from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest, Usage
+from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.summarizing.salience import Budget, Candidate, pick
 from raptor_core.summarizing.sentence import (
     JUNK,

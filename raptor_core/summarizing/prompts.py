@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raptor_core.settings.models import SummarizerSettings
+from raptor_core.tokens.base import TokenCounter
+
+_MESSAGE_TOKENS = 12  # roles and marks around a system and a user message (OpenAI's chat format)
 
 # Paper, table 11, word for word.
 _PAPER_SYSTEM = "You are a Summarizing Text Portal"
@@ -50,3 +53,21 @@ def limit_line(max_tokens: int, n_too_long: int) -> str:
     """Asks for a bounded answer, a quarter shorter for each one that was too long."""
     n_words = max(8, round(max_tokens * _WORDS_PER_TOKEN * 0.75**n_too_long))
     return f"Write at most {n_words} words, in complete sentences. Output only the summary."
+
+
+def prompt_overhead(settings: SummarizerSettings, counter: TokenCounter) -> int:
+    """Tokens of a summary's prompt beside its children's; 0 where no model is asked."""
+    if settings.kind != "openai":
+        return 0
+    prompt = prompt_of(settings)
+    counts = counter.count([prompt.system, prompt.question((), settings.max_tokens)])
+    return sum(counts) + _MESSAGE_TOKENS
+
+
+def prompt_tokens(child_tokens: Sequence[int], overhead: int) -> int:
+    """Prompt tokens of one summary over children of so many tokens each.
+
+    ``overhead`` is ``prompt_overhead``; a mark between two children counts as one token. An
+    endpoint that is asked counts by its own vocabulary, so its figure differs by some percent.
+    """
+    return sum(child_tokens) + (overhead + len(child_tokens) - 1 if overhead else 0)

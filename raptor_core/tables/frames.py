@@ -8,8 +8,8 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from raptor_core.documents.base import Document, Section
+from raptor_core.nodes import End, Fit, Node
 from raptor_core.tree.cluster import Clustering
-from raptor_core.tree.values import End, Fit, Node
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.anchored import Bounds, anchored, match_origins
-from raptor_core.embedding.base import Vectors
+from raptor_core.clustering.anchored import Bounds, anchored
+from raptor_core.clustering.groups import match_origins
 from raptor_core.identity import slot_id
+from raptor_core.nodes import Fit, Layer, Node, Tree
 from raptor_core.tree.earlier import Earlier, mean_direction
 from raptor_core.tree.tools import Tools
-from raptor_core.tree.values import Fit, Layer, Node, Tree
+from raptor_core.vectors import Vectors
 
 NEW_SHARE = 0.5
 """A tree of which more leaves than these are new is built as if it were the first time."""

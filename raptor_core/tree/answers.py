@@ -23,8 +23,8 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.store.files import disk_errors, sync_directory, write_durably
+from raptor_core.vectors import Vectors
 
 KEEP_SECONDS = 7 * 24 * 3600
 """Answers that no run has asked for in this time are dropped: their text may be gone."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, InvariantError, SummaryError
+from raptor_core.nodes import End, Fit, Layer, Node, Tree
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import MemoryCache, NodeCache
 from raptor_core.tree.invariants import violations
@@ -18,7 +19,6 @@ from raptor_core.tree.steps import (
     summarize_clusters,
 )
 from raptor_core.tree.tools import Tools
-from raptor_core.tree.values import End, Fit, Layer, Node, Tree
 
 Progress = Callable[[str, int], None]
 """Called after each step with its name (such as "layer_1/summaries") and its number of nodes."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from raptor_core.embedding.base import Vectors
-from raptor_core.tree.values import Node
+from raptor_core.nodes import Node
+from raptor_core.vectors import Vectors
 
 
 class NodeCache(Protocol):

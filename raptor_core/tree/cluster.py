@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from raptor_core.errors import InvariantError
+from raptor_core.nodes import End, Fit, Layer, Tree
 from raptor_core.tree.anchoring import arrange, why_from_scratch
 from raptor_core.tree.earlier import earlier_clusters, planning_vectors
 from raptor_core.tree.tools import Tools
-from raptor_core.tree.values import End, Fit, Layer, Tree
 
 
 @dataclass(frozen=True, slots=True)

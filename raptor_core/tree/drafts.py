@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from raptor_core.documents.base import MetadataValue
 from raptor_core.identity import summary_content_key, summary_id
+from raptor_core.nodes import Node
 from raptor_core.tree.cluster import Clustering
-from raptor_core.tree.values import Node
 
 Draft = tuple[Node, tuple[int, ...]]
 """A node without text, tokens and embedding key, and the rows of its children."""

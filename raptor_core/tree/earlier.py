@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.embedding.base import Vectors
 from raptor_core.identity import digest
-from raptor_core.tree.values import Fit, Node, Tree
+from raptor_core.nodes import Fit, Node, Tree
+from raptor_core.vectors import Vectors
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from raptor_core.embedding.base import BatchEmbedder, Vectors
+from raptor_core.embedding.base import BatchEmbedder
 from raptor_core.money import EMBEDDINGS
-from raptor_core.summarizing.base import Usage
+from raptor_core.money.usage import Usage
+from raptor_core.nodes import Node
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.tools import Tools
-from raptor_core.tree.values import Node
+from raptor_core.vectors import Vectors
 
 SLICE_NODES = 4096
 """Nodes that are embedded before they are staged: what a crash can lose of a local model's."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from raptor_core.tree.values import Layer, Tree
+from raptor_core.nodes import Layer, Tree
 
 UNIT_TOLERANCE = 1e-3
 

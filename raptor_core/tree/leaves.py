@@ -9,8 +9,8 @@ from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.context import ContextWriter
 from raptor_core.documents.base import Document
 from raptor_core.identity import embedding_key, leaf_content_key, leaf_id, normalize_text
+from raptor_core.nodes import Node
 from raptor_core.tree.tools import Tools
-from raptor_core.tree.values import Node
 
 MAX_METADATA_CHARS = 256
 """Longer values are text, not something to filter on; they stay with the document."""

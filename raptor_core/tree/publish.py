@@ -10,9 +10,9 @@ from operator import attrgetter
 
 from raptor_core.documents.base import Document
 from raptor_core.identity import digest, fingerprint
+from raptor_core.nodes import Node, Tree
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest
-from raptor_core.tree.values import Node, Tree
 
 _values = attrgetter(*(field.name for field in fields(Node)))
 

@@ -10,9 +10,9 @@ import numpy as np
 from raptor_core.documents.base import Document
 from raptor_core.errors import DamagedTreeError
 from raptor_core.identity import digest
+from raptor_core.nodes import End, Layer, Node, Tree
 from raptor_core.store.base import Manifest, VectorStore, Where
 from raptor_core.tree.renamed import renamed, renamed_documents
-from raptor_core.tree.values import End, Layer, Node, Tree
 
 
 class Published:

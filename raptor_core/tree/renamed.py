@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from raptor_core.documents.base import Document
 from raptor_core.identity import summary_id
+from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.store.base import Manifest
-from raptor_core.tree.values import Layer, Node, Tree
 
 
 def renamed_documents(manifest: Manifest, documents: Sequence[Document]) -> dict[str, str]:

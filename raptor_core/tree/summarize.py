@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raptor_core.identity import embedding_key
+from raptor_core.money.usage import Usage
+from raptor_core.nodes import Layer, Node
 from raptor_core.quality.junk import Junk, find_junk
-from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest, Usage
+from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.drafts import draft_summaries
 from raptor_core.tree.tools import Tools
-from raptor_core.tree.values import Layer, Node
 
 FLUSH_SECONDS = 5.0
 """Summaries are staged as they arrive, at most this often: opening an embedded store for it

@@ -15,10 +15,10 @@ from raptor_assets.versions import (
     source_version,
 )
 from raptor_core.documents.base import Document
+from raptor_core.nodes import End
 from raptor_core.settings import Settings
 from raptor_core.tables.frames import CLUSTER_COLUMNS, DOCUMENT_COLUMNS, NODE_COLUMNS
 from raptor_core.tree.cluster import Clustering
-from raptor_core.tree.values import End
 
 
 def changed_by(**settings):

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from raptor_core.identity import digest, embedding_key, summary_id
+from raptor_core.nodes import Node
 from raptor_core.settings.models import StoreSettings
 from raptor_core.store import Manifest, StoreIdentity, VectorStore, Where, open_store
-from raptor_core.tree.values import Node
 
 N_DIMS = 16
 PROCESS_PATH = os.pathsep.join(str(Path(__file__).parents[up]) for up in (2, 1))

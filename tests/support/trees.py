@@ -1,6 +1,6 @@
 """Nodes by hand, for measures that need no build."""
 
-from raptor_core.tree.values import Node
+from raptor_core.nodes import Node
 
 
 def leaf(name, text="Some words stand here.", n_tokens=10):

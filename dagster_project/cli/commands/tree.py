@@ -12,8 +12,8 @@ import click
 from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
+    from raptor_core.nodes import Node
     from raptor_core.retrieval import Trace
-    from raptor_core.tree.values import Node
 
 PIPE_COLUMNS = 160
 """Width of a line where there is no terminal."""

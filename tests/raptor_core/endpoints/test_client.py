@@ -15,8 +15,8 @@ from raptor_core.endpoints.retry import RetryPolicy
 from raptor_core.endpoints.values import ChatAsk, Endpoint, Meter, Objection
 from raptor_core.errors import BudgetError, EndpointError, MissingKeyError
 from raptor_core.money import Ledger, estimate_tokens
+from raptor_core.money.usage import Usage
 from raptor_core.settings import BudgetSettings
-from raptor_core.summarizing.base import Usage
 
 QUICK = RetryPolicy(max_retries=2, base_seconds=0.001)
 SECRET = "sk-planted-4f1c9"

@@ -11,7 +11,7 @@ from support.summarizers import ScriptedSummarizer
 
 from raptor_core.errors import BudgetError
 from raptor_core.money import EMBEDDINGS, SUMMARIES
-from raptor_core.summarizing.base import Usage
+from raptor_core.money.usage import Usage
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import MemoryCache
 from raptor_core.tree.steps import embed_nodes, make_leaves

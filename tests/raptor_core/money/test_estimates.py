@@ -1,17 +1,8 @@
 """Costs before the calls."""
 
 import pytest
-from support.word_counter import WordCounter
 
-from raptor_core.money import (
-    Cost,
-    cost_usd,
-    embedding_cost,
-    estimate_tokens,
-    prompt_overhead,
-    prompt_tokens,
-    summary_cost,
-)
+from raptor_core.money import Cost, cost_usd, embedding_cost, estimate_tokens, summary_cost
 from raptor_core.settings import PriceSettings, Settings
 
 PAID = {
@@ -53,16 +44,6 @@ def test_no_work_costs_nothing_with_or_without_a_price():
 def test_what_calls_no_endpoint_is_free():
     assert summary_cost(7, 100, 10, Settings()) == Cost(7, 100, 10, 0.0)
     assert embedding_cost(1000, Settings(), n_texts=5) == Cost()
-
-
-@pytest.mark.parametrize("prompt", ["bounded", "paper"])
-def test_a_prompt_is_its_childrens_tokens_and_the_words_around_them(prompt):
-    part = settings(summarizer={"kind": "openai", "prompt": prompt}).summarizer
-    overhead = prompt_overhead(part, WordCounter())
-    assert 20 < overhead < 70
-    assert prompt_tokens((10, 20, 30), overhead) == 60 + overhead + 2
-    assert prompt_overhead(Settings().summarizer, WordCounter()) == 0
-    assert prompt_tokens((10, 20, 30), 0) == 60
 
 
 @pytest.mark.parametrize("text", ["", "word", "水位計は正常です。", "🌊", "\ud800"])

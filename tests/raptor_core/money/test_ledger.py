@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from raptor_core.errors import BudgetError, SettingsError
 from raptor_core.money import SUMMARIES, Ledger
+from raptor_core.money.usage import Usage
 from raptor_core.settings import BudgetSettings, PriceSettings, Settings
-from raptor_core.summarizing.base import Usage
 
 PRICES = {"small": PriceSettings(input=100_000, output=200_000)}  # 0.1 and 0.2 USD per token
 

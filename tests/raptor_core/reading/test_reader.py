@@ -3,10 +3,10 @@ from support.openai_server import FakeOpenAI, Fault
 
 from raptor_core.endpoints.retry import RetryPolicy
 from raptor_core.errors import EndpointError, MissingKeyError
+from raptor_core.nodes import Node
 from raptor_core.reading import Passage, Reader
 from raptor_core.reading.citations import renumber
 from raptor_core.settings.models import ReaderSettings
-from raptor_core.tree.values import Node
 
 QUICK = RetryPolicy(max_retries=2, base_seconds=0.001)
 PASSAGES = tuple(

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from support.stores import make_node, make_tree, publish, vectors_of
 
 from raptor_core.errors import StoreMismatchError
+from raptor_core.nodes import Node
 from raptor_core.store import Where
 from raptor_core.store.lexical import passage_vector, query_vector
-from raptor_core.tree.values import Node
 
 PER_STORE = settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

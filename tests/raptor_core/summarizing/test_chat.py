@@ -8,8 +8,9 @@ from support.word_counter import WordCounter
 
 from raptor_core.endpoints.retry import RetryPolicy
 from raptor_core.errors import MissingKeyError
+from raptor_core.money.usage import Usage
 from raptor_core.settings.models import SummarizerSettings
-from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest, Usage
+from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.summarizing.chat import ChatSummarizer
 
 QUICK = RetryPolicy(max_retries=2, base_seconds=0.001)

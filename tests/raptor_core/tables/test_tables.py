@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from raptor_core.documents.base import Document, Section
 from raptor_core.errors import TableError
+from raptor_core.nodes import End, Fit, Node
 from raptor_core.tables import (
     TableStore,
     clusterings_to_frame,
@@ -21,7 +22,6 @@ from raptor_core.tables import (
     nodes_to_frame,
 )
 from raptor_core.tree.cluster import Clustering
-from raptor_core.tree.values import End, Fit, Node
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 METADATA = st.dictionaries(TEXT, st.one_of(TEXT, st.integers(-5, 5), st.booleans()), max_size=3)

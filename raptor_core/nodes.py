@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from raptor_core.documents.base import MetadataValue
-from raptor_core.embedding.base import Vectors
+from raptor_core.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)
