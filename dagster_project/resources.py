@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from functools import cached_property
 
 from dagster_project.home import Home
-from dagster_project.source_state import load_ledger, save_ledger
+from dagster_project.source_state import load_catalog, save_catalog
 from raptor_assets.chain import Progress
 from raptor_core.audit.base import Judge
 from raptor_core.audit.overlap import OverlapJudge
@@ -57,13 +57,13 @@ class SourceResource:
         if partitions is None:
             return load_documents(settings=source)
         wanted = set(partitions)
-        before = load_ledger(self._tables.tables(), source)
-        corpus, ledger = read_documents(
+        before = load_catalog(self._tables.tables(), source)
+        corpus, catalog = read_documents(
             source,
             before,
             lambda document_id: document_partition(document_id, grouping) in wanted,
         )
-        save_ledger(self._tables.tables(), source, ledger, before)
+        save_catalog(self._tables.tables(), source, catalog, before)
         return corpus
 
     def trees(self) -> set[str]:
@@ -83,9 +83,9 @@ class SourceResource:
         Raises:
             SourceError: the source is missing, unreachable or empty.
         """
-        before = load_ledger(self._tables.tables(), self._settings.source)
+        before = load_catalog(self._tables.tables(), self._settings.source)
         scan = scan_source(self._settings.source, before)
-        save_ledger(self._tables.tables(), self._settings.source, scan.ledger, before)
+        save_catalog(self._tables.tables(), self._settings.source, scan.catalog, before)
         return scan.inventory
 
 
@@ -168,7 +168,7 @@ class StoreResource:
     def open_each(self) -> Iterator[VectorStore]:
         """Every collection of the corpus in turn, the live one first, closed after its turn.
 
-        For what concerns all of them: dropping trees, sweeping what is staged.
+        For what concerns all of them, as dropping trees does.
 
         Raises:
             StoreError: as ``open``.

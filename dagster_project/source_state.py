@@ -6,7 +6,7 @@ is good for a file that still has the stamp that it names, whoever wrote it.
 
 from __future__ import annotations
 
-from raptor_core.documents import Ledger, Reading, parser_fingerprint
+from raptor_core.documents import Catalog, Reading, parser_fingerprint
 from raptor_core.errors import TableError
 from raptor_core.settings import SourceSettings
 from raptor_core.tables import TableStore
@@ -16,8 +16,8 @@ _NAME = "files"
 _PARSERS = "parsers"
 
 
-def load_ledger(tables: TableStore, settings: SourceSettings) -> Ledger:
-    """The ledger that was kept; empty if there is none for these settings, or it is damaged."""
+def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
+    """The catalog that was kept; empty if there is none for these settings, or it is damaged."""
     if not tables.exists(KEY, _NAME):
         return {}
     try:
@@ -32,18 +32,18 @@ def load_ledger(tables: TableStore, settings: SourceSettings) -> Ledger:
     }
 
 
-def save_ledger(
-    tables: TableStore, settings: SourceSettings, ledger: Ledger, before: Ledger
+def save_catalog(
+    tables: TableStore, settings: SourceSettings, catalog: Catalog, before: Catalog
 ) -> None:
-    """Keep a ledger, unless it says what was kept before.
+    """Keep a catalog, unless it says what was kept before.
 
     Raises:
         TableError: it cannot be written.
     """
     import pandas as pd
 
-    if ledger == before:
+    if catalog == before:
         return
-    rows = [(key, ledger[key].to_json()) for key in sorted(ledger)]
+    rows = [(key, catalog[key].to_json()) for key in sorted(catalog)]
     frame = pd.DataFrame(rows, columns=["file", "reading"])
     tables.write(KEY, _NAME, frame, {_PARSERS: parser_fingerprint(settings)})

@@ -17,7 +17,7 @@ from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
 from raptor_core.store.base import VectorStore
 from raptor_core.tables import frame_to_clusterings, frame_to_documents, frame_to_nodes
-from raptor_core.tree.cluster import Clustering
+from raptor_core.tree.cluster import Clustering, cluster_top
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -54,6 +54,7 @@ class Work:
     _layers: dict[int, dict[str, Layer]] = field(default_factory=dict)
     _clusterings: dict[int, dict[str, Clustering]] = field(default_factory=dict)
     _earlier: dict[str, Tree | None] | None = None
+    _foretold: dict[str, Clustering] = field(default_factory=dict)
     plans: tuple[TreePlan, ...] = ()
     n_summarized: int = 0
     n_embedded: int = 0
@@ -123,11 +124,21 @@ class Work:
     def foresee(self, bench: Bench) -> None:
         """Plan every tree of the partition, whose leaves are embedded."""
         earlier = self.earlier(bench)
+        plans = []
         with StoreCache(bench.store, hold=True) as cache:
-            self.plans = tuple(
-                plan_tree(earlier[tree], leaves, bench.tools, cache)
-                for tree, leaves in self.layers(bench, 0).items()
-            )
+            for tree, leaves in self.layers(bench, 0).items():
+                plan, clusters = plan_tree(earlier[tree], leaves, bench.tools, cache)
+                plans.append(plan)
+                if clusters:
+                    self._foretold[tree] = clusters
+        self.plans = tuple(plans)
+
+    def cluster(self, bench: Bench, layer: int, tree: str) -> Clustering:
+        """The clusters that a layer of a tree is made of; over the leaves, the plan's."""
+        if layer == 1 and tree in self._foretold:
+            return self._foretold[tree]
+        layers = [self.layers(bench, number)[tree] for number in range(layer)]
+        return cluster_top(tree, layers, bench.tools, self.earlier(bench)[tree])
 
     def clusterings(self, bench: Bench, layer: int) -> dict[str, Clustering]:
         """Clusters that a layer is made of, by tree of the layer below."""

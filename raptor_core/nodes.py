@@ -102,21 +102,17 @@ class Fit:
 
     Attributes:
         fingerprint: of the clusterer.
-        n_fitted: nodes at the last fit of the whole layer.
-        n_placed: nodes placed one by one since then.
+        n_placed: nodes placed one by one since the last fit of the whole layer.
         fitted_cohesion: mean cosine of a member to its cluster's centre after that fit, less what
             has left with removed nodes since; what drift is measured from.
         cohesion: the same now.
-        largest: members of the largest cluster after that fit.
         reason: why the layer was fitted in this rebuild; empty when it was not.
     """
 
     fingerprint: str
-    n_fitted: int
     n_placed: int
     fitted_cohesion: float
     cohesion: float
-    largest: int
     reason: str = ""
 
 

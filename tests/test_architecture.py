@@ -60,6 +60,26 @@ def test_imports_go_one_way(package):
     assert wrong == {}
 
 
+def links():
+    """For each package or module right under raptor_core, those that it imports from."""
+    found = {}
+    for path in modules("raptor_core"):
+        here = path.relative_to(ROOT / "raptor_core").with_suffix("").parts[0]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("raptor_core."):
+                found.setdefault(here, set()).add(node.module.split(".")[1])
+    return found
+
+
+def test_packages_of_the_core_stand_above_one_another():
+    above = links()
+    circles = [
+        (one, other) for one in above for other in above[one] - {one} if one in above.get(other, ())
+    ]
+    assert len(above) > 10
+    assert circles == []
+
+
 def test_every_package_was_looked_at():
     for package in ("raptor_core", "raptor_assets", "dagster_project"):
         assert len(modules(package)) > 5

@@ -13,7 +13,6 @@ from raptor_assets.work import Outcome, Work
 from raptor_core.errors import RaptorError
 from raptor_core.tables import clusterings_to_frame
 from raptor_core.tree.earlier import earlier_clusters
-from raptor_core.tree.steps import Clustering, cluster_top
 
 
 class ClustersStep:
@@ -41,7 +40,7 @@ class ClustersStep:
         version = before.data_version if before else ""
         if not before or before.inputs != inputs:
             done = {
-                tree: self._cluster_tree(bench, work, tree)
+                tree: work.cluster(bench, self.layer, tree)
                 for tree in work.nodes(bench, self.layer - 1)
             }
             work.put_clusterings(self.layer, done)
@@ -52,10 +51,6 @@ class ClustersStep:
         found = list(work.clusterings(bench, self.layer).values())
         metadata = clusters_metadata(found)
         return Outcome(work, version, metadata, metadata["n_clusters"], reused)
-
-    def _cluster_tree(self, bench: Bench, work: Work, tree: str) -> Clustering:
-        layers = [work.layers(bench, number)[tree] for number in range(self.layer)]
-        return cluster_top(tree, layers, bench.tools, work.earlier(bench)[tree])
 
     def _input(self, bench: Bench, work: Work) -> list[str]:
         """All that the clusters depend on: vectors, tokens and order, not the rest of a node.

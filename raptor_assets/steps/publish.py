@@ -15,6 +15,7 @@ from raptor_assets.steps.base import save
 from raptor_assets.steps.summaries import SummariesStep
 from raptor_assets.versions import documents_version, published_version
 from raptor_assets.work import Outcome, Work
+from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import InvariantError, RaptorError
 from raptor_core.nodes import End, Layer, Node, Tree
 from raptor_core.quality.registry import tree_verdicts
@@ -50,9 +51,11 @@ class PublishStep:
             return []
         outcomes = []
         with bench.store.open() as store:
+            unfinished = store.staged_trees()
             for work, trees, verdicts in ready:
                 try:
-                    outcomes.append(self._publish(bench, store, work, trees, verdicts))
+                    gone = _gone(bench, work, {tree.name for tree in trees}, unfinished)
+                    outcomes.append(self._publish(bench, store, work, trees, gone, verdicts))
                 except RaptorError as error:
                     work.fail(self.key, error)
             store.optimize()
@@ -120,6 +123,7 @@ class PublishStep:
         store: VectorStore,
         work: Work,
         trees: Sequence[Tree],
+        gone: Sequence[str],
         verdicts: list[Verdict],
     ) -> Outcome:
         documents = work.documents(bench)
@@ -130,7 +134,8 @@ class PublishStep:
             tree.name: make_manifest(tree, documents[tree.name], bench.settings) for tree in trees
         }
         published = [store.publish(manifests[tree.name], list(tree.nodes())) for tree in trees]
-        gone = self._drop_gone(bench, store, work, set(manifests))
+        for tree in gone:
+            store.drop(tree)
         verdicts.append(_stored(store, trees))
         version = published_version(
             source, bench.versions[self.key], [m.build_id for m in manifests.values()]
@@ -143,12 +148,13 @@ class PublishStep:
         }
         return Outcome(work, version, metadata, len(trees), _unchanged(published), verdicts)
 
-    def _drop_gone(self, bench: Bench, store: VectorStore, work: Work, live: set[str]) -> list[str]:
-        """Drop trees that this partition published before and no longer has."""
-        gone = abandoned_trees(bench.tables, bench.settings.grouping, work.name, live)
-        for tree in gone:
-            store.drop(tree)
-        return gone
+
+def _gone(bench: Bench, work: Work, live: set[str], unfinished: Sequence[str]) -> list[str]:
+    """Trees that this partition published, or began, before and no longer has."""
+    grouping = bench.settings.grouping
+    begun = {tree for tree in unfinished if partition_key(tree, grouping) == work.name}
+    known = abandoned_trees(bench.tables, grouping, work.name, live)
+    return sorted({*known, *begun - live})
 
 
 def _by_layer(trees: Sequence[Tree], depth: int) -> list[list[Node]]:

@@ -9,24 +9,24 @@ from raptor_core.documents.base import (
     Section,
     Skipped,
 )
+from raptor_core.documents.catalog import Catalog, Reading, parser_fingerprint
 from raptor_core.documents.grouping import (
     document_partition,
     group_documents,
     partition_key,
     tree_name,
 )
-from raptor_core.documents.ledger import Ledger, Reading, parser_fingerprint
 from raptor_core.documents.load import Progress, list_files, load_documents
 from raptor_core.documents.scan import Scan, read_documents, scan_source
 from raptor_core.documents.source import SUPPORTED, SourceFile
 
 __all__ = [
     "SUPPORTED",
+    "Catalog",
     "Corpus",
     "Document",
     "Entry",
     "Inventory",
-    "Ledger",
     "MetadataValue",
     "Progress",
     "Reading",

@@ -1,7 +1,7 @@
 """Looking at a source again: only files whose stamp changed are read.
 
 A scan tells what there is by hashes, for whoever decides what to build; ``read_documents`` then
-reads the documents that are built. Both take the ledger of what was read before and give the
+reads the documents that are built. Both take the catalog of what was read before and give the
 next one, so that they also find what the other one read.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from raptor_core.documents.base import Corpus, Document, Entry, Inventory, Skipped
-from raptor_core.documents.ledger import Ledger, Reading, ledger_key, make_reading
+from raptor_core.documents.catalog import Catalog, Reading, catalog_key, make_reading
 from raptor_core.documents.load import (
     explain_empty,
     list_sources,
@@ -31,20 +31,20 @@ Queue = list[tuple[Source, list[SourceFile]]]
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a source holds, the ledger for the next scan, and how many files were read."""
+    """What a source holds, the catalog for the next scan, and how many files were read."""
 
     inventory: Inventory
-    ledger: Ledger
+    catalog: Catalog
     n_read: int
 
 
 def scan_source(
     settings: SourceSettings,
-    ledger: Ledger | None = None,
+    catalog: Catalog | None = None,
     *,
     clock: Callable[[], float] = time.time,
 ) -> Scan:
-    """List the source, read what changed since the ledger, and leave alone what is being written.
+    """List the source, read what changed since the catalog, and leave alone what is being written.
 
     A file is being written if it was modified within ``settle_seconds``, or differs between a
     first listing and one after the reading. What was known of it stays. A storage that gives
@@ -52,7 +52,7 @@ def scan_source(
 
     Args:
         settings: of the source.
-        ledger: what an earlier scan gave; None reads everything.
+        catalog: what an earlier scan gave; None reads everything.
         clock: seconds since 1970 UTC.
 
     Raises:
@@ -60,7 +60,7 @@ def scan_source(
         EmptySourceError: there is no document, and no file that is being written.
         MissingExtraError: a file or URL needs an extra that is not installed.
     """
-    scan = _Scan(settings, ledger or {}, clock())
+    scan = _Scan(settings, catalog or {}, clock())
     scan.read()
     if settings.settle_seconds:
         scan.look_again()
@@ -69,10 +69,10 @@ def scan_source(
 
 @dataclass
 class _Scan:
-    """One scan under way; ``readings`` is the next ledger, and what is not to be kept in it."""
+    """One scan under way; ``readings`` is the next catalog, and what is not to be kept in it."""
 
     settings: SourceSettings
-    ledger: Ledger
+    catalog: Catalog
     started: float
     readings: dict[str, Reading] = field(default_factory=dict)
     unsettled: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -89,21 +89,21 @@ class _Scan:
             waiting = [file for file in changed if _age_left(source, file, self) > 0]
             for file in waiting:
                 self._hold(file)
-            held = {ledger_key(file) for file in waiting}
-            self.queue.append((source, [f for f in changed if ledger_key(f) not in held]))
+            held = {catalog_key(file) for file in waiting}
+            self.queue.append((source, [f for f in changed if catalog_key(f) not in held]))
         for file, content in _loaded(self.queue):
-            key = ledger_key(file)
-            self.readings[key] = make_reading(file, content, self.ledger.get(key), self.started)[0]
+            key = catalog_key(file)
+            self.readings[key] = make_reading(file, content, self.catalog.get(key), self.started)[0]
 
     def look_again(self) -> None:
         """List once more: hold what changed while it was read, or was not there for a moment."""
-        gone = self.ledger.keys() - self.readings.keys() - self.listed_keys()
+        gone = self.catalog.keys() - self.readings.keys() - self.listed_keys()
         for source, files in self.queue:
             if source.is_transactional or not (files or gone):
                 continue
-            now = {ledger_key(file): file for file in source.list().files}
+            now = {catalog_key(file): file for file in source.list().files}
             for file in files:
-                again = now.get(ledger_key(file))
+                again = now.get(catalog_key(file))
                 if again is None or again.stamp != file.stamp:
                     self._hold(file)
             back = tuple(now[key] for key in sorted(gone & now.keys()))
@@ -121,7 +121,7 @@ class _Scan:
         corpus: Unique[Entry] = Unique(skipped)
         for _, files in self.listed:
             for file in files:
-                reading = self.readings.get(ledger_key(file))
+                reading = self.readings.get(catalog_key(file))
                 if reading:
                     corpus.add(reading.documents, shown_path(file))
                     skipped += reading.skipped
@@ -134,12 +134,12 @@ class _Scan:
 
     def listed_keys(self) -> set[str]:
         """Keys of all files that were listed."""
-        return {ledger_key(file) for _, files in self.listed for file in files}
+        return {catalog_key(file) for _, files in self.listed for file in files}
 
     def _is_known(self, file: SourceFile) -> bool:
-        """Whether the ledger answers for the file; then it does."""
-        key = ledger_key(file)
-        known = self.ledger.get(key)
+        """Whether the catalog answers for the file; then it does."""
+        key = catalog_key(file)
+        known = self.catalog.get(key)
         if known is None or not known.is_final or known.stamp != file.stamp:
             return False
         self.readings[key] = known
@@ -147,9 +147,9 @@ class _Scan:
 
     def _hold(self, file: SourceFile) -> None:
         """Keep what is known of a file that is being written."""
-        key = ledger_key(file)
+        key = catalog_key(file)
         self.readings.pop(key, None)
-        known = self.ledger.get(key)
+        known = self.catalog.get(key)
         if known:
             self.readings[key] = known
         self.unsettled[file.id] = known.ids if known else (file.id,)
@@ -157,13 +157,13 @@ class _Scan:
 
 def read_documents(
     settings: SourceSettings,
-    ledger: Ledger,
+    catalog: Catalog,
     wanted: Callable[[str], bool],
     *,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
-) -> tuple[Corpus, Ledger]:
-    """Read the documents whose ids are wanted, and the next ledger.
+) -> tuple[Corpus, Catalog]:
+    """Read the documents whose ids are wanted, and the next catalog.
 
     Of files that hold one document each only those are read, of tables those that changed or
     held a wanted document before. A file that is being written is waited for, at most
@@ -174,7 +174,7 @@ def read_documents(
         MissingExtraError: a file or URL needs an extra that is not installed.
     """
     for rounds in range(MAX_WAITS + 1):
-        scan = _Scan(settings, ledger, clock())
+        scan = _Scan(settings, catalog, clock())
         queue = [(s, [f for f in files if _concerns(scan, f, wanted)]) for s, files in scan.listed]
         left = max((_age_left(s, f, scan) for s, files in queue for f in files), default=0.0)
         if left <= 0 or rounds == MAX_WAITS:
@@ -183,14 +183,18 @@ def read_documents(
     return _read_wanted(scan, queue, wanted)
 
 
-def _read_wanted(scan: _Scan, queue: Queue, wanted: Callable[[str], bool]) -> tuple[Corpus, Ledger]:
-    keys = scan.listed_keys() & scan.ledger.keys()
-    readings = {key: scan.ledger[key] for key in keys}
+def _read_wanted(
+    scan: _Scan, queue: Queue, wanted: Callable[[str], bool]
+) -> tuple[Corpus, Catalog]:
+    keys = scan.listed_keys() & scan.catalog.keys()
+    readings = {key: scan.catalog[key] for key in keys}
     skipped = [*scan.skipped]
     corpus: Unique[Document] = Unique(skipped)
     for file, content in _loaded(queue):
-        key = ledger_key(file)
-        reading, named = make_reading(file, content, scan.ledger.get(key), scan.started, parse=True)
+        key = catalog_key(file)
+        reading, named = make_reading(
+            file, content, scan.catalog.get(key), scan.started, parse=True
+        )
         readings[key] = reading
         corpus.add([item for item in named if wanted(item[1].id)], shown_path(file))
     skipped += [item for reading in readings.values() for item in reading.skipped]
@@ -202,7 +206,7 @@ def _concerns(scan: _Scan, file: SourceFile, wanted: Callable[[str], bool]) -> b
     """Whether a file may hold a wanted document."""
     if file.only_id is not None:
         return wanted(file.only_id)
-    known = scan.ledger.get(ledger_key(file))
+    known = scan.catalog.get(catalog_key(file))
     if known is None or known.stamp != file.stamp or not known.is_final:
         return True
     return any(wanted(document_id) for document_id in known.ids)

@@ -21,6 +21,7 @@ from raptor_core.settings import Settings
 from raptor_core.summarizing.prompts import prompt_overhead
 from raptor_core.tree.anchoring import why_from_scratch
 from raptor_core.tree.cache import MemoryCache, NodeCache
+from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.tools import Tools
 from raptor_core.vectors import Vectors
@@ -58,10 +59,18 @@ def plan_rebuild(
     )
 
 
-def plan_tree(previous: Tree | None, leaves: Layer, tools: Tools, cache: NodeCache) -> TreePlan:
-    """The plan of one tree whose leaves are embedded; ``leaves`` are at least one."""
-    known = {previous.name: previous} if previous else {}
-    return _Planner(known, tools, cache).embedded(leaves.nodes[0].tree, leaves, exact=True)
+def plan_tree(
+    previous: Tree | None, leaves: Layer, tools: Tools, cache: NodeCache
+) -> tuple[TreePlan, Clustering | None]:
+    """The plan of one tree whose leaves are embedded; ``leaves`` are at least one.
+
+    Also the clusters over the leaves, which a tree that goes on has from its plan.
+    """
+    planner = _Planner({previous.name: previous} if previous else {}, tools, cache)
+    reason = why_from_scratch(previous, leaves.nodes, tools)
+    if previous is None or reason:
+        return planner.estimated(leaves.nodes[0].tree, leaves.nodes, reason), None
+    return planner.foretold(previous, leaves, exact=True)
 
 
 class _Planner:
@@ -80,16 +89,16 @@ class _Planner:
         leaves = make_leaves(name, documents, self._tools) if documents else ()
         if not leaves:
             return _dropped(name, previous)
-        if why_from_scratch(previous, leaves, self._tools):
-            return self._estimated(name, leaves)
-        vectors, exact = self._vectors(leaves, self._previous[name])
-        return self.embedded(name, Layer(leaves, vectors), exact=exact)
+        reason = why_from_scratch(previous, leaves, self._tools)
+        if previous is None or reason:
+            return self.estimated(name, leaves, reason)
+        vectors, exact = self._vectors(leaves, previous)
+        return self.foretold(previous, Layer(leaves, vectors), exact=exact)[0]
 
-    def embedded(self, name: str, leaves: Layer, *, exact: bool) -> TreePlan:
-        """The plan of a tree whose leaves have vectors."""
-        previous = self._previous.get(name)
-        if previous is None or why_from_scratch(previous, leaves.nodes, self._tools):
-            return self._estimated(name, leaves.nodes)
+    def foretold(
+        self, previous: Tree, leaves: Layer, *, exact: bool
+    ) -> tuple[TreePlan, Clustering]:
+        """The plan of a tree that goes on, and the clusters over its leaves."""
         found, top = foresee(previous, leaves, self._tools)
         plans = layer_plans(previous, leaves, found, self._tools, self._cache, self._overhead)
         layers = (*plans, *_vanished(previous, len(found)))
@@ -97,8 +106,8 @@ class _Planner:
         n_kept = sum(node.id in before for node in leaves.nodes)
         changed = n_kept != len(leaves.nodes) or n_kept != len(before)
         touched = changed or any(layer.n_added or layer.n_removed for layer in layers)
-        return TreePlan(
-            tree=name,
+        plan = TreePlan(
+            tree=previous.name,
             action="rebuild" if touched else "keep",
             n_leaves_kept=n_kept,
             n_leaves_added=len(leaves.nodes) - n_kept,
@@ -108,8 +117,10 @@ class _Planner:
             exact=exact,
             end=top.end.reason if top.end else "",
         )
+        return plan, found[0].clustering if found else top
 
-    def _estimated(self, name: str, leaves: Sequence[Node]) -> TreePlan:
+    def estimated(self, name: str, leaves: Sequence[Node], reason: str) -> TreePlan:
+        """The plan of a tree that is built from scratch for a reason."""
         previous = self._previous.get(name)
         layers = tuple(
             estimated_layers(leaves, previous, self._children, self._tools.settings, self._overhead)
@@ -119,7 +130,7 @@ class _Planner:
         return TreePlan(
             tree=name,
             action="rebuild" if previous else "build",
-            reason=why_from_scratch(previous, leaves, self._tools),
+            reason=reason,
             n_leaves_kept=n_kept,
             n_leaves_added=len(leaves) - n_kept,
             n_leaves_removed=len(before) - n_kept,

@@ -143,12 +143,8 @@ class VectorStore(Protocol):
     def drop(self, tree: str) -> int:
         """Remove a tree with all its points and its manifest; number of live nodes removed."""
 
-    def sweep(self, trees: Collection[str]) -> int:
-        """Remove what is staged for other trees than ``trees``; number of points.
-
-        A tree that vanished before it was published leaves such points. ``trees`` must name every
-        tree that may be under construction: as a rule all trees of the source.
-        """
+    def staged_trees(self) -> list[str]:
+        """Names of the trees that have staged points, sorted: unfinished work, or what it left."""
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """What is published, by tree name; of these trees, or all."""

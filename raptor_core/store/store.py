@@ -151,15 +151,11 @@ class QdrantStore(StoreReader):
                 self._commit_whole(Batch(deletes=tuple(sorted(r.id for r in (*stored, *held)))))
             return sum(r.payload["state"] == "live" for r in stored)
 
-    def sweep(self, trees: Collection[str]) -> int:
-        """Remove what is staged for no tree of ``trees``; see ``VectorStore.sweep``."""
+    def staged_trees(self) -> list[str]:
+        """See ``VectorStore.staged_trees``."""
         with self._open():
-            kept = set(trees)
             staged = self._engine.scroll(Condition((STAGED,)), ("tree",))
-            gone = sorted(record.id for record in staged if record.payload["tree"] not in kept)
-            if gone:
-                self._commit_whole(Batch(deletes=tuple(gone)))
-            return len(gone)
+            return sorted({record.payload["tree"] for record in staged})
 
     def optimize(self) -> None:
         """Build what makes search fast, where the engine does not do so by itself."""

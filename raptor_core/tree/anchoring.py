@@ -101,11 +101,9 @@ def _fitted(
     now = cohesion(layer.vectors, found.members)
     fit = Fit(
         fingerprint=tools.clusterer.fingerprint,
-        n_fitted=len(layer.nodes),
         n_placed=0,
         fitted_cohesion=now,
         cohesion=now,
-        largest=max(map(len, found.members)),
         reason=reason,
     )
     slots = _slots(tree, layer.nodes, found.members, origins, earlier)
@@ -147,11 +145,9 @@ def _anchored(
         fitted = now  # the nodes have become more various, a fit finds nothing better
     fit = Fit(
         fingerprint=earlier.fit.fingerprint,
-        n_fitted=earlier.fit.n_fitted,
         n_placed=earlier.fit.n_placed + n_new,
         fitted_cohesion=fitted,
         cohesion=now,
-        largest=earlier.fit.largest,
     )
     slots = _slots(tree, layer.nodes, found.members, found.origins, earlier)
     return Arranged(found.members, slots, fit, found.details)

@@ -263,6 +263,24 @@ def test_shards_hold_several_trees_and_lose_them_one_by_one(tmp_path):
     assert sorted(workshop.partitions()) == ["d0.md", "d1.md", "d2.md", "d4.md"]
 
 
+def test_unfinished_work_on_a_document_that_vanished_goes_with_the_next_build(tmp_path):
+    workshop = Workshop(
+        tmp_path,
+        tools={"summarizer": ScriptedSummarizer(failing="zebra")},
+        grouping={"shards": 1},
+    )
+    workshop.write("a.md", prose(24, seed=1))
+    workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra"))
+    assert workshop.build().built == []
+    with workshop.parts().store.open() as store:
+        assert "b.md" in store.staged_trees()
+    workshop.remove("b.md")
+    assert workshop.build().built == ["shard-0000"]
+    with workshop.parts().store.open() as store:
+        assert store.staged_trees() == []
+        assert [manifest.tree for manifest in store.manifests()] == ["a.md"]
+
+
 def test_a_document_that_was_emptied_takes_its_tree_along(workshop):
     workshop.build()
     workshop.write("b.md", " \n")

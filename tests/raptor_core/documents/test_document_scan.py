@@ -95,11 +95,11 @@ def test_of_thousands_of_files_only_the_changed_one_is_read(tmp_path, reads):
     first = scan_source(of(tmp_path))
     reads.clear()
     write(tmp_path / "7/777.txt", "Edited.", modified=2000.0)
-    second = scan_source(of(tmp_path), first.ledger)
+    second = scan_source(of(tmp_path), first.catalog)
     assert reads == ["7/777.txt"]
     changed = set(second.inventory.documents) - set(first.inventory.documents)
     assert [entry.id for entry in changed] == ["7/777.txt"]
-    assert scan_source(of(tmp_path), second.ledger).n_read == 0
+    assert scan_source(of(tmp_path), second.catalog).n_read == 0
 
 
 def test_new_and_removed_files_cost_no_other_reading(folder, reads):
@@ -107,17 +107,17 @@ def test_new_and_removed_files_cost_no_other_reading(folder, reads):
     (folder / "b.txt").unlink()
     write(folder / "d.md", "New.")
     reads.clear()
-    second = scan_source(of(folder), first.ledger)
+    second = scan_source(of(folder), first.catalog)
     assert reads == ["d.md"]
     assert ids(second) == ["a.md", "d.md", "sub/c.md"]
-    assert len(second.ledger) == 3
+    assert len(second.catalog) == 3
 
 
 def test_a_touched_file_is_not_parsed_again(folder, monkeypatch):
     first = scan_source(of(folder))
     os.utime(folder / "a.md", (2000, 2000))
     monkeypatch.setattr("raptor_core.documents.formats.parse_file", None)
-    second = scan_source(of(folder), first.ledger)
+    second = scan_source(of(folder), first.catalog)
     assert second.n_read == 1
     assert second.inventory == first.inventory
 
@@ -126,7 +126,7 @@ def test_an_old_time_brought_along_hides_nothing(folder):
     first = scan_source(of(folder))
     size = (folder / "a.md").stat().st_size
     write(folder / "a.md", "x" * size)
-    assert hashes(scan_source(of(folder), first.ledger)) != hashes(first)
+    assert hashes(scan_source(of(folder), first.catalog)) != hashes(first)
 
 
 def stamped(memory, moment):
@@ -143,12 +143,12 @@ def test_a_write_in_the_same_tick_of_the_clock_is_found(memory, reads):
     first = scan_source(kb, clock=at(NOW))
     memory.pipe("/kb/a.md", b"Fresh.")  # as long as it was
     stamped(memory, NOW)
-    second = scan_source(kb, first.ledger, clock=at(NOW + 1))
+    second = scan_source(kb, first.catalog, clock=at(NOW + 1))
     assert hashes(second) != hashes(first)
-    third = scan_source(kb, second.ledger, clock=at(NOW + 30))
+    third = scan_source(kb, second.catalog, clock=at(NOW + 30))
     assert third.inventory == second.inventory
     reads.clear()
-    scan_source(kb, third.ledger, clock=at(NOW + 60))
+    scan_source(kb, third.catalog, clock=at(NOW + 60))
     assert reads == []
 
 
@@ -158,10 +158,10 @@ def test_a_clock_that_runs_ahead_costs_one_more_look(memory, reads):
     first = scan_source(kb, clock=at(NOW))
     memory.pipe("/kb/a.md", b"Fresh.")
     stamped(memory, LATER)
-    second = scan_source(kb, first.ledger, clock=at(NOW + 30))
+    second = scan_source(kb, first.catalog, clock=at(NOW + 30))
     assert hashes(second) != hashes(first)
     reads.clear()
-    scan_source(kb, second.ledger, clock=at(NOW + 60))
+    scan_source(kb, second.catalog, clock=at(NOW + 60))
     assert reads == []
 
 
@@ -179,9 +179,9 @@ def test_a_storage_s_own_version_is_believed(memory, reads, monkeypatch):
     first = scan_source(kb, clock=at(NOW))
     assert first.inventory.unsettled == {}
     reads.clear()
-    assert scan_source(kb, first.ledger, clock=at(NOW)).n_read == 0
+    assert scan_source(kb, first.catalog, clock=at(NOW)).n_read == 0
     versions["/kb/b.md"] = "2"
-    scan_source(kb, first.ledger, clock=at(NOW))
+    scan_source(kb, first.catalog, clock=at(NOW))
     assert reads == ["b.md"]
 
 
@@ -202,15 +202,15 @@ class TestFilesThatAreBeingWritten:
         write(folder / "a.md", "Half of", modified=NOW - 1)
         write(folder / "new.md", "Half of", modified=NOW - 1)
         reads.clear()
-        second = scan_source(of(folder), first.ledger, clock=at(NOW))
+        second = scan_source(of(folder), first.catalog, clock=at(NOW))
         assert reads == []
         assert second.inventory.documents == first.inventory.documents
         assert second.inventory.unsettled == {"a.md": ("a.md",), "new.md": ("new.md",)}
-        third = scan_source(of(folder), second.ledger, clock=at(NOW + 30))
+        third = scan_source(of(folder), second.catalog, clock=at(NOW + 30))
         assert third.inventory.unsettled == {}
         assert ids(third) == ["a.md", "b.txt", "new.md", "sub/c.md"]
 
-    def test_without_a_ledger_it_is_not_there_yet(self, folder):
+    def test_without_a_catalog_it_is_not_there_yet(self, folder):
         write(folder / "a.md", "Half of", modified=NOW)
         scan = scan_source(of(folder), clock=at(NOW))
         assert ids(scan) == ["b.txt", "sub/c.md"]
@@ -228,11 +228,11 @@ class TestFilesThatAreBeingWritten:
         write(folder / "a.md", "Half of it.", modified=2000.0)
         write(folder / "new.md", "Half of it.", modified=2000.0)
         monkeypatch.setattr(LocalSource, "_read", overtaken)
-        second = scan_source(of(folder), first.ledger)
+        second = scan_source(of(folder), first.catalog)
         assert second.inventory.documents == first.inventory.documents
         assert set(second.inventory.unsettled) == {"a.md", "new.md"}
         monkeypatch.setattr(LocalSource, "_read", original)
-        assert ids(scan_source(of(folder), second.ledger)) == sorted([*ids(first), "new.md"])
+        assert ids(scan_source(of(folder), second.catalog)) == sorted([*ids(first), "new.md"])
 
     def test_one_that_is_away_for_a_moment_is_not_gone(self, folder, monkeypatch):
         first = scan_source(of(folder))
@@ -247,7 +247,7 @@ class TestFilesThatAreBeingWritten:
             return original(self)
 
         monkeypatch.setattr(LocalSource, "list", swapped)
-        second = scan_source(of(folder), first.ledger)
+        second = scan_source(of(folder), first.catalog)
         assert second.inventory.documents == first.inventory.documents
         assert second.inventory.unsettled == {"a.md": ("a.md",)}
 
@@ -311,7 +311,7 @@ def test_rows_of_a_table_change_one_by_one(tmp_path):
     first = scan_source(of(tmp_path))
     rows[3]["text"] = "Edited."
     write(tmp_path / "t.jsonl", "\n".join(map(json.dumps, [*rows[:2], rows[3]])))
-    second = scan_source(of(tmp_path), first.ledger)
+    second = scan_source(of(tmp_path), first.catalog)
     assert ids(second) == ["0", "1", "3"]
     changed = set(second.inventory.documents) - set(first.inventory.documents)
     assert [entry.id for entry in changed] == ["3"]
@@ -331,10 +331,10 @@ def test_what_cannot_be_read_is_tried_again_and_told_again(folder, monkeypatch):
     monkeypatch.setattr(LocalSource, "_read", refused)
     first = scan_source(of(folder))
     assert ids(first) == ["a.md", "sub/c.md"]
-    second = scan_source(of(folder), first.ledger)
+    second = scan_source(of(folder), first.catalog)
     assert [item.name for item in second.inventory.skipped] == ["b.txt", "bad.md"]
     monkeypatch.setattr(LocalSource, "_read", original)
-    third = scan_source(of(folder), second.ledger)
+    third = scan_source(of(folder), second.catalog)
     assert (ids(third), third.n_read) == (["a.md", "b.txt", "sub/c.md"], 1)
 
 
@@ -346,18 +346,18 @@ def test_the_second_file_of_an_id_is_told(tmp_path):
     assert first.inventory.skipped == load_documents(settings=source).skipped
     (tmp_path / "one/a.md").unlink()
     write(tmp_path / "one/b.md", "b")
-    second = scan_source(source, first.ledger)
+    second = scan_source(source, first.catalog)
     assert ids(second) == ["a.md", "b.md"]
     assert hashes(second)["a.md"] != hashes(first)["a.md"]
 
 
 def test_a_reading_survives_being_written_down(folder):
     write(folder / "bad.md", "")
-    ledger = scan_source(of(folder)).ledger
-    assert {key: Reading.of_json(reading.to_json()) for key, reading in ledger.items()} == ledger
+    catalog = scan_source(of(folder)).catalog
+    assert {key: Reading.of_json(reading.to_json()) for key, reading in catalog.items()} == catalog
 
 
-def test_a_ledger_is_good_for_the_same_fields_only():
+def test_a_catalog_is_good_for_the_same_fields_only():
     def given_by(**values):
         return parser_fingerprint(SourceSettings(**values))
 
@@ -376,26 +376,26 @@ class TestReadingWhatIsWanted:
         write(folder / "t.jsonl", json.dumps({"id": "row", "text": "First."}))
         scan = scan_source(of(folder))
         reads.clear()
-        corpus, ledger = read_documents(of(folder), scan.ledger, {"a.md"}.__contains__)
+        corpus, catalog = read_documents(of(folder), scan.catalog, {"a.md"}.__contains__)
         assert ([d.id for d in corpus.documents], reads) == (["a.md"], ["a.md"])
-        assert ledger == scan.ledger
+        assert catalog == scan.catalog
         reads.clear()
-        corpus, _ = read_documents(of(folder), ledger, {"row"}.__contains__)
+        corpus, _ = read_documents(of(folder), catalog, {"row"}.__contains__)
         assert ([d.text for d in corpus.documents], reads) == (["First."], ["t.jsonl"])
 
-    def test_without_a_ledger_tables_are_searched(self, folder, reads):
+    def test_without_a_catalog_tables_are_searched(self, folder, reads):
         write(folder / "t.jsonl", json.dumps({"id": "row", "text": "First."}))
-        corpus, ledger = read_documents(of(folder), {}, {"b.txt", "row"}.__contains__)
+        corpus, catalog = read_documents(of(folder), {}, {"b.txt", "row"}.__contains__)
         assert [d.id for d in corpus.documents] == ["b.txt", "row"]
         assert reads == ["b.txt", "t.jsonl"]
-        assert scan_source(of(folder), ledger).n_read == 2
+        assert scan_source(of(folder), catalog).n_read == 2
 
-    def test_what_it_finds_is_in_the_next_ledger(self, folder):
+    def test_what_it_finds_is_in_the_next_catalog(self, folder):
         scan = scan_source(of(folder))
         write(folder / "a.md", "Edited.", modified=2000.0)
-        corpus, ledger = read_documents(of(folder), scan.ledger, {"a.md"}.__contains__)
+        corpus, catalog = read_documents(of(folder), scan.catalog, {"a.md"}.__contains__)
         assert corpus.documents[0].text == "Edited."
-        again = scan_source(of(folder), ledger)
+        again = scan_source(of(folder), catalog)
         assert again.n_read == 0
         assert hashes(again)["a.md"] == corpus.documents[0].content_hash
 
@@ -430,9 +430,9 @@ class TestReadingWhatIsWanted:
     def test_what_is_gone_is_not_among_it(self, folder):
         scan = scan_source(of(folder))
         (folder / "a.md").unlink()
-        corpus, ledger = read_documents(of(folder), scan.ledger, {"a.md"}.__contains__)
+        corpus, catalog = read_documents(of(folder), scan.catalog, {"a.md"}.__contains__)
         assert corpus.documents == ()
-        assert len(ledger) == 2
+        assert len(catalog) == 2
 
 
 NAMES = ["a.md", "b.md", "sub/a.md", "t.jsonl"]
@@ -446,10 +446,10 @@ ACTS = st.tuples(
 
 @settings(max_examples=60)
 @given(st.lists(ACTS, min_size=1, max_size=12))
-def test_a_ledger_never_changes_what_is_found(tmp_path_factory, acts):
+def test_a_catalog_never_changes_what_is_found(tmp_path_factory, acts):
     root = tmp_path_factory.mktemp("docs")
     write(root / "stays.md", "Stays.")
-    ledger = {}
+    catalog = {}
     for act, name, other, text in acts:
         path = root / name
         if act == "write":
@@ -461,7 +461,7 @@ def test_a_ledger_never_changes_what_is_found(tmp_path_factory, acts):
         elif path.exists():
             (root / other).parent.mkdir(exist_ok=True)
             path.rename(root / other)
-        scan = scan_source(of(root, settle_seconds=0), ledger)
-        ledger = scan.ledger
+        scan = scan_source(of(root, settle_seconds=0), catalog)
+        catalog = scan.catalog
         assert scan.inventory == scan_source(of(root, settle_seconds=0)).inventory
-    assert len(list_files([root])) == len(ledger)
+    assert len(list_files([root])) == len(catalog)

@@ -215,14 +215,15 @@ def test_a_store_that_was_open_on_a_server_during_the_switch_says_so(stand_in):
     assert place.seen() == (NEWER, ordered(NEW))
 
 
-def test_sweeping_takes_away_what_is_staged_for_trees_that_vanished(store):
+def test_trees_with_staged_points_are_listed_until_they_are_dropped_or_published(store):
+    assert store.staged_trees() == []
     publish(store, OLD)
     store.stage(make_tree("gone"), None)
-    store.stage(make_tree("coming"), None)
     store.stage(make_tree("t", word="next"), None)
-    assert store.sweep(["t", "coming"]) == 15
-    assert store.sweep(["t", "coming"]) == 0
+    assert store.staged_trees() == ["gone", "t"]
+    assert store.drop("gone") == 0
     assert store.point_ids("gone") == ([], [])
-    assert [len(ids) for ids in store.point_ids("coming")] == [0, 15]
-    assert [len(ids) for ids in store.point_ids("t")] == [15, 15]
+    assert store.staged_trees() == ["t"]
     assert store.nodes() == ordered(OLD)
+    publish(store, OLD)
+    assert store.staged_trees() == []

@@ -20,7 +20,7 @@ def test_a_reader_of_a_store_without_unpublished_work_makes_no_file(tmp_path, ki
     with open_at(tmp_path, kind) as store:
         assert store.point_ids("t") == ([], [])
         assert store.texts(["unknown"]) == {}
-        assert store.sweep([]) == 0
+        assert store.staged_trees() == []
     assert not list(tmp_path.rglob("staged.sqlite"))
 
 
@@ -60,7 +60,7 @@ def test_room_of_removed_work_is_given_back(tmp_path):
     file = next(tmp_path.rglob("staged.sqlite"))
     full = file.stat().st_size
     with open_at(tmp_path, "local") as store:
-        store.sweep([])
+        store.drop("t")
         store.optimize()
     assert file.stat().st_size < full / 5
 

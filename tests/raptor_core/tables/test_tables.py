@@ -72,7 +72,7 @@ def test_documents_survive(tmp_path):
 
 
 def test_clusterings_survive_with_their_end(tmp_path):
-    fit = Fit("method", 4, 1, 0.75, 0.7, 2, "first fit")
+    fit = Fit("method", 1, 0.75, 0.7, "first fit")
     clusterings = {
         "a": Clustering(
             "a", 0, (("1", "2"), ("2", "3")), None, {"n_local": 2.0}, ("s1", "s2"), fit

@@ -74,17 +74,17 @@ class Reading:
         )
 
 
-Ledger = Mapping[str, Reading]
-"""Readings by ``ledger_key``."""
+Catalog = Mapping[str, Reading]
+"""Readings by ``catalog_key``."""
 
 
-def ledger_key(file: SourceFile) -> str:
+def catalog_key(file: SourceFile) -> str:
     """Key of a file: a digest of its address, which may hold a password, and its id."""
     return digest("file", file.path, file.id)
 
 
 def parser_fingerprint(settings: SourceSettings) -> str:
-    """What a reading depends on besides the file; a ledger of another one is worth nothing."""
+    """What a reading depends on besides the file; a catalog of another one is worth nothing."""
     fields = {"id_field", "text_field", "title_field", "max_file_mb"}
     values = settings.model_dump(mode="json", include=fields)
     tables = [
