@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from raptor_core.nodes import Node
+
+Judgement = Literal["supported", "unsupported", "not judged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,18 +18,28 @@ class SentenceFinding:
     Attributes:
         node_id: the summary node.
         sentence: as it stands in the summary.
-        supported: the judge's verdict.
-        score: support in [0, 1], higher is better supported; judges do not share a scale.
+        judgement: the judge's verdict; "not judged" where its model gave no usable answer.
+        score: support in [0, 1], higher is better supported; judges do not share a scale. 0 where
+            it was not judged.
         missing: what the children do not hold, as it stands in the sentence.
         evidence_child: id of the child that supports it best, None when none does.
+        evidence: the passage of that child, as it stands there; empty where none is told.
+        reason: why it is not supported, or not judged, in words; may be empty.
     """
 
     node_id: str
     sentence: str
-    supported: bool
+    judgement: Judgement
     score: float
     missing: tuple[str, ...] = ()
     evidence_child: str | None = None
+    evidence: str = ""
+    reason: str = ""
+
+    @property
+    def supported(self) -> bool:
+        """Whether the judge found it in the children."""
+        return self.judgement == "supported"
 
 
 class Judge(Protocol):

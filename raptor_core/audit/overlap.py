@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from raptor_core.audit.base import SentenceFinding
+from raptor_core.audit.base import Judgement, SentenceFinding
 from raptor_core.audit.terms import (
     Terms,
     content_words,
@@ -85,8 +85,9 @@ class OverlapJudge:
         n_content = len(claim.content)
         score = 1 - len(wanting) / n_content if n_content else float(not broken)
         supported = score >= self._min_support and not broken
+        judgement: Judgement = "supported" if supported else "unsupported"
         missing = tuple(dict.fromkeys(broken + wanting))
-        return SentenceFinding(node_id, sentence, supported, score, missing, evidence)
+        return SentenceFinding(node_id, sentence, judgement, score, missing, evidence)
 
 
 def _claim(sentence: str, with_names: bool) -> _Claim:

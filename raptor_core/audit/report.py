@@ -30,7 +30,7 @@ class AuditReport:
     @property
     def unsupported(self) -> list[SentenceFinding]:
         """The sentences that nothing supports, in order."""
-        return [finding for finding in self.findings if not finding.supported]
+        return [finding for finding in self.findings if finding.judgement == "unsupported"]
 
     @property
     def unsupported_nodes(self) -> list[str]:
