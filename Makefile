@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-quick lint ui install clean
+.PHONY: demo test test-quick lint ui install browser clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -21,7 +21,11 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
-test: $(STAMP)
+# Tests look at the report in a Chromium: one that is there, or else Debian's, or Playwright's own.
+browser: $(STAMP)
+	$(BIN)/python tests/support/browser.py
+
+test: $(STAMP) browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-quick: $(STAMP)

@@ -12,6 +12,7 @@ from dagster_project.home import Home
 from dagster_project.io_managers import QdrantLayersIOManager, TablesIOManager
 from dagster_project.jobs import build_drop_job, build_job
 from dagster_project.resources import (
+    GoldenResource,
     SourceResource,
     StoreResource,
     TablesResource,
@@ -21,6 +22,7 @@ from dagster_project.resources import (
 from dagster_project.sensors import build_source_sensor
 from raptor_assets import keys
 from raptor_assets.chain import Progress, build_chain
+from raptor_assets.report_folder import ReportFolder
 from raptor_assets.specs import QDRANT, TABLES
 from raptor_core.documents import Corpus, Document
 from raptor_core.settings import Settings, load_settings
@@ -37,6 +39,8 @@ class Parts:
     tools: ToolsResource
     tables: TablesResource
     store: StoreResource
+    reports: ReportFolder
+    golden: GoldenResource
 
     @classmethod
     def of(
@@ -55,6 +59,8 @@ class Parts:
             tools=made,
             tables=tables,
             store=StoreResource(settings, home, made),
+            reports=ReportFolder(home.reports),
+            golden=GoldenResource(settings, home),
         )
 
     def known(self, partition: str) -> Iterable[Document]:
@@ -102,6 +108,8 @@ def build_definitions(
             "tools": parts.tools,
             "tables": parts.tables,
             "store": parts.store,
+            "reports": parts.reports,
+            "golden": parts.golden,
             "progress": progress,
             TABLES: tables,
             QDRANT: QdrantLayersIOManager(parts.tables, parts.store),

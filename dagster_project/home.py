@@ -66,6 +66,16 @@ class Home:
         return self.path / "qdrant"
 
     @property
+    def reports(self) -> Path:
+        """The HTML reports."""
+        return self.path / "reports"
+
+    def golden(self, settings: Settings) -> Path | None:
+        """The golden set that the settings name, beside the settings file; None for none."""
+        named = settings.checks.golden
+        return None if named is None else self.settings.parent / Path(named).expanduser()
+
+    @property
     def answers(self) -> Path:
         """Paid answers that the vector store does not have yet; empty between runs."""
         return self.path / "answers"

@@ -41,9 +41,9 @@ def build_drop_job(settings: Settings) -> dg.JobDefinition:
 
     @dg.op(
         name=_DROP_OP,
-        description="Remove trees from Qdrant, then tables, then partition keys; log a tombstone "
+        description="Remove trees from Qdrant, then tables, pages, partition keys; log a tombstone "
         "for every asset.",
-        required_resource_keys={"tables", "store"},
+        required_resource_keys={"tables", "store", "reports"},
         out=dg.Out(dg.Nothing),
     )
     def drop_partitions(
@@ -52,6 +52,7 @@ def build_drop_job(settings: Settings) -> dg.JobDefinition:
         tables = context.resources.tables.tables()
         for partition in config.partitions:
             n_nodes = _drop(partition, tables, context.resources.store, settings)
+            context.resources.reports.delete(partition)
             yield from _tombstones(partition, settings, n_nodes)
             context.instance.delete_dynamic_partition(str(keys.TREES.name), partition)
             context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")

@@ -94,13 +94,17 @@ def find_changes(
     wanted = {name: source_version(version, build) for name, version in seen.versions.items()}
     published = recorded_versions(instance, keys.TREE)
     snapshots = recorded_versions(instance, keys.DOCUMENTS)
+    latest = instance.get_latest_storage_id_by_partition(keys.TREE, MATERIALIZED)
+    reported = instance.get_latest_storage_id_by_partition(keys.REPORT, MATERIALIZED)
     existing = set(instance.get_dynamic_partitions(_name()))
-    current = {
+    in_step = {
         name
         for name in wanted.keys() & existing
         if published.get(name, "").startswith(f"{wanted[name]}-")
         and snapshots.get(name) == seen.versions[name]
     }
+    # A run that ended between a tree and its report left a page of what was published before.
+    current = {name for name in in_step if reported.get(name, 0) > latest[name]}
     absent = existing - wanted.keys()
     held = {name for name in absent if _is_unread(name, corpus.skipped, settings, known)}
     held |= (seen.moving & (existing | wanted.keys())) - current
@@ -110,7 +114,6 @@ def find_changes(
     # A snapshot that a failed run wrote does not tell what is published.
     told = {n for n in read_anew if published.get(n, "").startswith(snapshots.get(n, "")[:16])}
     renames = find_renames(seen.partitions, to_build, (*removed, *read_anew), told, known)
-    latest = instance.get_latest_storage_id_by_partition(keys.TREE, MATERIALIZED)
     return Changes(
         new=tuple(sorted(to_build - existing)),
         changed=tuple(sorted(to_build & existing)),
@@ -118,7 +121,11 @@ def find_changes(
         removed=tuple(sorted(removed)),
         held=tuple(sorted(held)),
         tokens={
-            name: digest(wanted.get(name, "drop"), str(latest.get(name)))[:16]
+            name: digest(
+                wanted.get(name, "drop"),
+                # The same each time for a report alone, so that one that fails is tried once more.
+                f"report of {published[name]}" if name in in_step else str(latest.get(name)),
+            )[:16]
             for name in to_build | removed
         },
         renamed=renames.documents,

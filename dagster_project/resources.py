@@ -8,9 +8,6 @@ from functools import cached_property
 from dagster_project.home import Home
 from dagster_project.source_state import load_catalog, save_catalog
 from raptor_assets.chain import Progress
-from raptor_core.audit.base import Judge
-from raptor_core.audit.overlap import OverlapJudge
-from raptor_core.chunking.sentences import sentences
 from raptor_core.documents import (
     Corpus,
     Inventory,
@@ -20,6 +17,7 @@ from raptor_core.documents import (
     scan_source,
     tree_name,
 )
+from raptor_core.evaluation.golden import GoldenCase, load_golden
 from raptor_core.settings import Settings
 from raptor_core.store import (
     StoreIdentity,
@@ -101,10 +99,6 @@ class ToolsResource:
         """Chunker, embedder, clusterer, summarizer; each loads what it needs when it is used."""
         return self._tools
 
-    def judge(self) -> Judge:
-        """What audits sampled summaries."""
-        return OverlapJudge(sentences)
-
 
 class TablesResource:
     """The tables, in the home or where the settings say."""
@@ -185,6 +179,21 @@ class StoreResource:
             StoreError: as ``open``, or nothing is there.
         """
         return open_store(self._settings.store, self._home.qdrant)
+
+
+class GoldenResource:
+    """The team's golden set, where the settings name one."""
+
+    def __init__(self, settings: Settings, home: Home) -> None:
+        self._path = home.golden(settings)
+
+    def cases(self) -> tuple[GoldenCase, ...]:
+        """Its questions; none where no set is named.
+
+        Raises:
+            SettingsError: the file is missing or malformed.
+        """
+        return () if self._path is None else load_golden(self._path)
 
 
 def ignore_progress(_progress: Progress) -> None:

@@ -48,10 +48,11 @@ class TreeStatus:
 
 @dataclass(frozen=True, slots=True)
 class HomeStatus:
-    """Published trees, and partitions that have nothing published."""
+    """Published trees, partitions that have nothing published, checks on all trees together."""
 
     trees: tuple[TreeStatus, ...]
     unpublished: tuple[str, ...]
+    checks: tuple[CheckResult, ...] = ()
 
 
 def read_status(home: Home, settings: Settings) -> HomeStatus:
@@ -68,10 +69,12 @@ def read_status(home: Home, settings: Settings) -> HomeStatus:
     with open_instance(home) as instance:
         partitions = sorted(instance.get_dynamic_partitions(str(keys.TREES.name)))
         checks = read_checks(instance, settings, sorted(set(owners.values())))
+        together = _read_together(instance, settings)
     published = set(owners.values())
     return HomeStatus(
         trees=tuple(TreeStatus(m, owners[m.tree], checks[owners[m.tree]]) for m in manifests),
         unpublished=tuple(name for name in partitions if name not in published),
+        checks=together,
     )
 
 
@@ -88,7 +91,7 @@ def read_checks(
     found: dict[str, list[CheckResult]] = {name: [] for name in partitions}
     if not partitions:
         return {}
-    specs = {spec.key: spec for spec in build_check_specs(settings)}
+    specs = {spec.key: spec for spec in build_check_specs(settings) if spec.partitions_def}
     storage = instance.event_log_storage
     records = storage.get_asset_check_partition_info(list(specs), partition_keys=partitions)
     by_place = {(info.check_key, info.partition_key): info for info in records}
@@ -103,15 +106,22 @@ def read_checks(
     return {name: tuple(results) for name, results in found.items()}
 
 
+def _read_together(instance: dg.DagsterInstance, settings: Settings) -> tuple[CheckResult, ...]:
+    """The last result of every check that is of no partition."""
+    specs = [spec for spec in build_check_specs(settings) if not spec.partitions_def]
+    storage = instance.event_log_storage
+    return tuple(result for spec in specs for result in _last_results(storage, spec, None))
+
+
 def _last_results(
-    storage: EventLogStorage, spec: dg.AssetCheckSpec, partition: str
+    storage: EventLogStorage, spec: dg.AssetCheckSpec, partition: str | None
 ) -> list[CheckResult]:
     """The last result; a run that died or failed before the check has only planned it."""
     history = storage.get_asset_check_execution_history(
         spec.key,
         limit=1,
         status={AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED},
-        partition_filter=PartitionKeyFilter(key=partition),
+        partition_filter=None if partition is None else PartitionKeyFilter(key=partition),
     )
     found = [record.evaluation for record in history]
     return [_result(spec, done) for done in found if isinstance(done, dg.AssetCheckEvaluation)]

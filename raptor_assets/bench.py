@@ -11,7 +11,7 @@ from typing import Protocol, Self
 
 import dagster as dg
 
-from raptor_core.audit.base import Judge
+from raptor_assets.report_folder import ReportFolder
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import group_documents
 from raptor_core.nodes import Node
@@ -117,7 +117,7 @@ class Bench:
     store: StoreOpener
     read_source: Callable[[], Corpus]
     source_trees: Callable[[], Collection[str]]
-    judge: Judge
+    reports: ReportFolder
     warn: Callable[[str], None] = field(default=lambda _message: None)
 
     @cached_property

@@ -16,7 +16,9 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 
 from raptor_assets import keys
 from raptor_assets.bench import Bench
-from raptor_assets.findings import evaluation
+from raptor_assets.evaluations import evaluation
+from raptor_assets.failures import not_started, run_failure
+from raptor_assets.golden import GOLDEN_KEY, golden_events
 from raptor_assets.process import process_tags
 from raptor_assets.provenance import Provenance, Recorded
 from raptor_assets.specs import build_asset_specs, build_check_specs
@@ -31,8 +33,7 @@ BATCH_PARTITIONS = 64
 """Partitions that go through all layers together: what bounds memory, and what is published
 before the next begin."""
 
-RESOURCES = {"source", "tools", "tables", "store", "progress"}
-NAMED_FAILURES = 20
+RESOURCES = {"source", "tools", "tables", "store", "reports", "golden", "progress"}
 
 Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]
 
@@ -90,7 +91,7 @@ class _Run:
             store=context.resources.store,
             read_source=lambda: context.resources.source.corpus(context.partition_keys),
             source_trees=context.resources.source.trees,
-            judge=context.resources.tools.judge(),
+            reports=context.resources.reports,
             warn=context.log.warning,
         )
 
@@ -102,20 +103,23 @@ class _Run:
         """
         self._bench.tools.ledger.begin()
         self._context.instance.add_run_tags(self._context.run.run_id, process_tags())
+        cases = self._context.resources.golden.cases() if GOLDEN_KEY in self._checks else ()
         names = list(self._context.partition_keys)
         failures: dict[str, Failure] = {}
         for start in range(0, len(names), BATCH_PARTITIONS):
             batch = names[start : start + BATCH_PARTITIONS]
             if self._struck:
-                left_out = dict.fromkeys(batch, _not_started(self._struck))
+                left_out = dict.fromkeys(batch, not_started(self._struck))
                 failures |= left_out
                 self._tell(Progress(self._struck.asset, (), 0, 0.0, failed=left_out))
                 continue
             works = [Work(name) for name in batch]
             yield from self._batch(works)
             failures |= {work.name: work.failure for work in works if work.failure}
+        if cases and not self._struck:
+            yield from golden_events(self._bench, cases, self._context.instance)
         if failures:
-            raise _failure(failures, len(names))
+            raise run_failure(failures, len(names))
 
     def _batch(self, works: Sequence[Work]) -> Events:
         provenance = Provenance(
@@ -226,25 +230,3 @@ class _Run:
         n_rows = sum(outcome.n_rows for outcome in outcomes)
         n_made = sum(o.metadata.get(key, 0) for o in outcomes for key in ("n_computed", "n_made"))
         self._tell(Progress(step.key.to_user_string(), names, n_rows, seconds, n_made, failed))
-
-
-def _not_started(struck: Failure) -> Failure:
-    reason = f"not started, since the run stopped there: {struck.reason}"
-    return Failure(struck.asset, reason, struck.error)
-
-
-def _failure(failures: dict[str, Failure], n_partitions: int) -> dg.Failure:
-    named = [
-        f"- {name}, at {failure.asset}: {failure.reason}" for name, failure in failures.items()
-    ]
-    shown = named[:NAMED_FAILURES]
-    if len(named) > NAMED_FAILURES:
-        shown.append(f"- and {len(named) - NAMED_FAILURES} more, named in the log")
-    return dg.Failure(
-        description=(
-            f"{len(failures)} of {n_partitions} partitions failed; what was published of them "
-            "stays as it was, and the others are finished:\n" + "\n".join(shown)
-        ),
-        metadata={"failed_partitions": dg.MetadataValue.json(sorted(failures))},
-        allow_retries=False,
-    )

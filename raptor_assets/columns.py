@@ -50,6 +50,21 @@ _EMBEDDINGS = (
     ("id", "string", "id of the node"),
     ("embedding_key", "string", "key of its vector in Qdrant"),
 )
+_FINDINGS = (
+    ("tree", "string", "name of the tree"),
+    ("node_id", "string", "the audited summary"),
+    ("position", "int", "number of the sentence in it, from 0"),
+    ("sentence", "string", "as it stands in the summary"),
+    ("judgement", "string", "supported, unsupported, or not judged"),
+    ("score", "float", "support in [0, 1], on the judge's own scale"),
+    ("missing", "list[string]", "what no child holds"),
+    ("evidence_child", "string", "id of the child that comes closest; empty for none"),
+    ("evidence", "string", "its words"),
+    ("reason", "string", "why it is not supported, or not judged"),
+    ("judge", "string", "who judged"),
+    ("version", "string", "of the judge"),
+    ("audit_key", "string", "digest of judge and texts: an equal one is not judged again"),
+)
 _TREES = (
     ("tree", "string", "name of the published tree"),
     ("build_id", "string", "digest of all nodes"),
@@ -59,13 +74,23 @@ _TREES = (
     ("ended", "string", "why the tree ended at its top layer"),
     ("published_at", "string", "ISO 8601, UTC"),
 )
+_REPORTS = (
+    ("tree", "string", "name of the tree"),
+    ("build_id", "string", "digest of all nodes"),
+    ("published_at", "string", "when these nodes were first published; ISO 8601, UTC"),
+    ("node_ids", "list[string]", "what the next build's change is measured from"),
+    ("change", "json", "new nodes, and the number of those that are gone"),
+    ("cost", "json", "figures of the build that made the tree, where they are known"),
+)
 _BY_NAME = {
     "documents": _DOCUMENTS,
     "chunks": _NODES,
     "summaries": _NODES,
     "clusters": _CLUSTERS,
+    "findings": _FINDINGS,
     "embeddings": _EMBEDDINGS,
     "tree": _TREES,
+    "tree_report": _REPORTS,
 }
 
 

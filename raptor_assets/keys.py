@@ -13,6 +13,7 @@ MAX_LAYERS = 12
 DOCUMENTS = dg.AssetKey("documents")
 CHUNKS = dg.AssetKey("chunks")
 TREE = dg.AssetKey("tree")
+REPORT = dg.AssetKey("tree_report")
 
 
 def embeddings(layer: int) -> dg.AssetKey:
@@ -30,6 +31,11 @@ def summaries(layer: int) -> dg.AssetKey:
     return dg.AssetKey([f"layer_{layer}", "summaries"])
 
 
+def findings(layer: int) -> dg.AssetKey:
+    """What the audit found in a sample of a layer's summaries, a row for each sentence."""
+    return dg.AssetKey([f"layer_{layer}", "findings"])
+
+
 def nodes(layer: int) -> dg.AssetKey:
     """The table that holds a layer's nodes: chunks for layer 0, summaries above."""
     return summaries(layer) if layer else CHUNKS
@@ -37,13 +43,13 @@ def nodes(layer: int) -> dg.AssetKey:
 
 def layer_keys(layer: int) -> tuple[dg.AssetKey, ...]:
     """The assets of one layer of summaries, in the order in which they are made."""
-    return clusters(layer), summaries(layer), embeddings(layer)
+    return clusters(layer), summaries(layer), findings(layer), embeddings(layer)
 
 
 def chain_keys(max_layers: int) -> tuple[dg.AssetKey, ...]:
     """All assets of the chain in the order in which they are made."""
     above = [key for layer in range(1, max_layers + 1) for key in layer_keys(layer)]
-    return (DOCUMENTS, CHUNKS, embeddings(0), *above, TREE)
+    return (DOCUMENTS, CHUNKS, embeddings(0), *above, TREE, REPORT)
 
 
 def dependencies(max_layers: int) -> dict[dg.AssetKey, tuple[dg.AssetKey, ...]]:
@@ -56,8 +62,11 @@ def dependencies(max_layers: int) -> dict[dg.AssetKey, tuple[dg.AssetKey, ...]]:
     for layer in range(1, max_layers + 1):
         found[clusters(layer)] = (embeddings(layer - 1),)
         found[summaries(layer)] = (embeddings(layer - 1), clusters(layer))
+        found[findings(layer)] = (summaries(layer),)
         found[embeddings(layer)] = (summaries(layer),)
-    found[TREE] = tuple(embeddings(layer) for layer in range(max_layers + 1))
+    audited = tuple(findings(layer) for layer in range(1, max_layers + 1))
+    found[TREE] = (*(embeddings(layer) for layer in range(max_layers + 1)), *audited)
+    found[REPORT] = (TREE, *audited)
     return found
 
 
@@ -65,6 +74,6 @@ def group_name(key: dg.AssetKey) -> str:
     """Name of the group that shows an asset: the source, its layer, or what is published."""
     if key == DOCUMENTS:
         return "source"
-    if key == TREE:
+    if key in {TREE, REPORT}:
         return "published"
     return "layer_0" if key == CHUNKS else key.path[0]

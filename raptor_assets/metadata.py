@@ -14,6 +14,7 @@ import dagster as dg
 
 from raptor_assets.plots import distribution_png, png_markdown
 from raptor_assets.tables_markdown import markdown_table, nodes_markdown, shorten
+from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.money.usage import Usage
 from raptor_core.nodes import Node, Tree
@@ -28,6 +29,7 @@ from raptor_core.tree.tools import Tools
 BUILT = "built"
 PAST_TOP = "past_top"
 SHOWN_ROWS = 8
+SHOWN_CHARS = 160
 MIN_PICTURED = 5
 """Fewer values than these make no distribution to look at."""
 
@@ -68,7 +70,7 @@ def nodes_metadata(nodes: Mapping[str, Sequence[Node]]) -> Metadata:
 def embeddings_metadata(nodes: Sequence[Node], known: set[str], tools: Tools) -> Metadata:
     """Of ``layer_k/embeddings``. ``known`` are the embedding keys that the store had."""
     if not nodes:
-        return _past_top()
+        return past_top_metadata()
     distinct = {node.embedding_key for node in nodes}
     return {
         "state": BUILT,
@@ -85,7 +87,7 @@ def embeddings_metadata(nodes: Sequence[Node], known: set[str], tools: Tools) ->
 def clusters_metadata(clusterings: Sequence[Clustering]) -> Metadata:
     """Of ``layer_k/clusters``: clusters, trees that ended here and why."""
     if not clusterings:
-        return {**_past_top(), "n_clusters": 0}
+        return {**past_top_metadata(), "n_clusters": 0}
     sizes = [len(group) for done in clusterings for group in done.groups]
     ended = {done.tree: done.end for done in clusterings if done.end}
     found: Metadata = {
@@ -121,7 +123,7 @@ def summaries_metadata(
     """
     flat = _flat(nodes)
     if not flat:
-        return _past_top()
+        return past_top_metadata()
     content = {node.content_key for node in flat}
     made = set() if known is None else content - known
     found = {**nodes_metadata(nodes), "n_made": len(made), "n_reused": len(content - made)}
@@ -132,6 +134,37 @@ def summaries_metadata(
             **usage_metadata(usage),
         }
     return found | _distributions(flat, {node.id: node for node in _flat(below)}, settings)
+
+
+def findings_metadata(report: AuditReport, usage: Usage) -> Metadata:
+    """Of ``layer_k/findings``. ``usage`` is what the judge's endpoint took for the whole batch."""
+    rows = [
+        (
+            f.node_id,
+            shorten(f.sentence, SHOWN_CHARS),
+            f"{f.score:.2f}",
+            shorten("; ".join((f.reason, *f.missing[:3])), SHOWN_CHARS),
+            shorten(f.evidence, SHOWN_CHARS),
+        )
+        for f in report.unsupported[:SHOWN_ROWS]
+    ]
+    found: Metadata = {
+        "state": BUILT,
+        "judge": f"{report.judge} {report.version}",
+        "n_summaries": report.population,
+        "n_audited": len(report.audited),
+        "n_judged": report.n_judged,
+        "n_unsupported": len(report.unsupported_nodes),
+        "n_sentences": len(report.findings),
+        "n_sentences_unsupported": len(report.unsupported),
+        "n_sentences_not_judged": len(report.not_judged),
+    }
+    if usage.calls:
+        found |= {f"batch_{name}": value for name, value in usage_metadata(usage).items()}
+    if rows:
+        head = ("node", "sentence", "score", "why", "closest passage")
+        found["unsupported_sentences"] = dg.MetadataValue.md(markdown_table(head, rows))
+    return found
 
 
 def usage_metadata(usage: Usage) -> Metadata:
@@ -170,6 +203,7 @@ def published_metadata(
         "n_nodes_updated": sum(done.updated for done in published),
         "n_nodes_unchanged": sum(done.unchanged for done in published),
         "n_nodes_removed": sum(done.removed for done in published),
+        "n_nodes_quarantined": sum(len(m.quarantined) for m in manifests.values()),
         "n_trees_dropped": len(dropped),
         "collection": settings.store.corpus,
         "trees": dg.MetadataValue.md(markdown_table(("tree", "nodes by layer", "end"), rows)),
@@ -200,7 +234,8 @@ def _details(clusterings: Iterable[Clustering]) -> dict[str, float]:
     return dict(sums)
 
 
-def _past_top() -> Metadata:
+def past_top_metadata() -> Metadata:
+    """Of an asset above the top of every tree in its partition."""
     return {"state": PAST_TOP, "n_nodes": 0, "n_tokens": 0}
 
 

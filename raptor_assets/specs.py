@@ -9,6 +9,8 @@ import dagster as dg
 from raptor_assets import keys
 from raptor_assets.columns import column_schema
 from raptor_assets.versions import code_versions
+from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL
+from raptor_core.quality.hallucination import audit_check
 from raptor_core.quality.registry import LAYER_CHECKS, STORE_CHECKS, TREE_CHECKS
 from raptor_core.quality.verdicts import CheckInfo
 from raptor_core.settings import Settings
@@ -28,7 +30,7 @@ def build_asset_specs(settings: Settings) -> list[dg.AssetSpec]:
     specs = [_documents(), _chunks(settings), _embeddings(0, settings)]
     for layer in range(1, settings.tree.max_layers + 1):
         specs += build_layer_specs(layer, settings)
-    specs.append(_tree())
+    specs += [_tree(), _report()]
     versions = code_versions(settings)
     depends = keys.dependencies(settings.tree.max_layers)
     return [
@@ -59,6 +61,12 @@ def build_layer_specs(layer: int, settings: Settings) -> list[dg.AssetSpec]:
             description=f"Summary nodes of layer {layer} (`{settings.summarizer.kind}`).",
             kinds={"parquet", maker},
         ).with_io_manager_key(TABLES),
+        dg.AssetSpec(
+            keys.findings(layer),
+            description=f"The audit (`{settings.audit.judge}`) of a sample of layer {layer}: "
+            "sentence by sentence, whether the children support it.",
+            kinds={"parquet", "openai" if settings.audit.judge == "llm" else "python"},
+        ).with_io_manager_key(TABLES),
         _embeddings(layer, settings),
     ]
 
@@ -67,12 +75,14 @@ def build_check_specs(settings: Settings) -> list[dg.AssetCheckSpec]:
     """Specs of the checks, on every layer of summaries and on the published trees."""
     layers = range(1, settings.tree.max_layers + 1)
     pairs = [(keys.summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
+    pairs += [(keys.findings(layer), audit_check(settings.audit)) for layer in layers]
     pairs += [(keys.TREE, check) for check in PUBLISHED_CHECKS]
     with warnings.catch_warnings():
         # Partitioned checks are in preview; without them a check would say of all partitions
         # what it last found in one.
         warnings.simplefilter("ignore", dg.PreviewWarning)
-        return [_check_spec(key, check) for key, check in pairs]
+        specs = [_check_spec(key, check) for key, check in pairs]
+    return specs if settings.checks.golden is None else [*specs, _golden_spec()]
 
 
 def _check_spec(key: dg.AssetKey, check: CheckInfo) -> dg.AssetCheckSpec:
@@ -83,6 +93,12 @@ def _check_spec(key: dg.AssetKey, check: CheckInfo) -> dg.AssetCheckSpec:
         blocking=check.blocking,
         partitions_def=keys.TREES,
     )
+
+
+def _golden_spec() -> dg.AssetCheckSpec:
+    """Without partitions: it is of all published trees together."""
+    check = GOLDEN_RETRIEVAL
+    return dg.AssetCheckSpec(check.name, asset=keys.TREE, description=check.description)
 
 
 def _documents() -> dg.AssetSpec:
@@ -119,4 +135,13 @@ def _tree() -> dg.AssetSpec:
         description="The published trees: what readers see in Qdrant. A structural check that "
         "fails keeps the trees that were published before.",
         kinds={"qdrant", "parquet"},
+    ).with_io_manager_key(TABLES)
+
+
+def _report() -> dg.AssetSpec:
+    return dg.AssetSpec(
+        keys.REPORT,
+        description="One self-contained HTML page that shows the published trees: to explore down "
+        "to the documents, to search, with findings marked, statistics and cost.",
+        kinds={"html"},
     ).with_io_manager_key(TABLES)

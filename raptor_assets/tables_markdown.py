@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 
 from raptor_core.nodes import Node
@@ -29,11 +30,33 @@ def nodes_markdown(nodes: Sequence[Node], limit: int = 5, text_chars: int = _TEX
 
 
 def worst_markdown(worst: Sequence[WorstNode], text_chars: int = _TEXT_CHARS) -> str:
-    """Table of the nodes that a check wants looked at; empty without nodes."""
+    """Table of the nodes that a check wants looked at, and how to see one; empty without nodes."""
     if not worst:
         return ""
-    rows = ((w.node_id, f"{w.value:.4g}", w.why, shorten(w.text, text_chars)) for w in worst)
-    return markdown_table(("node", "value", "why", "text"), rows)
+    rows = (
+        (w.tree, w.node_id, f"{w.value:.4g}", w.why, shorten(w.text, text_chars)) for w in worst
+    )
+    table = markdown_table(("tree", "node", "value", "why", "text"), rows)
+    named = next((w for w in worst if w.node_id and w.tree), None)
+    if named is None:
+        return table
+    tree = shlex.quote(named.tree)
+    trace, report = (
+        code(f"raptor tree {tree} --trace {named.node_id}"),
+        code(f"raptor report {tree}"),
+    )
+    return (
+        f"{table}\n\nOnce published, {trace} shows the first and the spans of the documents under "
+        f"it, {report} the tree as a page."
+    )
+
+
+def code(text: str) -> str:
+    """``text`` as Markdown that shows it as code, whatever backticks are in it."""
+    line = "".join(c if c.isprintable() else " " for c in text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    space = " " if line[:1] == "`" or line[-1:] == "`" else ""
+    return f"{fence}{space}{line}{space}{fence}"
 
 
 def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import dagster as dg
 
 from raptor_assets import keys
+from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document, Entry
 from raptor_core.identity import digest, fingerprint
 from raptor_core.nodes import Node
@@ -31,29 +32,35 @@ DROPPED = "dropped"
 
 def code_versions(settings: Settings) -> dict[dg.AssetKey, str]:
     """The code version of every asset of the chain."""
+    checks = settings.checks
     chunks = _version(settings, "chunking", "tokens", "embedder")
     embedded = _version(settings, "embedder")
     clustered = _version(settings, "clustering", top_nodes=settings.tree.top_nodes)
-    summarized = _version(settings, "summarizer", "tokens", "embedder")
+    summarized = _version(settings, "summarizer", "tokens", "embedder", **_revision(settings))
+    audited = _version(settings, "audit", rate=checks.audit_rate, minimum=checks.audit_minimum)
     found = {
         keys.DOCUMENTS: _version(settings),
         keys.CHUNKS: chunks,
         keys.embeddings(0): embedded,
         keys.TREE: build_version(settings),
+        keys.REPORT: _version(settings),
     }
     for layer in range(1, settings.tree.max_layers + 1):
         found[keys.clusters(layer)] = clustered
         found[keys.summaries(layer)] = summarized
+        found[keys.findings(layer)] = audited
         found[keys.embeddings(layer)] = embedded
     return found
 
 
 def build_version(settings: Settings) -> str:
-    """Fingerprint of all settings that a published tree depends on, and of where it is kept."""
+    """Fingerprint of all settings that a published tree and its audit depend on, and its place."""
     store = settings.store
     place = {"kind": store.kind, "corpus": store.corpus, "url": store.url}
     build = build_settings_fingerprint(settings)
-    return fingerprint("asset", {"method": METHOD, "build": build, "store": place})
+    audit = content_settings(settings, "audit")
+    values = {"method": METHOD, "build": build, "store": place, "audit": audit}
+    return fingerprint("asset", values)
 
 
 def documents_version(trees: Mapping[str, Sequence[Document | Entry]]) -> str:
@@ -80,6 +87,12 @@ def clusters_version(clusterings: Sequence[Clustering]) -> str:
     return digest("clusters", *lines)
 
 
+def findings_version(report: AuditReport) -> str:
+    """Digest of who judged what, and of the findings."""
+    lines = [f"{node.id}\0{key}" for node, key in zip(report.audited, report.keys, strict=True)]
+    return digest("findings", *lines, *map(repr, report.findings))
+
+
 def published_version(documents: str, build: str, build_ids: Sequence[str]) -> str:
     """Data version of ``tree``: what it was built from, then what came of it.
 
@@ -91,6 +104,12 @@ def published_version(documents: str, build: str, build_ids: Sequence[str]) -> s
 def source_version(documents: str, build: str) -> str:
     """The part of ``published_version`` that is known before anything is built."""
     return f"{documents[:16]}-{build[:16]}"
+
+
+def _revision(settings: Settings) -> dict[str, object]:
+    """The judge, where it has a say in what summaries are kept."""
+    revises = settings.audit.on_unsupported == "resummarize"
+    return {"audit": content_settings(settings, "audit")} if revises else {}
 
 
 def _version(settings: Settings, *parts: str, **values: object) -> str:

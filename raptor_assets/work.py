@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets import keys
 from raptor_assets.bench import Bench, StoreCache
+from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document
 from raptor_core.errors import DamagedTreeError, RaptorError, StoreError
 from raptor_core.money.usage import Usage
@@ -44,7 +45,8 @@ class Work:
     """One partition. What a step needs and no step of this run made is read from its table.
 
     ``plans`` are of its trees, made before their first summary; ``n_summarized`` and
-    ``n_embedded`` count the texts that this run made or embedded, with ``usage``.
+    ``n_embedded`` count the texts that this run made or embedded, with ``usage``. ``audits`` are
+    this run's, by layer.
     """
 
     name: str
@@ -55,6 +57,8 @@ class Work:
     _clusterings: dict[int, dict[str, Clustering]] = field(default_factory=dict)
     _earlier: dict[str, Tree | None] | None = None
     _foretold: dict[str, Clustering] = field(default_factory=dict)
+    _verdicts: dict[int, list[Verdict]] = field(default_factory=dict)
+    audits: dict[int, AuditReport] = field(default_factory=dict)
     plans: tuple[TreePlan, ...] = ()
     n_summarized: int = 0
     n_embedded: int = 0
@@ -158,6 +162,13 @@ class Work:
             found.setdefault(node.tree, []).append(node)
         self._nodes[layer] = {tree: tuple(members) for tree, members in found.items()}
         self._layers.pop(layer, None)
+        self._verdicts.pop(layer, None)
+
+    def verdicts(self, layer: int, judge: Callable[[], list[Verdict]]) -> list[Verdict]:
+        """Verdicts on a layer, made once in a run."""
+        if layer not in self._verdicts:
+            self._verdicts[layer] = judge()
+        return self._verdicts[layer]
 
     def put_vectors(self, layer: int, vectors: Mapping[str, Any]) -> None:
         """Keep the vectors of a layer whose nodes are known, by embedding key."""

@@ -16,7 +16,7 @@ from raptor_assets import keys
 pytestmark = pytest.mark.slow
 
 TESTS = Path(__file__).parent
-ASSETS = [key.to_user_string() for key in keys.chain_keys(2)]
+ASSETS = [key.to_user_string() for key in keys.chain_keys(2) if key != keys.REPORT]
 
 
 def run(root, point):
@@ -62,6 +62,19 @@ def test_a_build_killed_in_an_asset_is_made_good_without_repeating_a_call(publis
     assert max(made.values()) == 1, made.most_common(3)
     assert workshop.manifests()["a.md"].build_id != before["a.md"].build_id
     assert workshop.manifests()["b.md"] == before["b.md"]
+
+
+def test_a_build_killed_before_the_report_is_followed_by_one_that_writes_it(published):
+    workshop, root = published
+    page = workshop.home.reports / "a.md.html"
+    workshop.write("a.md", prose(40, seed=66))
+    assert run(root, "before tree_report")[0] == -signal.SIGKILL
+    build_id = workshop.manifests()["a.md"].build_id
+    assert build_id not in page.read_text()
+    calls = finished(root)
+    assert run(root, "never") == (0, "")
+    assert finished(root) == calls
+    assert build_id in page.read_text()
 
 
 def test_a_build_killed_after_publication_leaves_the_new_tree(published):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -10,22 +9,25 @@ from typing import Any, NoReturn
 import click
 
 from dagster_project.cli.exits import EXITS, fail
+from dagster_project.cli.lazy import LazyGroup
 
 COMMANDS = {
     "ask": "Answer a question from the trees, with its sources.",
     "build": "Build what is new or changed in the source, and publish it.",
     "drop": "Remove a tree: its vectors, tables and partition.",
+    "eval": "Measure retrieval and audits against known answers.",
     "init": "Make a home with a commented settings file.",
     "plan": "Say what the next build will do and cost, before anything is paid.",
     "query": "Retrieve the nodes that match a question.",
+    "report": "Show a tree as one HTML page, to explore down to its documents.",
     "status": "Show what is published, and whether its checks passed.",
     "tree": "Print a tree, from the top down to its chunks.",
     "ui": "Open the Dagster UI on this home.",
 }
 
 
-class LazyGroup(click.Group):
-    """A group whose commands live in modules of their own name."""
+class RaptorGroup(LazyGroup):
+    """The group of all commands; it ends with an exit code."""
 
     def main(
         self,
@@ -52,29 +54,14 @@ class LazyGroup(click.Group):
             fail("Interrupted", message, 130, as_json=as_json)
         raise SystemExit(result if isinstance(result, int) else 0)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in alphabetical order."""
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Import one command."""
-        if name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"dagster_project.cli.commands.{name}")
-        command: click.Command = module.command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
-
 
 _EXIT_HELP = "\n".join(f"  {code:<3}  {meaning}" for code, meaning in EXITS.items())
 
 
 @click.command(
-    cls=LazyGroup,
+    cls=RaptorGroup,
+    package="dagster_project.cli.commands",
+    meanings=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
         f"\b\nExit codes:\n{_EXIT_HELP}\n\n"

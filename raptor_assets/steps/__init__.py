@@ -8,7 +8,9 @@ from raptor_assets.steps.chunks import ChunksStep
 from raptor_assets.steps.clusters import ClustersStep
 from raptor_assets.steps.documents import DocumentsStep
 from raptor_assets.steps.embeddings import EmbeddingsStep
+from raptor_assets.steps.findings import FindingsStep
 from raptor_assets.steps.publish import PublishStep
+from raptor_assets.steps.report import ReportStep
 from raptor_assets.steps.summaries import SummariesStep
 
 __all__ = ["Step", "build_steps"]
@@ -18,8 +20,9 @@ def build_steps(max_layers: int) -> list[Step]:
     """All steps of the chain, in the order of ``keys.chain_keys``."""
     steps: list[Step] = [DocumentsStep(), ChunksStep(), EmbeddingsStep(0)]
     for layer in range(1, max_layers + 1):
-        steps += [ClustersStep(layer), SummariesStep(layer), EmbeddingsStep(layer)]
-    steps.append(PublishStep(max_layers))
+        steps += [ClustersStep(layer), SummariesStep(layer)]
+        steps += [FindingsStep(layer), EmbeddingsStep(layer)]
+    steps += [PublishStep(max_layers), ReportStep(max_layers)]
     if [step.key for step in steps] != list(keys.chain_keys(max_layers)):
         raise AssertionError("the steps and the keys of the chain differ")
     return steps

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import dagster as dg
@@ -39,10 +40,14 @@ def inputs_digest(bench: Bench, key: dg.AssetKey, *parts: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is known of a partition's table: its data version, and of what it was made."""
+    """What is known of a partition's table: its data version, and of what it was made.
+
+    ``history`` are means of the tables that stood here, oldest first, this one's last.
+    """
 
     data_version: str
     inputs: str
+    history: Sequence[Mapping[str, float]] = field(default=())
 
 
 def recorded(bench: Bench, key: dg.AssetKey, work: Work) -> Record | None:
@@ -57,7 +62,8 @@ def recorded(bench: Bench, key: dg.AssetKey, work: Work) -> Record | None:
     except TableError as error:
         bench.warn(f"{error} It is made again now.")
         return None
-    return Record(found.get("data_version", ""), found.get("inputs", ""))
+    history = json.loads(found.get("history", "[]"))
+    return Record(found.get("data_version", ""), found.get("inputs", ""), history)
 
 
 def recorded_version(bench: Bench, key: dg.AssetKey, work: Work, inputs: str) -> str | None:
@@ -67,8 +73,16 @@ def recorded_version(bench: Bench, key: dg.AssetKey, work: Work, inputs: str) ->
 
 
 def save(
-    bench: Bench, key: dg.AssetKey, work: Work, frame: pd.DataFrame, version: str, inputs: str
+    bench: Bench,
+    key: dg.AssetKey,
+    work: Work,
+    frame: pd.DataFrame,
+    version: str,
+    inputs: str,
+    history: Sequence[Mapping[str, float]] = (),
 ) -> None:
-    """Write the partition's table with what ``recorded_version`` needs."""
+    """Write the partition's table with what ``recorded`` gives back of it."""
     properties = {"data_version": version, "inputs": inputs}
+    if history:
+        properties["history"] = json.dumps([dict(means) for means in history])
     bench.tables.write(key.path, work.name, frame, properties)

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from raptor_assets import keys
 from raptor_assets.bench import Bench
-from raptor_assets.history import drift_metadata, rebuild_metadata
+from raptor_assets.history import audit_metadata, drift_metadata, rebuild_metadata
 from raptor_assets.metadata import published_metadata
 from raptor_assets.ownership import abandoned_trees
 from raptor_assets.steps.base import save
+from raptor_assets.steps.findings import FindingsStep
 from raptor_assets.steps.summaries import SummariesStep
 from raptor_assets.versions import documents_version, published_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.documents.grouping import partition_key
-from raptor_core.errors import InvariantError, RaptorError
-from raptor_core.nodes import End, Layer, Node, Tree
-from raptor_core.quality.registry import tree_verdicts
+from raptor_core.errors import InvariantError, RaptorError, SourceError
+from raptor_core.nodes import End, Layer, Tree
+from raptor_core.quality.embedded import evaluate_embedding, measure_embedding
+from raptor_core.quality.registry import located, tree_verdicts
+from raptor_core.quality.staleness import evaluate_staleness, measure_staleness
 from raptor_core.quality.stored import evaluate_store, measure_store
 from raptor_core.quality.verdicts import Verdict, blocking_failures, require
+from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Published, VectorStore
 from raptor_core.tree.invariants import violations
 from raptor_core.tree.publish import make_manifest
@@ -109,7 +113,7 @@ class PublishStep:
         depth = max(len(tree.layers) for tree in trees)
         for layer in range(1, depth):
             require(SummariesStep(layer).verdicts(bench, work))
-        verdicts = tree_verdicts(_by_layer(trees, depth))
+        verdicts = tree_verdicts(trees, bench.settings)
         broken = [told for tree in trees for told in violations(tree)]
         if broken and not blocking_failures(verdicts):
             raise InvariantError(
@@ -128,23 +132,29 @@ class PublishStep:
     ) -> Outcome:
         documents = work.documents(bench)
         source = documents_version(documents)
+        verdicts.append(_embedded(store, trees, bench.settings))
         if blocking_failures(verdicts):
             return Outcome(work, None, {}, 0, False, verdicts)
+        hidden = FindingsStep.quarantined(bench, work, self.max_layers)
         manifests = {
-            tree.name: make_manifest(tree, documents[tree.name], bench.settings) for tree in trees
+            tree.name: make_manifest(tree, documents[tree.name], bench.settings, hidden)
+            for tree in trees
         }
         published = [store.publish(manifests[tree.name], list(tree.nodes())) for tree in trees]
         for tree in gone:
             store.drop(tree)
-        verdicts.append(_stored(store, trees))
+        verdicts += [_stored(store, trees), *_staleness(bench, work, manifests)]
         version = published_version(
-            source, bench.versions[self.key], [m.build_id for m in manifests.values()]
+            source,
+            bench.versions[self.key],
+            ["\0".join((m.build_id, *m.quarantined)) for m in manifests.values()],
         )
         save(bench, self.key, work, _frame(trees, manifests), version, version)
         metadata = {
             **published_metadata(trees, manifests, published, gone, bench.settings),
             **rebuild_metadata(work),
             **drift_metadata(trees),
+            **audit_metadata(work, trees),
         }
         return Outcome(work, version, metadata, len(trees), _unchanged(published), verdicts)
 
@@ -157,11 +167,30 @@ def _gone(bench: Bench, work: Work, live: set[str], unfinished: Sequence[str]) -
     return sorted({*known, *begun - live})
 
 
-def _by_layer(trees: Sequence[Tree], depth: int) -> list[list[Node]]:
-    return [
-        [node for tree in trees if number < len(tree.layers) for node in tree.layers[number].nodes]
-        for number in range(depth)
-    ]
+def _embedded(store: VectorStore, trees: Sequence[Tree], settings: Settings) -> Verdict:
+    """Verdict on the vectors that publishing would take, before it does."""
+    nodes = [node for tree in trees for node in tree.nodes()]
+    vectors = store.vectors({node.embedding_key for node in nodes})
+    report = measure_embedding(nodes, vectors, store.identity)
+    (verdict,) = located([evaluate_embedding(report, settings.checks)], nodes)
+    return verdict
+
+
+def _staleness(bench: Bench, work: Work, manifests: Mapping[str, Manifest]) -> list[Verdict]:
+    """Verdict on what was published against the source; none where it cannot be read now."""
+    try:
+        source = bench.partitions.get(work.name, {})
+    except SourceError as error:
+        bench.warn(f"whether partition {work.name!r} is stale is not known: {error}")
+        return []
+    published = {tree: manifest.documents for tree, manifest in manifests.items()}
+    textless = work.documents(bench).keys() - published.keys()
+    there = {
+        tree: {document.id: document.content_hash for document in found}
+        for tree, found in source.items()
+        if tree not in textless
+    }
+    return [evaluate_staleness(measure_staleness(published, there))]
 
 
 def _stored(store: VectorStore, trees: Sequence[Tree]) -> Verdict:

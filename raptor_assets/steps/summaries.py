@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from raptor_assets import keys
 from raptor_assets.bench import HELD_NODES, Bench, StoreCache
-from raptor_assets.findings import past_top
+from raptor_assets.evaluations import past_top
 from raptor_assets.metadata import summaries_metadata
-from raptor_assets.steps.base import inputs_digest, recorded_version, save
+from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import clusters_version, nodes_version
 from raptor_assets.work import Nodes, Outcome, Work
 from raptor_core.errors import SummaryError
 from raptor_core.money.usage import Usage
 from raptor_core.nodes import Node
-from raptor_core.quality.registry import LAYER_CHECKS, layer_verdicts
+from raptor_core.quality.registry import LAYER_CHECKS, layer_means, layer_verdicts
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.summarizing.base import FailedSummary
 from raptor_core.tables import nodes_to_frame
@@ -33,8 +33,10 @@ class SummariesStep:
     def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
         """See ``Step.run``."""
         inputs = {work.name: self._inputs(bench, work) for work in works}
+        records = {work.name: recorded(bench, self.key, work) for work in works}
         versions = {
-            work.name: recorded_version(bench, self.key, work, inputs[work.name]) for work in works
+            name: record.data_version if record and record.inputs == inputs[name] else None
+            for name, record in records.items()
         }
         fresh = [work for work in works if versions[work.name] is None]
         with StoreCache(bench.store, hold=self._is_short(bench, fresh)) as cache:
@@ -43,7 +45,7 @@ class SummariesStep:
         for work in works:
             version = versions[work.name]
             if version is None:
-                version = self._keep(bench, work, done, inputs[work.name])
+                version = self._keep(bench, work, done, inputs[work.name], records[work.name])
             if version is not None:
                 reused = versions[work.name] is not None
                 outcomes.append(self._outcome(bench, work, version, reused, done, cache))
@@ -71,7 +73,9 @@ class SummariesStep:
         ]
         return summarize_clusters(pairs, bench.tools, cache)
 
-    def _keep(self, bench: Bench, work: Work, done: Summarized, inputs: str) -> str | None:
+    def _keep(
+        self, bench: Bench, work: Work, done: Summarized, inputs: str, before: Record | None
+    ) -> str | None:
         """Save the new layer and return its version; None when a summary of it failed."""
         trees = work.clusterings(bench, self.layer)
         failed = [failure for tree in trees for failure in done.failed.get(tree, ())]
@@ -81,7 +85,10 @@ class SummariesStep:
         nodes = [node for tree in trees for node in done.layers.get(tree, ())]
         version = nodes_version(nodes)
         work.put_nodes(self.layer, nodes)
-        save(bench, self.key, work, nodes_to_frame(nodes), version, inputs)
+        means = layer_means(nodes, self._below(bench, work))
+        kept = list(before.history if before else ())[-bench.settings.checks.history_builds :]
+        history = [*kept, means] if means else kept
+        save(bench, self.key, work, nodes_to_frame(nodes), version, inputs, history)
         return version
 
     def _outcome(
@@ -103,12 +110,20 @@ class SummariesStep:
         return Outcome(work, version, metadata, metadata["n_nodes"], reused, verdicts)
 
     def verdicts(self, bench: Bench, work: Work) -> list[Verdict]:
-        """Verdicts of the layer's checks."""
+        """Verdicts of the layer's checks, made once in a run."""
+        return work.verdicts(self.layer, lambda: self._verdicts(bench, work))
+
+    def _verdicts(self, bench: Bench, work: Work) -> list[Verdict]:
         nodes = list(_flat(work.nodes(bench, self.layer)))
         if not nodes:
             return past_top(LAYER_CHECKS, self.layer)
-        below = {node.id: node for node in _flat(work.nodes(bench, self.layer - 1))}
-        return layer_verdicts(nodes, below, bench.settings, bench.judge)
+        record = recorded(bench, self.key, work)
+        past = record.history[:-1] if record else ()
+        below = self._below(bench, work)
+        return layer_verdicts(nodes, below, bench.settings, past)
+
+    def _below(self, bench: Bench, work: Work) -> dict[str, Node]:
+        return {node.id: node for node in _flat(work.nodes(bench, self.layer - 1))}
 
 
 def _flat(nodes: Nodes | Mapping[str, Sequence[Node]]) -> Iterable[Node]:

@@ -1,1 +1,44 @@
 """Whether summaries say what their children say: sampling, judges, findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from raptor_core.audit.base import Judge
+    from raptor_core.embedding.base import Embedder
+    from raptor_core.money import Ledger
+    from raptor_core.settings.audits import AuditSettings
+
+__all__ = ["make_judge"]
+
+
+def make_judge(
+    settings: AuditSettings, *, embedder: Embedder | None = None, ledger: Ledger | None = None
+) -> Judge:
+    """The judge that the settings name; models are loaded at the first audit.
+
+    Args:
+        settings: of the audit.
+        embedder: a bundled embedder to share; None makes one where it is needed.
+        ledger: budget and prices of the run; only an endpoint's calls are counted in it.
+    """
+    from raptor_core.chunking.sentences import sentences
+
+    if settings.judge == "overlap":
+        from raptor_core.audit.overlap import OverlapJudge
+
+        return OverlapJudge(sentences)
+    if settings.judge == "nli":
+        from raptor_core.audit.nli import NliJudge
+
+        return NliJudge(sentences, settings.model)
+    if settings.judge == "llm":
+        from raptor_core.audit.llm import LlmJudge
+
+        return LlmJudge(sentences, settings, ledger)
+    from raptor_core.audit.support import SupportJudge
+    from raptor_core.embedding import make_embedder
+    from raptor_core.settings.models import EmbedderSettings
+
+    return SupportJudge(sentences, embedder or make_embedder(EmbedderSettings()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -42,8 +42,16 @@ class SentenceFinding:
         return self.judgement == "supported"
 
 
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """A summary and the nodes that it summarizes, in document order."""
+
+    node: Node
+    children: tuple[Node, ...]
+
+
 class Judge(Protocol):
-    """Says sentence by sentence whether a summary follows from its children."""
+    """Says sentence by sentence whether summaries follow from their children."""
 
     @property
     def name(self) -> str:
@@ -53,8 +61,19 @@ class Judge(Protocol):
     def version(self) -> str:
         """Changes whenever the same summary may be judged differently."""
 
-    def judge(self, node: Node, children: Sequence[Node]) -> list[SentenceFinding]:
-        """One finding for every sentence of ``node.text``, in order; none for a blank text.
+    def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
+        """For each summary one finding for every sentence of its text, in order.
 
-        Deterministic for the same texts. Without children nothing is supported.
+        None for a blank text. Deterministic for the same texts where its model is. Without
+        children nothing is supported.
         """
+
+
+Segmenter = Callable[[str], list[tuple[int, int]]]
+"""Sentence spans ``(start, end)`` of a text, in order, end exclusive."""
+
+
+def sentence_texts(segmenter: Segmenter, text: str) -> list[str]:
+    """The sentences of a text, without white space around them, none of them blank."""
+    found = (text[start:end].strip() for start, end in segmenter(text))
+    return [sentence for sentence in found if sentence]

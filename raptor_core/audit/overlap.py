@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from raptor_core.audit.base import Judgement, SentenceFinding
+from raptor_core.audit.base import (
+    Audited,
+    Judgement,
+    Segmenter,
+    SentenceFinding,
+    sentence_texts,
+)
 from raptor_core.audit.terms import (
+    MAX_CAPITALS,
     Terms,
     content_words,
     names,
@@ -21,11 +28,7 @@ from raptor_core.audit.terms import (
 )
 from raptor_core.nodes import Node
 
-Segmenter = Callable[[str], list[tuple[int, int]]]
-"""Sentence spans ``(start, end)`` of a text, in order, end exclusive."""
-
 MIN_SUPPORT = 0.5
-_MAX_CAPITALS = 0.2
 _MARKER = re.compile(r"^\s*(?:\(?\d{1,3}[.):]|[-*•])\s+")
 
 
@@ -63,18 +66,19 @@ class OverlapJudge:
         self._segmenter = segmenter
         self._min_support = min_support
 
-    def judge(self, node: Node, children: Sequence[Node]) -> list[SentenceFinding]:
-        """One finding for every sentence of the summary; see ``Judge``."""
+    def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
+        """See ``Judge.judge``."""
+        return [self._judge(item.node, item.children) for item in summaries]
+
+    def _judge(self, node: Node, children: Sequence[Node]) -> list[SentenceFinding]:
         known = [terms(child.text) for child in children]
         held = union(known)
-        with_names = held.capitals <= _MAX_CAPITALS
+        with_names = held.capitals <= MAX_CAPITALS
         found = []
-        for start, end in self._segmenter(node.text):
-            sentence = node.text[start:end].strip()
-            if sentence:
-                claim = _claim(sentence, with_names)
-                evidence = _best_child(claim, children, known)
-                found.append(self._finding(node.id, sentence, claim, held, evidence))
+        for sentence in sentence_texts(self._segmenter, node.text):
+            claim = _claim(sentence, with_names)
+            evidence = _best_child(claim, children, known)
+            found.append(self._finding(node.id, sentence, claim, held, evidence))
         return found
 
     def _finding(

@@ -31,6 +31,9 @@ _MAX_HEADING = 0.6
 _ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("ly", ""), ("es", ""), ("s", ""))
 _MIN_ACRONYM = 3
 
+MAX_CAPITALS = 0.2
+"""In a text where more of the content words carry a capital, as in German, it tells no name."""
+
 _SMALL = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
     "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14,
@@ -75,6 +78,7 @@ class Terms:
         return any(form[0] == "~" and form[1:] in self.initials for form in wanted)
 
 
+@lru_cache(maxsize=8192)  # a node may stand under several summaries
 def terms(text: str) -> Terms:
     """Everything that ``text`` can support."""
     found = words(text)

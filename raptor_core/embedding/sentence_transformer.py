@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from raptor_core.embedding.distinct import embed_distinct
+from raptor_core.embedding.loading import no_progress_bar
 from raptor_core.errors import ModelError
 from raptor_core.identity import fingerprint
 from raptor_core.settings import EmbedderSettings
@@ -85,7 +85,7 @@ class SentenceTransformerEmbedder:
         if self._settings.threads:
             torch.set_num_threads(self._settings.threads)
         try:
-            with _no_progress_bar():
+            with no_progress_bar():
                 return SentenceTransformer(
                     self._location(), revision=self._settings.revision or None
                 )
@@ -95,17 +95,3 @@ class SentenceTransformerEmbedder:
                 "Check embedder.model (a hub name or a local folder) and that the hub can be "
                 'reached, or set embedder.kind = "bundled"'
             ) from error
-
-
-@contextmanager
-def _no_progress_bar() -> Iterator[None]:
-    """Loading weights draws a bar on standard error, which is the caller's to use."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()

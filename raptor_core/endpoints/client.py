@@ -153,7 +153,7 @@ class EndpointClient:
     def _body(self, ask: ChatAsk, user: str) -> dict[str, Any]:
         # OpenAI's newer models refuse max_tokens; other servers may not know the newer name.
         limit = "max_completion_tokens" if is_official(self.endpoint.base_url) else "max_tokens"
-        return {
+        body: dict[str, Any] = {
             "model": self.endpoint.model,
             "messages": [
                 {"role": "system", "content": ask.system},
@@ -162,6 +162,10 @@ class EndpointClient:
             "temperature": ask.temperature,
             limit: ask.max_tokens,
         }
+        if ask.schema is not None:
+            schema = {"name": "answer", "strict": True, "schema": ask.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return body
 
     def _connect(self) -> OpenAI:
         from openai import OpenAI

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from raptor_core.money import estimate_tokens
 from raptor_core.money.usage import Usage
@@ -13,7 +14,8 @@ from raptor_core.money.usage import Usage
 class Endpoint:
     """Where to call, with what.
 
-    ``purpose`` is the part of the settings ("summarizer", "reader", "embedder"); errors name it.
+    ``purpose`` is the part of the settings ("summarizer", "reader", "embedder", "audit"), which
+    errors name.
     """
 
     purpose: str
@@ -51,6 +53,7 @@ class ChatAsk:
         shorten: line added to the user message after the ``n``-th answer that was too long.
         check: objects to an answer that is whole and yet unusable.
         prompt_tokens: of both messages; None estimates them.
+        schema: JSON schema that the answer is to follow; None for free text.
     """
 
     system: str
@@ -60,6 +63,7 @@ class ChatAsk:
     shorten: Callable[[int], str]
     check: Callable[[str], Objection | None] = lambda _text: None
     prompt_tokens: int | None = None
+    schema: Mapping[str, Any] | None = None
 
     def worst(self, user: str) -> Worst:
         """Of an attempt that sends ``user``, which is ``self.user`` or that and more."""

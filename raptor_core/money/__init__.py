@@ -7,10 +7,11 @@ from raptor_core.money.account import Account, Hold
 from raptor_core.money.estimates import Cost, embedding_cost, estimate_tokens, summary_cost
 from raptor_core.money.ledger import Ledger
 from raptor_core.money.prices import FREE, cost_usd
-from raptor_core.money.spending import EMBEDDINGS, SUMMARIES, Spending
+from raptor_core.money.spending import AUDITS, EMBEDDINGS, SUMMARIES, Spending
 from raptor_core.money.usage import Usage
 
 __all__ = [
+    "AUDITS",
     "EMBEDDINGS",
     "FREE",
     "SUMMARIES",

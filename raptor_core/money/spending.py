@@ -8,6 +8,7 @@ from raptor_core.money.usage import Usage
 
 SUMMARIES = "summaries"
 EMBEDDINGS = "embeddings"
+AUDITS = "audits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class Spending:
     """What one model was paid for one purpose.
 
     Attributes:
-        purpose: ``SUMMARIES``, ``EMBEDDINGS``, or another name.
+        purpose: ``SUMMARIES``, ``EMBEDDINGS``, ``AUDITS``, or another name.
         model: its name.
         usage: as the endpoint counted; the retries include those of calls that failed.
         lost: worst case of calls whose answer never came (a timeout, a cut connection): the

@@ -15,7 +15,7 @@ from raptor_core.quality.verdicts import (
     children_of,
     verdict,
 )
-from raptor_core.settings.models import CheckSettings
+from raptor_core.settings import CheckSettings
 
 PAPER_CHILDREN = 6.7
 CLUSTER_SIZE = CheckInfo(

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from raptor_core.nodes import Node
 from raptor_core.quality.distribution import Distribution, distribution
 from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, children_of, verdict
-from raptor_core.settings.models import CheckSettings
+from raptor_core.settings import CheckSettings
 
 PAPER_RATIO = 0.28
+PAPER_SUMMARY_TOKENS = 131
+PAPER_CHILD_TOKENS = 85.6
 COMPRESSION = CheckInfo(
     "compression_ratio",
     "warn",
@@ -22,12 +24,13 @@ COMPRESSION = CheckInfo(
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """One summary: its tokens and its children's."""
+    """One summary: its tokens, its children's together, and how many children it has."""
 
     node_id: str
     text: str
     n_tokens: int
     child_tokens: int
+    n_children: int
 
     @property
     def ratio(self) -> float:
@@ -69,8 +72,12 @@ def measure_compression(nodes: Sequence[Node], below: Mapping[str, Node]) -> Com
         children = children_of(node, below)
         child_tokens = sum(child.n_tokens for child in children)
         if child_tokens and len(children) == len(node.children):
-            found.append(Compression(node.id, node.text, node.n_tokens, child_tokens))
+            found.append(_compression(node, child_tokens))
     return CompressionReport(tuple(found), len(summaries) - len(found))
+
+
+def _compression(node: Node, child_tokens: int) -> Compression:
+    return Compression(node.id, node.text, node.n_tokens, child_tokens, len(node.children))
 
 
 def evaluate_compression(report: CompressionReport, checks: CheckSettings) -> Verdict:
@@ -82,6 +89,9 @@ def evaluate_compression(report: CompressionReport, checks: CheckSettings) -> Ve
         "unmeasured": float(report.unmeasured),
         **ratio.numbers("ratio"),
         **distribution([s.n_tokens for s in report.summaries]).numbers("summary_tokens"),
+        **distribution([s.child_tokens / s.n_children for s in report.summaries]).numbers(
+            "child_tokens"
+        ),
     }
     passed = not ratio.n or low <= ratio.mean <= high
     return verdict(

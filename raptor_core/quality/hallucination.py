@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
+from raptor_core.quality.distribution import DIGITS
 from raptor_core.quality.verdicts import N_WORST, CheckInfo, Verdict, WorstNode, verdict
-from raptor_core.settings.models import CheckSettings
+from raptor_core.settings import AuditSettings, Settings
 
 PAPER_UNSUPPORTED = 0.04
 HALLUCINATION = CheckInfo(
@@ -16,27 +19,48 @@ HALLUCINATION = CheckInfo(
 )
 
 
-def evaluate_audit(report: AuditReport, checks: CheckSettings) -> Verdict:
-    """Whether at most ``max_unsupported`` of the audited summaries hold such a sentence."""
+def audit_check(settings: AuditSettings) -> CheckInfo:
+    """The check; it blocks where the settings say so."""
+    blocks = settings.on_unsupported == "block"
+    return replace(HALLUCINATION, severity="error") if blocks else HALLUCINATION
+
+
+def evaluate_audit(report: AuditReport, settings: Settings) -> Verdict:
+    """Whether at most ``max_unsupported`` of the judged summaries hold such a sentence."""
     share, n_audited = report.unsupported_share, len(report.audited)
-    n_bad = len(report.unsupported_nodes)
+    n_bad, n_unknown = len(report.unsupported_nodes), len(report.not_judged)
     numbers = {
         "summaries": float(report.population),
         "audited": float(n_audited),
         "audited_unsupported": float(n_bad),
         "sentences": float(len(report.findings)),
         "sentences_unsupported": float(len(report.unsupported)),
+        "sentences_not_judged": float(n_unknown),
     }
     summary = "No summary was audited."
     if n_audited:
         numbers["unsupported_share"] = share
+        scores = [f.score for f in report.findings if f.judgement != "not judged"]
+        if scores:
+            numbers["score_mean"] = round(sum(scores) / len(scores), DIGITS)
         summary = (
             f"{n_bad} of {n_audited} audited summaries hold a sentence that no child supports "
-            f"(at most {checks.max_unsupported:.0%}; judge {report.judge} {report.version})."
+            f"(at most {settings.checks.max_unsupported:.0%}; judge {report.judge} "
+            f"{report.version})."
         )
-    remedy = "Read the sentences named; try another summarizer.model, or a temperature of 0."
-    passed = share <= checks.max_unsupported
-    return verdict(HALLUCINATION, passed, summary, numbers, _worst(report), remedy)
+    if n_unknown:
+        summary += f" {n_unknown} sentences were not judged: {report.not_judged[0].reason}."
+    remedy = (
+        "Read the sentences named; try another summarizer.model, or let audit.on_unsupported "
+        '= "resummarize" or "quarantine" deal with them.'
+    )
+    if n_unknown and share <= settings.checks.max_unsupported:
+        remedy = "Mend the judge's endpoint or model, and materialize the findings again."
+    passed = share <= settings.checks.max_unsupported and not n_unknown
+    check = audit_check(settings.audit)
+    if n_unknown and share <= settings.checks.max_unsupported:
+        check = HALLUCINATION  # what was not judged warns, and never blocks
+    return verdict(check, passed, summary, numbers, _worst(report), remedy)
 
 
 def _worst(report: AuditReport) -> list[WorstNode]:
@@ -46,6 +70,12 @@ def _worst(report: AuditReport) -> list[WorstNode]:
     for finding in ranked:
         by_node.setdefault(finding.node_id, finding)
     return [
-        WorstNode(f.node_id, f.sentence, f.score, "not in any child: " + ", ".join(f.missing[:6]))
-        for f in list(by_node.values())[:N_WORST]
+        WorstNode(f.node_id, f.sentence, f.score, _why(f)) for f in list(by_node.values())[:N_WORST]
     ]
+
+
+def _why(finding: SentenceFinding) -> str:
+    missing = ", ".join(finding.missing[:6])
+    told = [finding.reason, f"not in any child: {missing}" if missing else ""]
+    closest = f"closest: {finding.evidence}" if finding.evidence else ""
+    return "; ".join(part for part in (*told, closest) if part)

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from raptor_core.identity import normalize_text
 from raptor_core.nodes import Node
+from raptor_core.quality.collage import folded, is_collage
 from raptor_core.quality.junk_phrases import PHRASES
 from raptor_core.quality.junk_shapes import SHAPES, last_fragment, letterless_child
 from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, children_of, verdict
@@ -20,17 +20,20 @@ from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, children
 JUNK = CheckInfo(
     "junk_text",
     "error",
-    "No summary is an error, a refusal, an error page, an echoed prompt, a loop, cut off, empty "
-    "or without letters, unless its children are the same.",
+    "No summary is an error, a refusal, an error page, an echoed prompt, a loop, empty or without "
+    "letters, unless its children are the same.",
 )
 _DETECTORS = {**SHAPES, **PHRASES}
+KINDS = tuple(_DETECTORS)
+"""Signs of junk, in the order in which they are looked for."""
+TRUNCATED = "truncated"
+"""The sign that has a check of its own, ``truncation``."""
+_JUDGED = tuple(kind for kind in KINDS if kind != TRUNCATED)
 _CHILD_DETECTORS = {**_DETECTORS, "letterless": letterless_child}
 _MIN_QUOTE_CHARS = 12
-_MIN_PIECE_CHARS = 8
 _TAIL_CHARS = 24
 _OPENING_CHARS = 40
 _WORD = re.compile(r"\w+")
-_UNIT_END = re.compile(r"\n|[.!?…。！？:;：；؟۔।][\"'”’)\]]*\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +61,13 @@ class JunkReport:
     nodes: tuple[JunkNode, ...]
 
 
-def find_junk(text: str, children: Sequence[str] = ()) -> Junk | None:
-    """The first sign that ``text`` is no summary of the texts ``children``, or None.
+def find_junk(text: str, children: Sequence[str] = (), kinds: Sequence[str] = KINDS) -> Junk | None:
+    """The first sign, of these ``kinds``, that ``text`` is no summary of ``children``, or None.
 
     Cheap enough for every answer of a model: the children are read only when there is a sign.
     """
-    for kind, detect in _DETECTORS.items():
-        excerpt = detect(text)
+    for kind in kinds:
+        excerpt = _DETECTORS[kind](text)
         if excerpt is not None and not _shared(kind, text, excerpt, children):
             return Junk(kind, excerpt)
     return None
@@ -75,7 +78,7 @@ def measure_junk(nodes: Sequence[Node], below: Mapping[str, Node]) -> JunkReport
     summaries = [node for node in nodes if not node.is_leaf]
     found = []
     for node in summaries:
-        junk = find_junk(node.text, [child.text for child in children_of(node, below)])
+        junk = find_junk(node.text, [child.text for child in children_of(node, below)], _JUDGED)
         if junk:
             found.append(JunkNode(node.id, node.text, junk))
     return JunkReport(len(summaries), tuple(found))
@@ -87,7 +90,7 @@ def evaluate_junk(report: JunkReport) -> Verdict:
     numbers = {
         "summaries": float(report.checked),
         "junk": float(len(report.nodes)),
-        **{f"junk_{kind}": float(kinds[kind]) for kind in _DETECTORS},
+        **{f"junk_{kind}": float(kinds[kind]) for kind in _JUDGED},
     }
     summary = f"None of {report.checked} summaries is junk."
     if kinds:
@@ -105,67 +108,32 @@ def _shared(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool
     """Whether some child shows the same, so that the summary only reports it."""
     if kind == "empty" or not children:
         return False
-    return _is_collage(text, children) or _shows(kind, text, excerpt, children)
+    return is_collage(text, children) or _shows(kind, text, excerpt, children)
 
 
 def _shows(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool:
     """Whether some child shows the same sign."""
-    folded = [_folded(child) for child in children]
-    if kind == "truncated":
-        tail = _folded(text)[-_TAIL_CHARS:]
-        return _quoted(tail, folded) or _quoted(last_fragment(tail), folded)
+    texts = [folded(child) for child in children]
+    if kind == TRUNCATED:
+        tail = folded(text)[-_TAIL_CHARS:]
+        return _quoted(tail, texts) or _quoted(last_fragment(tail), texts)
     detect = _CHILD_DETECTORS[kind]
     if any(detect(child) is not None for child in children):
         return True
     if kind == "loop":
-        return any(_quoted(glue.join([_folded(excerpt)] * 3), folded) for glue in (" ", ""))
-    opening = _folded(text).lstrip("\"'“‘")[:_OPENING_CHARS]
-    if _quoted(opening, folded) or _quoted(_folded(excerpt), folded):
+        return any(_quoted(glue.join([folded(excerpt)] * 3), texts) for glue in (" ", ""))
+    opening = folded(text).lstrip("\"'“‘")[:_OPENING_CHARS]
+    if _quoted(opening, texts) or _quoted(folded(excerpt), texts):
         return True
-    return kind == "error" and _spoken_of(excerpt, folded)
+    return kind == "error" and _spoken_of(excerpt, texts)
 
 
-def _is_collage(text: str, children: Sequence[str]) -> bool:
-    """Whether ``text`` is put together from pieces of the children, as extractive summaries are.
-
-    A piece is eight letters or more, or a whole line or sentence.
-    """
-    sources = [_letters(child) for child in children]
-    units = {_letters(unit) for child in children for unit in _UNIT_END.split(child)}
-    rest = _letters(text)
-    while rest:
-        length = max(_longest_prefix(rest, source) for source in sources)
-        if length < min(_MIN_PIECE_CHARS, len(rest)):
-            length = max((n for n in range(1, length + 1) if rest[:n] in units), default=0)
-        if not length:
-            return False
-        rest = rest[length:]
-    return True
-
-
-def _longest_prefix(text: str, source: str) -> int:
-    """Length of the longest beginning of ``text`` that stands in ``source``."""
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if text[:middle] in source else (low, middle - 1)
-    return low
-
-
-def _letters(text: str) -> str:
-    return "".join(_WORD.findall(_folded(text)))
-
-
-def _quoted(piece: str, folded: Iterable[str]) -> bool:
+def _quoted(piece: str, texts: Iterable[str]) -> bool:
     """Whether a child holds ``piece``; short pieces occur anywhere and prove nothing."""
-    return len(piece) >= _MIN_QUOTE_CHARS and any(piece in child for child in folded)
+    return len(piece) >= _MIN_QUOTE_CHARS and any(piece in child for child in texts)
 
 
-def _spoken_of(excerpt: str, folded: Iterable[str]) -> bool:
+def _spoken_of(excerpt: str, texts: Iterable[str]) -> bool:
     """Whether one child holds all words of ``excerpt``, two at the least: it is about them."""
-    words = set(_WORD.findall(_folded(excerpt)))
-    return len(words) > 1 and any(words <= set(_WORD.findall(child)) for child in folded)
-
-
-def _folded(text: str) -> str:
-    return normalize_text(text).casefold()
+    words = set(_WORD.findall(folded(excerpt)))
+    return len(words) > 1 and any(words <= set(_WORD.findall(child)) for child in texts)

@@ -32,6 +32,8 @@ _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+")
 _CLOSED = re.compile(r"[.!?…。！？؟۔।॥։።:;：；)\]}>\"'”’»」』`*_|%]\s*$")
 _LIST_ITEM = re.compile(r"^\s*(?:[-*•+–#|>]|\d+[.)]|[a-z][.)]|```)\s*", re.IGNORECASE)
 _MIN_FRAGMENT_WORDS = 4
+_UNSTOPPED = re.compile(r"[\u0e00-\u0eff]")
+"""Thai and Lao, which end a sentence with a space."""
 
 
 def empty(text: str) -> str | None:
@@ -55,10 +57,25 @@ def truncated(text: str) -> str | None:
     if _NOTICE.search(bare) or _OPEN_END.search(end):
         return end
     line = bare.rsplit("\n", 1)[-1]
-    if _CLOSED.search(line) or _LIST_ITEM.match(line):
+    if _is_complete(line):
         return None
     unfinished = len(last_fragment(line).split()) >= _MIN_FRAGMENT_WORDS
     return end if unfinished and len(_SENTENCE_END.findall(line)) > 1 else None
+
+
+def open_end(text: str) -> str | None:
+    """The end of a ``text`` whose last line neither ends a sentence nor is a list item, or None.
+
+    Far weaker than ``truncated``: headings end so too. Scripts without full stops give none.
+    """
+    bare = text.rstrip()
+    if not bare or _UNSTOPPED.search(bare[-1]):
+        return None
+    return None if _is_complete(bare.rsplit("\n", 1)[-1]) else bare[-60:]
+
+
+def _is_complete(line: str) -> bool:
+    return bool(_CLOSED.search(line) or _LIST_ITEM.match(line))
 
 
 def last_fragment(line: str) -> str:

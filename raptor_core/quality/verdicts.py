@@ -29,12 +29,16 @@ class CheckInfo:
 
 @dataclass(frozen=True, slots=True)
 class WorstNode:
-    """A node to look at first. ``value`` is the number that the check judged it by."""
+    """A node to look at first. ``value`` is the number that the check judged it by.
+
+    ``tree`` is filled in by the registry. Where what is wrong is no node, ``node_id`` is empty.
+    """
 
     node_id: str
     text: str
     value: float
     why: str
+    tree: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,11 @@ def children_of(node: Node, below: Mapping[str, Node]) -> list[Node]:
     """The node's children that are known and of its own tree, in order."""
     known = (below.get(child) for child in node.children)
     return [child for child in known if child is not None and child.tree == node.tree]
+
+
+def percent(share: float) -> str:
+    """A share in [0, 1] as people read it, such as "5 %" or "0.4 %"."""
+    return f"{100 * share:.3g} %"
 
 
 def blocking_failures(verdicts: Iterable[Verdict]) -> list[Verdict]:

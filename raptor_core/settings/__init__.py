@@ -1,8 +1,9 @@
 """Settings: models, presets, and loading from TOML and the environment."""
 
+from raptor_core.settings.audits import AuditSettings
+from raptor_core.settings.checks import CheckSettings
 from raptor_core.settings.load import load_settings
 from raptor_core.settings.models import (
-    CheckSettings,
     ChunkingSettings,
     EmbedderSettings,
     GroupingSettings,
@@ -22,6 +23,7 @@ from raptor_core.settings.trees import ClusteringSettings, RebuildSettings, Tree
 
 __all__ = [
     "PRESETS",
+    "AuditSettings",
     "BudgetSettings",
     "CheckSettings",
     "ChunkingSettings",

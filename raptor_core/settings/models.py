@@ -10,6 +10,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from raptor_core.settings.audits import AuditSettings
+from raptor_core.settings.checks import CheckSettings
 from raptor_core.settings.part import Part
 from raptor_core.settings.sources import SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price
@@ -173,35 +175,6 @@ class ReaderSettings(Part):
     max_tokens: int = Field(512, ge=16)
 
 
-class CheckSettings(Part):
-    """Bounds of the asset checks; means over a layer unless a bound says otherwise.
-
-    Attributes:
-        min_compression, max_compression: summary tokens over children's tokens (paper: 0.28).
-        min_children, max_children: children per parent (paper: 6.7).
-        audit_rate: share of summaries that are audited.
-        audit_minimum: summaries audited at the least, per layer and partition.
-        max_unsupported: share of audited summaries that may hold an unsupported sentence
-            (paper: 0.04 of audited nodes hallucinated).
-    """
-
-    min_compression: float = Field(0.10, ge=0)
-    max_compression: float = Field(0.60, gt=0)
-    min_children: float = Field(2.0, ge=0)
-    max_children: float = Field(25.0, gt=0)
-    audit_rate: float = Field(0.1, ge=0, le=1)
-    audit_minimum: int = Field(5, ge=0)
-    max_unsupported: float = Field(0.1, ge=0, le=1)
-
-    @model_validator(mode="after")
-    def _bounds_in_order(self) -> CheckSettings:
-        if self.min_compression >= self.max_compression:
-            raise ValueError("min_compression must be below max_compression")
-        if self.min_children >= self.max_children:
-            raise ValueError("min_children must be below max_children")
-        return self
-
-
 class Settings(Part):
     """All settings of one home. Build it with ``Settings()``, ``preset`` or ``load_settings``.
 
@@ -224,6 +197,7 @@ class Settings(Part):
     retrieval: RetrievalSettings = RetrievalSettings()
     reader: ReaderSettings = ReaderSettings()
     checks: CheckSettings = CheckSettings()
+    audit: AuditSettings = AuditSettings()
     prices: Mapping[str, PriceSettings] = {}
     budget: BudgetSettings = BudgetSettings()
 
@@ -232,6 +206,8 @@ class Settings(Part):
         """Models that a build calls at an endpoint and that ``prices`` does not hold, sorted."""
         parts = (self.summarizer, self.embedder)
         called = {part.model for part in parts if part.kind == "openai"}
+        if self.audit.judge == "llm":
+            called.add(self.audit.model)
         return tuple(sorted(called - self.prices.keys()))
 
     @model_validator(mode="after")

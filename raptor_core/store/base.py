@@ -38,7 +38,8 @@ class Manifest:
     ``layer_sizes[k]`` is the number of nodes in layer ``k``. ``documents`` maps document id to
     content hash. ``end`` says why the tree ended at its top layer.
     ``published_at`` is an ISO 8601 time in UTC; it is no part of any identity. ``fits`` are those
-    of ``Tree``: the next rebuild anchors on them.
+    of ``Tree``: the next rebuild anchors on them. ``quarantined`` are ids of summaries that no
+    search finds, sorted: they are listed and traced like any.
     """
 
     tree: str
@@ -50,6 +51,7 @@ class Manifest:
     settings_fingerprint: str
     published_at: str
     fits: tuple[Fit, ...] = ()
+    quarantined: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

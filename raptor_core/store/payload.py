@@ -159,6 +159,7 @@ def manifest_to_payload(manifest: Manifest) -> Payload:
             "settings_fingerprint": manifest.settings_fingerprint,
             "published_at": manifest.published_at,
             "fits": json.dumps([asdict(fit) for fit in manifest.fits]),
+            "quarantined": json.dumps(manifest.quarantined),
         },
     }
 
@@ -176,4 +177,5 @@ def payload_to_manifest(payload: Payload) -> Manifest:
         settings_fingerprint=stored["settings_fingerprint"],
         published_at=stored["published_at"],
         fits=tuple(Fit(**fit) for fit in json.loads(stored["fits"])),
+        quarantined=tuple(json.loads(stored.get("quarantined", "[]"))),
     )

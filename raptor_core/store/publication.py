@@ -116,17 +116,23 @@ def plan_publication(
 ) -> Publication:
     """Compare the new tree with ``stored``, all its points with their state and digest.
 
-    A node whose live point has the same digest is not written again.
+    A node whose live point has the same digest is not written again, unless its quarantine has
+    begun or ended. A quarantined node's point has no vectors, so no search finds it.
 
     Raises:
         StoreError: a node belongs to another tree, or an id comes twice.
     """
     _check_nodes(manifest, nodes)
-    live = {r.id: r.payload["digest"] for r in stored if r.payload["state"] == "live"}
+    live = {
+        r.id: (r.payload["digest"], r.payload["embedded"])
+        for r in stored
+        if r.payload["state"] == "live"
+    }
+    hidden = set(manifest.quarantined)
     changed = tuple(
         (node, node_to_payload(node))
         for node in nodes
-        if node.id not in live or live[node.id] != node_digest(node)
+        if live.get(node.id) != (node_digest(node), node.id not in hidden)
     )
     updated = sum(node.id in live for node, _ in changed)
     named = {node.id for node in nodes}
@@ -159,7 +165,12 @@ def publication_batch(
     Raises:
         StoreError: a changed node has no vector.
     """
-    missing = [node for node, _ in publication.changed if node.embedding_key not in vectors]
+    hidden = set(manifest.quarantined)
+    missing = [
+        node
+        for node, _ in publication.changed
+        if node.id not in hidden and node.embedding_key not in vectors
+    ]
     if missing:
         node = missing[0]
         raise StoreError(
@@ -168,13 +179,23 @@ def publication_batch(
             "others; stage them with their vectors first. Nothing was changed"
         )
     upserts = [
-        Point(
-            node.id,
-            {**payload, "state": "live", "embedded": True, "build_id": manifest.build_id},
-            vectors[node.embedding_key],
-            passage_vector(node.text),
-        )
+        _live_point(node, payload, manifest, None if node.id in hidden else vectors)
         for node, payload in publication.changed
     ]
     upserts.append(Point(manifest_id(manifest.tree), manifest_to_payload(manifest)))
     return Batch(tuple(upserts), publication.deletes)
+
+
+def _live_point(
+    node: Node, payload: Payload, manifest: Manifest, vectors: Mapping[str, Vectors] | None
+) -> Point:
+    """``vectors`` is None for a node in quarantine."""
+    written = {
+        **payload,
+        "state": "live",
+        "embedded": vectors is not None,
+        "build_id": manifest.build_id,
+    }
+    if vectors is None:
+        return Point(node.id, written)
+    return Point(node.id, written, vectors[node.embedding_key], passage_vector(node.text))

@@ -16,7 +16,8 @@ class SummaryRequest:
 
     ``key`` is the content key of the summary node; ``name`` says for people which node it is.
     ``texts`` are the children's texts in document order, at least two, ``n_tokens`` their token
-    counts, ``vectors`` their unit vectors, shape ``(len(texts), n_dims)``.
+    counts, ``vectors`` their unit vectors, shape ``(len(texts), n_dims)``. ``objections`` are
+    sentences of an earlier summary that the texts do not support.
     """
 
     key: str
@@ -24,6 +25,7 @@ class SummaryRequest:
     texts: tuple[str, ...]
     n_tokens: tuple[int, ...]
     vectors: Vectors
+    objections: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

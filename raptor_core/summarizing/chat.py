@@ -18,6 +18,7 @@ from raptor_core.settings.models import SummarizerSettings
 from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.summarizing.prompts import (
     limit_line,
+    objection_lines,
     prompt_of,
     prompt_overhead,
     prompt_tokens,
@@ -121,14 +122,17 @@ class ChatSummarizer:
 
     def _ask(self, request: SummaryRequest) -> ChatAsk:
         settings = self._settings
+        objections = objection_lines(request.objections)
+        question = self._prompt.question(request.texts, settings.max_tokens)
+        counted = self._counter.count([objections])[0] if objections else 0
         return ChatAsk(
             system=self._prompt.system,
-            user=self._prompt.question(request.texts, settings.max_tokens),
+            user=f"{question}\n\n{objections}" if objections else question,
             max_tokens=settings.max_tokens,
             temperature=settings.temperature,
             shorten=partial(limit_line, settings.max_tokens),
             check=self._objection,
-            prompt_tokens=prompt_tokens(request.n_tokens, self._overhead),
+            prompt_tokens=prompt_tokens(request.n_tokens, self._overhead) + counted,
         )
 
     def _objection(self, text: str) -> Objection | None:

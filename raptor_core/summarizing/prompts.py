@@ -49,6 +49,17 @@ def prompt_of(settings: SummarizerSettings) -> SummaryPrompt:
     return PROMPTS[settings.prompt]
 
 
+def objection_lines(objections: Sequence[str]) -> str:
+    """Names what an earlier summary made up, so that this one does without; empty for nothing."""
+    if not objections:
+        return ""
+    listed = "\n".join(f"- {told}" for told in objections)
+    return (
+        "An earlier summary said the following, which the text does not support. Say nothing of "
+        f"the kind:\n{listed}"
+    )
+
+
 def limit_line(max_tokens: int, n_too_long: int) -> str:
     """Asks for a bounded answer, a quarter shorter for each one that was too long."""
     n_words = max(8, round(max_tokens * _WORDS_PER_TOKEN * 0.75**n_too_long))

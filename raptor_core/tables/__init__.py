@@ -1,6 +1,7 @@
 """Tables: values as data frames, and frames as Parquet files on any fsspec path."""
 
 from raptor_core.tables.files import Properties, TableStore
+from raptor_core.tables.findings import audit_to_frame, frame_to_findings, known_findings
 from raptor_core.tables.frames import (
     clusterings_to_frame,
     documents_to_frame,
@@ -13,10 +14,13 @@ from raptor_core.tables.frames import (
 __all__ = [
     "Properties",
     "TableStore",
+    "audit_to_frame",
     "clusterings_to_frame",
     "documents_to_frame",
     "frame_to_clusterings",
     "frame_to_documents",
+    "frame_to_findings",
     "frame_to_nodes",
+    "known_findings",
     "nodes_to_frame",
 ]

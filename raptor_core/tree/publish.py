@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -43,8 +43,16 @@ def build_id(nodes: Sequence[Node]) -> str:
     return digest(*sorted(json.dumps(_values(node), sort_keys=True) for node in nodes))
 
 
-def make_manifest(tree: Tree, documents: Sequence[Document], settings: Settings) -> Manifest:
-    """The manifest of a finished tree over ``documents``, published now."""
+def make_manifest(
+    tree: Tree,
+    documents: Sequence[Document],
+    settings: Settings,
+    quarantined: Collection[str] = (),
+) -> Manifest:
+    """The manifest of a finished tree over ``documents``, published now.
+
+    ``quarantined`` are ids of nodes that no search may find; those of other trees are left out.
+    """
     nodes = list(tree.nodes())
     return Manifest(
         tree=tree.name,
@@ -56,6 +64,7 @@ def make_manifest(tree: Tree, documents: Sequence[Document], settings: Settings)
         settings_fingerprint=build_settings_fingerprint(settings),
         published_at=datetime.now(UTC).isoformat(timespec="seconds"),
         fits=tree.fits,
+        quarantined=tuple(sorted(node.id for node in nodes if node.id in quarantined)),
     )
 
 

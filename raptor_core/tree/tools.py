@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from raptor_core.audit import make_judge
+from raptor_core.audit.base import Judge
+from raptor_core.audit.revising import RevisingSummarizer
 from raptor_core.chunking import make_chunker
 from raptor_core.chunking.base import Chunker
 from raptor_core.clustering import make_clusterer
@@ -35,12 +38,14 @@ class Tools:
         embedder: Embedder | None = None,
         summarizer: Summarizer | None = None,
         clusterer: Clusterer | None = None,
+        judge: Judge | None = None,
         answers: AnswerLog | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self._embedder = embedder
         self._summarizer = summarizer
         self._clusterer = clusterer
+        self._judge = judge
         self.answers = answers or AnswerLog()
 
     @cached_property
@@ -72,7 +77,12 @@ class Tools:
 
     @cached_property
     def summarizer(self) -> Summarizer:
-        """What summarizes a cluster."""
+        """What summarizes a cluster; with a judge of its answers where the settings want it."""
+        revises = self.settings.audit.on_unsupported == "resummarize"
+        return RevisingSummarizer(self._maker, self.judge) if revises else self._maker
+
+    @property
+    def _maker(self) -> Summarizer:
         settings = self.settings.summarizer
         if self._summarizer:
             return CountedSummarizer(
@@ -89,6 +99,14 @@ class Tools:
             ledger=self.ledger,
             keep=self.answers.keep_text,
         )
+
+    @cached_property
+    def judge(self) -> Judge:
+        """What audits summaries; it shares the embedder where that is the bundled one."""
+        bundled = self.settings.embedder.kind == "bundled" and not self._embedder
+        shared = self.embedder if bundled else None
+        made = self._judge
+        return made or make_judge(self.settings.audit, embedder=shared, ledger=self.ledger)
 
     @property
     def store_identity(self) -> StoreIdentity:

@@ -83,8 +83,10 @@ def test_every_layer_and_the_tree_carry_their_checks(definitions):
             "token_budget",
             "coverage",
             "junk_text",
-            "hallucination_audit",
+            "truncation",
+            "language_switch",
         }
+        assert (keys.findings(layer), "hallucination_audit") in found
     assert {name for key, name in found if key == keys.TREE} >= {"shrink", "store"}
 
 
@@ -92,12 +94,20 @@ def test_structural_checks_block_and_statistical_ones_do_not():
     blocking = {spec.name: spec.blocking for spec in build_check_specs(Settings())}
     assert blocking == {
         "compression_ratio": False,
+        "compression_drift": False,
         "cluster_size": False,
+        "cluster_size_drift": False,
+        "language_switch": False,
+        "near_duplicates": False,
         "hallucination_audit": False,
+        "staircase": False,
+        "staleness": False,
         "token_budget": True,
         "coverage": True,
         "junk_text": True,
+        "truncation": True,
         "shrink": True,
+        "embedding": True,
         "store": True,
     }
 

@@ -4,7 +4,7 @@ import dagster as dg
 import pytest
 
 from raptor_assets import keys
-from raptor_assets.findings import evaluation, past_top
+from raptor_assets.evaluations import evaluation, past_top
 from raptor_core.quality.registry import LAYER_CHECKS
 from raptor_core.quality.verdicts import Verdict, WorstNode
 

@@ -27,6 +27,7 @@ SMALL = {
     "clustering": {"method": "contiguous", "window": 4},
     "tree": {"max_layers": 2},
     "store": {"lock_seconds": 0.2},
+    "audit": {"judge": "overlap"},
 }
 """Settings of small, quick trees."""
 

@@ -41,6 +41,7 @@ def _values(found: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
         "sources": list(sources),
         "trees": [_tree_values(tree) for tree in found.trees],
         "unpublished": list(found.unpublished),
+        "checks": [asdict(result) for result in found.checks],
         "n_trees": len(found.trees),
         "all_structural_checks_passed": all(tree.structural_passed for tree in found.trees),
     }
@@ -63,7 +64,10 @@ def _print(found: HomeStatus, home: Path, sources: Sequence[str]) -> None:
     for tree in found.trees:
         for result in tree.checks:
             if not result.passed:
-                _print_check(tree, result)
+                _print_check(tree.manifest.tree, result)
+    for result in found.checks:
+        if not result.passed:
+            _print_check("all trees", result)
     for name in found.unpublished:
         click.secho(f"{name}: nothing published; `raptor build` says why", fg="yellow")
     n_nodes = sum(sum(tree.manifest.layer_sizes) for tree in found.trees)
@@ -103,7 +107,7 @@ def _row(tree: TreeStatus) -> tuple[str, str, str, str, str]:
     return manifest.tree, sizes, f"{manifest.n_tokens:,}", published, checks
 
 
-def _print_check(tree: TreeStatus, result: CheckResult) -> None:
-    told = f"{tree.manifest.tree}: {result.severity}: {result.name} of {result.asset}"
+def _print_check(where: str, result: CheckResult) -> None:
+    told = f"{where}: {result.severity}: {result.name} of {result.asset}"
     color = "red" if result.severity == "error" else "yellow"
     click.secho(f"{told}: {result.description}" if result.description else told, fg=color)

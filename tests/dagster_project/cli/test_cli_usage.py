@@ -8,13 +8,16 @@ import pytest
 from support.command import raptor
 
 from dagster_project.cli.app import COMMANDS
+from dagster_project.cli.commands.eval import MEANINGS
 from dagster_project.cli.exits import EXITS, exit_code, failures_code
 from raptor_core import errors
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS))
+@pytest.mark.parametrize(
+    "command", [*sorted(COMMANDS.keys() - {"eval"}), *(f"eval {name}" for name in sorted(MEANINGS))]
+)
 def test_help_says_what_it_does_and_gives_an_example(command):
-    printed = raptor(command, "--help")
+    printed = raptor(*command.split(), "--help")
     assert printed.code == 0
     assert f"Example:\n    raptor {command} " in printed.out
     assert "--home" in printed.out

@@ -3,6 +3,7 @@
 import pytest
 from support.trees import leaf, summary
 
+from raptor_core.audit.base import Audited
 from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.audit.sampling import sample
 from raptor_core.chunking.sentences import sentences
@@ -21,7 +22,10 @@ CHILDREN = [
 
 
 def judge(text):
-    return OverlapJudge(sentences).judge(summary("s", "abdc", text=text), CHILDREN)
+    (found,) = OverlapJudge(sentences).judge(
+        [Audited(summary("s", "abdc", text=text), tuple(CHILDREN))]
+    )
+    return found
 
 
 def test_a_sample_is_stratified_and_does_not_change():

@@ -107,7 +107,7 @@ def test_only_changed_rows_are_read(database, rows_read):
     run(database, "UPDATE wiki SET text = 'New.', updated_at = '2024-06-01' WHERE id = 2")
     run(database, "DELETE FROM wiki WHERE id = 3")
     insert(database, 9)
-    second = scan_source(table(database), first.ledger, clock=at(NOW))
+    second = scan_source(table(database), first.catalog, clock=at(NOW))
     assert sorted(rows_read) == [2, 9]
     assert ids(second) == ["wiki/0", "wiki/1", "wiki/2", "wiki/4", "wiki/9"]
     changed = {e.id for e in set(second.inventory.documents) - set(first.inventory.documents)}
@@ -117,7 +117,7 @@ def test_only_changed_rows_are_read(database, rows_read):
 def test_a_row_that_was_only_touched_has_not_changed(database):
     first = scan_source(table(database), clock=at(NOW))
     run(database, "UPDATE wiki SET updated_at = '2024-06-01'")
-    second = scan_source(table(database), first.ledger, clock=at(NOW))
+    second = scan_source(table(database), first.catalog, clock=at(NOW))
     assert second.n_read == 5
     assert second.inventory == first.inventory
 
@@ -140,27 +140,27 @@ def test_a_row_is_read_again_until_no_write_can_hide(database, updated, n_read):
     run(database, "UPDATE wiki SET updated_at = ? WHERE id = 1", updated)
     first = scan_source(table(database), clock=at(NOW))
     run(database, "UPDATE wiki SET text = 'At the same time.' WHERE id = 1")
-    second = scan_source(table(database), first.ledger, clock=at(NOW + 60))
+    second = scan_source(table(database), first.catalog, clock=at(NOW + 60))
     assert second.n_read == n_read
     assert (second.inventory != first.inventory) == bool(n_read)
-    assert scan_source(table(database), second.ledger, clock=at(NOW + 90)).n_read == 0
+    assert scan_source(table(database), second.catalog, clock=at(NOW + 90)).n_read == 0
 
 
 def test_without_a_column_of_changes_every_row_is_read(database):
     source = table(database, updated_field="")
     first = scan_source(source, clock=at(NOW))
     run(database, "UPDATE wiki SET text = 'New.' WHERE id = 1")
-    second = scan_source(source, first.ledger, clock=at(NOW + 60))
+    second = scan_source(source, first.catalog, clock=at(NOW + 60))
     assert second.n_read == 5
     assert second.inventory != first.inventory
-    assert scan_source(source, second.ledger, clock=at(NOW + 90)).n_read == 5
+    assert scan_source(source, second.catalog, clock=at(NOW + 90)).n_read == 5
 
 
 def test_a_row_that_does_not_say_when_it_changed_is_read_every_time(database):
     run(database, "UPDATE wiki SET updated_at = NULL WHERE id = 1")
     scan = scan_source(table(database), clock=at(NOW))
     for seconds in (60, 120):
-        scan = scan_source(table(database), scan.ledger, clock=at(NOW + seconds))
+        scan = scan_source(table(database), scan.catalog, clock=at(NOW + seconds))
         assert scan.n_read == 1
 
 

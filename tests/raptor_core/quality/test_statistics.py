@@ -3,8 +3,6 @@
 import pytest
 from support.trees import by_id, leaf, summary
 
-from raptor_core.audit.overlap import OverlapJudge
-from raptor_core.chunking.sentences import sentences
 from raptor_core.quality.cluster_size import evaluate_cluster_size, measure_cluster_size
 from raptor_core.quality.compression import evaluate_compression, measure_compression
 from raptor_core.quality.distribution import distribution
@@ -47,9 +45,8 @@ def test_nothing_measured_is_no_figure():
 
 
 def test_a_layer_is_told_of_by_every_check_even_when_it_is_empty():
-    judge = OverlapJudge(sentences)
     for nodes in ([], [summary("s", "ab"), summary("t", "cd")]):
         below = by_id(*LEAVES) if nodes else {}
-        found = layer_verdicts(nodes, below, Settings(), judge)
+        found = layer_verdicts(nodes, below, Settings())
         assert [verdict.name for verdict in found] == [check.name for check in LAYER_CHECKS]
         assert all(verdict.passed for verdict in found)

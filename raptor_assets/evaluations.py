@@ -16,12 +16,12 @@ from raptor_core.quality.verdicts import CheckInfo, Verdict
 
 def evaluation(
     key: dg.AssetKey,
-    partition: str,
+    partition: str | None,
     verdict: Verdict,
     blocking: bool,
     target: Target | None = None,
 ) -> dg.AssetCheckEvaluation:
-    """One verdict on one partition: its numbers, the worst nodes, the remedy."""
+    """One verdict on a partition, None for all: its numbers, the worst nodes, the remedy."""
     return dg.AssetCheckEvaluation(
         asset_key=key,
         check_name=verdict.name,

@@ -1,0 +1,24 @@
+"""`raptor eval`: the group; its commands are in ``dagster_project.cli.evals``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from dagster_project.cli.lazy import LazyGroup
+
+MEANINGS = {
+    "audit": "Score a judge of summaries on labelled ones.",
+    "golden": "Measure retrieval on questions whose answers are known.",
+}
+
+
+@click.command(
+    cls=LazyGroup,
+    package="dagster_project.cli.evals",
+    meanings=MEANINGS,
+    epilog="\b\nExample:\n  raptor eval golden questions.jsonl --json",
+)
+def command(**_: Any) -> None:
+    """Measure retrieval and audits against known answers."""

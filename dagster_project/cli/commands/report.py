@@ -1,0 +1,117 @@
+"""`raptor report`."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dagster_project.cli.options import home_and_json
+
+if TYPE_CHECKING:
+    from dagster_project.home import Home
+    from raptor_core.report import Report
+    from raptor_core.settings import Settings
+
+
+@click.command(epilog="\b\nExample:\n  raptor report guides/pumps.md --output pumps.html --no-open")
+@click.argument("tree")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write; without it one in the home's folder `reports`.",
+)
+@click.option("--no-open", is_flag=True, help="Only write it; do not open a browser.")
+@home_and_json
+def command(tree: str, output: Path | None, no_open: bool, home: Path, as_json: bool) -> None:
+    """Show a published tree as one HTML page, which needs no network.
+
+    The browser is opened only where the command was typed at a terminal.
+    """
+    from dagster_project.cli.output import print_json
+    from dagster_project.cli.session import open_home
+    from raptor_assets.report_folder import write_page
+    from raptor_core.report import render_report
+
+    opened, settings = open_home(home)
+    report = read_report(opened, settings, tree)
+    path = (output or default_path(opened, settings, tree)).absolute()
+    write_page(path, render_report(report))
+    if as_json:
+        values = {"tree": tree, "path": str(path), "url": path.as_uri()}
+        print_json({**values, "n_bytes": path.stat().st_size, "n_findings": _n_findings(report)})
+    else:
+        click.echo(str(path))
+    if at_terminal() and not (no_open or as_json):
+        webbrowser.open(path.as_uri())
+
+
+def at_terminal() -> bool:
+    """Whether a person reads what is printed."""
+    return sys.stdout.isatty()
+
+
+def default_path(home: Home, settings: Settings, tree: str) -> Path:
+    """Where a tree's page is kept: its partition's file, or beside it where it holds several."""
+    from raptor_assets.report_folder import ReportFolder
+    from raptor_core.documents import partition_key
+
+    partition = partition_key(tree, settings.grouping)
+    return ReportFolder(home.reports).path(partition, tree if settings.grouping.shards else None)
+
+
+def read_report(home: Home, settings: Settings, tree: str) -> Report:
+    """A published tree, with what the tables know of it.
+
+    Raises:
+        UnknownTreeError: nothing is published under this name.
+        StoreError, TableError: what is kept cannot be read.
+    """
+    from dagster_project.cli.session import published, require_trees
+    from dagster_project.resources import TablesResource
+    from raptor_assets import keys
+    from raptor_assets.report import read_findings, read_records
+    from raptor_core.documents import partition_key
+    from raptor_core.report import Report, ReportTree, settings_text
+    from raptor_core.store.base import Where
+    from raptor_core.tables import frame_to_documents
+
+    with published(home, settings) as store:
+        require_trees(store, (tree,))
+        manifest = store.manifests([tree])[0]
+        nodes = store.nodes(Where(trees=(tree,)))
+    tables = TablesResource(settings, home).tables()
+    partition = partition_key(tree, settings.grouping)
+    documents = {}
+    if tables.exists(keys.DOCUMENTS.path, partition):
+        documents = frame_to_documents(tables.read(keys.DOCUMENTS.path, partition))
+    record = read_records(tables, partition).get(tree)
+    if record and record.build_id != manifest.build_id:
+        record = None
+    shown = ReportTree(
+        name=tree,
+        build_id=manifest.build_id,
+        published_at=manifest.published_at,
+        ended=manifest.end,
+        nodes=tuple(nodes),
+        documents=documents.get(tree, ()),
+        change=record.change if record else None,
+    )
+    return Report(
+        name=tree,
+        trees=(shown,),
+        findings=read_findings(tables, partition, settings.tree.max_layers),
+        settings=settings_text(settings),
+        cost=record.cost if record else None,
+    )
+
+
+def _n_findings(report: Report) -> int | None:
+    """Findings that the page shows; None where no audit is known."""
+    if report.findings is None:
+        return None
+    ids = {node.id for tree in report.trees for node in tree.nodes}
+    return sum(finding.node_id in ids for finding in report.findings)

@@ -1,0 +1,78 @@
+"""`raptor eval golden`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dagster_project.cli.options import home_and_json, query_options
+
+if TYPE_CHECKING:
+    from raptor_core.evaluation.hits import GoldenReport
+
+
+@click.command(epilog="\b\nExample:\n  raptor eval golden questions.jsonl --min-hit-rate 0.8")
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--min-hit-rate",
+    type=click.FloatRange(0, 1),
+    help="Exit with 5 where fewer questions find their answer, such as 0.8.",
+)
+@query_options
+@home_and_json
+def command(
+    file: Path | None, min_hit_rate: float | None, home: Path, as_json: bool, **values: Any
+) -> None:
+    """Measure retrieval on questions whose answers are known.
+
+    FILE is a golden set, one JSON object to a line: "question", and "expected" (ids of documents)
+    or "span" (text of theirs). Without FILE it is the one that checks.golden names.
+    """
+    from dagster_project.cli.output import print_json
+    from dagster_project.cli.questions import make_query
+    from dagster_project.cli.session import open_home, published, require_trees
+    from raptor_core.errors import SettingsError
+    from raptor_core.evaluation.golden import load_golden
+    from raptor_core.evaluation.hits import golden_values, measure_golden
+    from raptor_core.tree.tools import Tools
+
+    opened, settings = open_home(home)
+    path = file or opened.golden(settings)
+    if path is None:
+        raise SettingsError("no golden set is named; give a FILE, or set checks.golden")
+    cases = load_golden(path)
+    query = make_query(settings, values)
+    with published(opened, settings) as store:
+        require_trees(store, [*(query.where.trees or ()), *(c.tree for c in cases if c.tree)])
+    tools = Tools(settings)
+    found = measure_golden(
+        cases,
+        tools.embedder,
+        lambda: published(opened, settings, tools.store_identity),
+        query,
+    )
+    if as_json:
+        print_json({"file": str(path), "min_hit_rate": min_hit_rate, **golden_values(found)})
+    else:
+        _print(found, min_hit_rate)
+    if min_hit_rate is not None and found.hit_rate < min_hit_rate:
+        raise SystemExit(5)
+
+
+def _print(found: GoldenReport, least: float | None) -> None:
+    from dagster_project.cli.output import shorten
+
+    for hit in found.hits:
+        rank = f"rank {hit.rank}" if hit.rank else "missed"
+        place = "" if hit.evidence is None else f", {hit.evidence:.0%} of the evidence"
+        click.secho(f"{rank + place:<10} {shorten(hit.case.question, 100)}", fg=_color(hit.rank))
+    for name, value in found.numbers().items():
+        click.echo(f"{name.replace('_', ' '):<20} {value:.4g}")
+    if least is not None and found.hit_rate < least:
+        click.secho(f"the hit rate is under {least:g}", fg="red", err=True)
+
+
+def _color(rank: int) -> str | None:
+    return None if rank else "yellow"

@@ -1,0 +1,35 @@
+"""How a run says which partitions failed, and which it did not begin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import dagster as dg
+
+from raptor_assets.work import Failure
+
+NAMED_FAILURES = 20
+
+
+def not_started(struck: Failure) -> Failure:
+    """The failure of a partition that a run leaves out, after what ``struck`` all."""
+    reason = f"not started, since the run stopped there: {struck.reason}"
+    return Failure(struck.asset, reason, struck.error)
+
+
+def run_failure(failures: Mapping[str, Failure], n_partitions: int) -> dg.Failure:
+    """What fails a step of ``n_partitions``; it names each failed one, asset and reason."""
+    named = [
+        f"- {name}, at {failure.asset}: {failure.reason}" for name, failure in failures.items()
+    ]
+    shown = named[:NAMED_FAILURES]
+    if len(named) > NAMED_FAILURES:
+        shown.append(f"- and {len(named) - NAMED_FAILURES} more, named in the log")
+    return dg.Failure(
+        description=(
+            f"{len(failures)} of {n_partitions} partitions failed; what was published of them "
+            "stays as it was, and the others are finished:\n" + "\n".join(shown)
+        ),
+        metadata={"failed_partitions": dg.MetadataValue.json(sorted(failures))},
+        allow_retries=False,
+    )

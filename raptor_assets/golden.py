@@ -1,0 +1,69 @@
+"""The golden set after a run: a check on all published trees together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import dagster as dg
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
+
+from raptor_assets import keys
+from raptor_assets.bench import Bench
+from raptor_assets.evaluations import evaluation
+from raptor_core.errors import RaptorError
+from raptor_core.evaluation.golden import GoldenCase
+from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL, evaluate_golden
+from raptor_core.evaluation.hits import measure_golden
+from raptor_core.quality.verdicts import Verdict
+from raptor_core.retrieval import Query
+
+GOLDEN_KEY = dg.AssetCheckKey(keys.TREE, GOLDEN_RETRIEVAL.name)
+_JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
+
+
+def golden_events(
+    bench: Bench, cases: Sequence[GoldenCase], instance: dg.DagsterInstance
+) -> Iterator[dg.AssetCheckEvaluation]:
+    """The check's evaluation, of no partition.
+
+    When the questions cannot be asked, it warns and gives none: what is published stays so.
+    """
+    try:
+        verdict = golden_verdict(bench, cases, instance)
+    except RaptorError as error:
+        bench.warn(f"the golden set was not measured: {error}")
+        return
+    if verdict is not None:
+        yield evaluation(keys.TREE, None, verdict, blocking=False)
+
+
+def golden_verdict(
+    bench: Bench, cases: Sequence[GoldenCase], instance: dg.DagsterInstance
+) -> Verdict | None:
+    """Verdict on what readers see; None while they see another embedder's collection.
+
+    Raises:
+        StoreError: the store cannot be opened.
+        EndpointError: the embedder's endpoint failed for good.
+    """
+    with bench.store.open() as store:
+        if not store.live:
+            return None
+    query = Query.from_settings(bench.settings.retrieval)
+    report = measure_golden(cases, bench.tools.embedder, bench.store.open, query)
+    past = _hit_rates(instance, bench.settings.checks.history_builds)
+    return evaluate_golden(report, bench.settings.checks, past)
+
+
+def _hit_rates(instance: dg.DagsterInstance, last: int) -> list[float]:
+    """Hit rates of the last evaluations, oldest first; one query."""
+    history = instance.event_log_storage.get_asset_check_execution_history(
+        GOLDEN_KEY, limit=last, status=_JUDGED
+    )
+    done = [record.evaluation for record in reversed(history)]
+    rates = [
+        evaluation.metadata["hit_rate"].value
+        for evaluation in done
+        if isinstance(evaluation, dg.AssetCheckEvaluation) and "hit_rate" in evaluation.metadata
+    ]
+    return [float(rate) for rate in rates if isinstance(rate, int | float)]

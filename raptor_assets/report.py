@@ -1,0 +1,133 @@
+"""What a partition's report is made of beside its nodes: change, cost, findings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from raptor_assets import keys
+from raptor_assets.work import Work
+from raptor_core.audit.base import SentenceFinding
+from raptor_core.report import Change, ReportTree, change_since
+from raptor_core.report.values import Figure
+from raptor_core.tables import TableStore, frame_to_findings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Cost = Mapping[str, Figure]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRecord:
+    """What is kept of a tree beside its page: what the next build's change is measured from.
+
+    ``cost`` is of the build that made the tree, of its whole partition; None where it is unknown.
+    """
+
+    tree: str
+    build_id: str
+    published_at: str
+    node_ids: tuple[str, ...]
+    change: Change
+    cost: Cost | None
+
+
+def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
+    """What is kept of a partition's trees, by name; nothing where it has no report yet.
+
+    Raises:
+        TableError: the table is damaged.
+    """
+    if not tables.exists(keys.REPORT.path, partition):
+        return {}
+    found = {}
+    for row in tables.read(keys.REPORT.path, partition).to_dict("records"):
+        change = json.loads(row["change"])
+        found[row["tree"]] = TreeRecord(
+            row["tree"],
+            row["build_id"],
+            row["published_at"],
+            tuple(row["node_ids"]),
+            Change(change["previous"], tuple(change["added"]), change["n_removed"]),
+            json.loads(row["cost"]),
+        )
+    return found
+
+
+def records_frame(records: Iterable[TreeRecord]) -> pd.DataFrame:
+    """One row per tree; ``change`` and ``cost`` as JSON text."""
+    import pandas as pd
+
+    rows = [
+        (
+            record.tree,
+            record.build_id,
+            record.published_at,
+            list(record.node_ids),
+            json.dumps(asdict(record.change)),
+            json.dumps(record.cost and dict(record.cost)),
+        )
+        for record in records
+    ]
+    columns = ["tree", "build_id", "published_at", "node_ids", "change", "cost"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def next_record(tree: ReportTree, before: TreeRecord | None, cost: Cost | None) -> TreeRecord:
+    """The record of a tree: the old one while its content is the same, else what changed."""
+    if before and before.build_id == tree.build_id:
+        return before
+    node_ids = tuple(node.id for node in tree.nodes)
+    previous = (before.published_at, before.node_ids) if before else ("", ())
+    change = change_since(*previous, node_ids)
+    return TreeRecord(tree.name, tree.build_id, tree.published_at, node_ids, change, cost)
+
+
+def build_cost(work: Work) -> Cost | None:
+    """What this run's build of a partition took; None where this run did not build it.
+
+    Calls and tokens are left out where no endpoint was called; money is None without a price.
+    """
+    if not work.plans:
+        return None
+    used = work.usage
+    found: dict[str, Figure] = {
+        "summaries_made": work.n_summarized,
+        "texts_embedded": work.n_embedded,
+    }
+    if used.calls:
+        found |= {
+            "calls": used.calls,
+            "retries": used.retries,
+            "prompt_tokens": used.prompt_tokens,
+            "completion_tokens": used.completion_tokens,
+        }
+    return found | {"spent_usd": used.usd}
+
+
+def merged_cost(records: Sequence[TreeRecord]) -> Cost | None:
+    """The cost that a page of these trees shows: of the newest build among them."""
+    known = [record for record in records if record.cost is not None]
+    return max(known, key=lambda record: record.published_at).cost if known else None
+
+
+def read_findings(
+    tables: TableStore, partition: str, max_layers: int
+) -> tuple[SentenceFinding, ...] | None:
+    """Findings of the audits of a partition, from the leaves up; None where none were recorded.
+
+    Raises:
+        TableError: a table is damaged.
+    """
+    found: list[SentenceFinding] = []
+    known = [
+        key.path
+        for layer in range(1, max_layers + 1)
+        if tables.exists((key := keys.findings(layer)).path, partition)
+    ]
+    for path in known:
+        found += frame_to_findings(tables.read(path, partition))
+    return tuple(found) if known else None

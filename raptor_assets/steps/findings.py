@@ -1,0 +1,80 @@
+"""``layer_k/findings``: the audit of a sample of the layer's summaries, and its check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from raptor_assets import keys
+from raptor_assets.bench import Bench
+from raptor_assets.evaluations import past_top
+from raptor_assets.metadata import findings_metadata, past_top_metadata
+from raptor_assets.report import read_findings
+from raptor_assets.steps.base import inputs_digest, recorded, save
+from raptor_assets.versions import PAST_TOP, findings_version, nodes_version
+from raptor_assets.work import Outcome, Work
+from raptor_core.audit.report import Audit, AuditReport, Known, run_audits
+from raptor_core.money import AUDITS
+from raptor_core.quality.hallucination import audit_check, evaluate_audit
+from raptor_core.quality.registry import located
+from raptor_core.tables import audit_to_frame, known_findings
+
+
+class FindingsStep:
+    """Audits the summaries of all partitions at once; nothing is judged twice."""
+
+    def __init__(self, layer: int) -> None:
+        self.layer = layer
+        self.key = keys.findings(layer)
+
+    def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
+        """See ``Step.run``."""
+        spent = bench.tools.ledger.spent(AUDITS)
+        checks = bench.settings.checks
+        audits = [self._audit(bench, work) for work in works]
+        reports = run_audits(audits, bench.tools.judge, checks.audit_rate, checks.audit_minimum)
+        usage = bench.tools.ledger.spent(AUDITS) - spent
+        return [
+            self._outcome(bench, work, report, findings_metadata(report, usage))
+            for work, report in zip(works, reports, strict=True)
+        ]
+
+    def _audit(self, bench: Bench, work: Work) -> Audit:
+        below = work.nodes(bench, self.layer - 1)
+        nodes = [node for found in work.nodes(bench, self.layer).values() for node in found]
+        return Audit(
+            nodes=nodes,
+            below={node.id: node for found in below.values() for node in found},
+            known=self._known(bench, work),
+        )
+
+    def _known(self, bench: Bench, work: Work) -> Known:
+        if recorded(bench, self.key, work) is None:
+            return {}
+        return known_findings(bench.tables.read(self.key.path, work.name))
+
+    def _outcome(
+        self, bench: Bench, work: Work, report: AuditReport, metadata: dict[str, object]
+    ) -> Outcome:
+        nodes = [node for found in work.nodes(bench, self.layer).values() for node in found]
+        work.audits[self.layer] = report
+        before = recorded(bench, self.key, work)
+        judge = f"{report.judge} {report.version}"
+        inputs = inputs_digest(bench, self.key, nodes_version(nodes), judge)
+        version = findings_version(report) if nodes else PAST_TOP
+        if before is None or (before.data_version, before.inputs) != (version, inputs):
+            save(bench, self.key, work, audit_to_frame(report), version, inputs)
+        if not nodes:
+            check = audit_check(bench.settings.audit)
+            verdicts = past_top([check], self.layer)
+            return Outcome(work, version, past_top_metadata(), 0, before is not None, verdicts)
+        verdicts = located([evaluate_audit(report, bench.settings)], nodes)
+        n_rows = len(report.findings)
+        return Outcome(work, version, metadata, n_rows, report.n_judged == 0, verdicts)
+
+    @staticmethod
+    def quarantined(bench: Bench, work: Work, max_layers: int) -> set[str]:
+        """Ids of the partition's summaries that no search may find, as the settings say."""
+        if bench.settings.audit.on_unsupported != "quarantine":
+            return set()
+        found = read_findings(bench.tables, work.name, max_layers) or ()
+        return {finding.node_id for finding in found if finding.judgement == "unsupported"}

@@ -1,0 +1,128 @@
+"""English words that say the opposite of one another."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
+
+from raptor_core.audit.terms import words
+
+_PAIRS = """
+able unable, abundant scarce, accelerate decelerate, accelerate delay, accelerate slow,
+accept decline, accept refuse, accept reject, accessible inaccessible, accurate inaccurate,
+accurately inaccurately, activate deactivate, activate inhibit, active inactive,
+active passive, add remove, add subtract, adequate inadequate, admit deny, advance retreat,
+advantage disadvantage, affordable expensive, agree disagree, ahead behind, alive dead,
+allow deny, allow forbid, allow prevent, allow prohibit, ally enemy, alone together,
+always never, always sometimes, ancestor descendant, answered unanswered, appear disappear,
+appropriate inappropriate, approve disapprove, approve reject, approximately exactly,
+arrive depart, arrive leave, ascend descend, ask answer, attach detach, attract repel,
+attractive ugly, attractive unattractive, automatic manual, automatically manually,
+available unavailable, awake asleep, aware unaware, beautiful ugly, begin end, begin finish,
+begin stop, beneficial harmful, benefit harm, best worst, better worse, big little, big small,
+bigger smaller, biggest smallest, birth death, black white, boost lower, boost reduce,
+born died, borrow lend, boy girl, brave cowardly, bright dark, broad narrow, brother sister,
+build destroy, busy idle, buy sell, buyer seller, calm agitated, calm nervous,
+capable incapable, careful careless, cause prevent, certain uncertain, cheap expensive,
+cheaper costlier, city countryside, clean dirty, clear unclear, climb descend, close far,
+combine separate, come go, comfortable uncomfortable, common rare, common uncommon,
+compatible incompatible, complete incomplete, completely partially, compress decompress,
+concrete abstract, confident insecure, confident uncertain, confirm deny, connect disconnect,
+consciously unconsciously, consistent inconsistent, consistently inconsistently,
+constant variable, construct demolish, convenient inconvenient, converge diverge,
+correct incorrect, correctly incorrectly, create destroy, crime punishment,
+curious indifferent, day night, decide undecided, deep shallow, defend attack,
+deliberate accidental, deliberately accidentally, digital analog, direct indirect,
+directly indirectly, discover hide, discrete continuous, doctor patient, domestic foreign,
+domestic international, eager reluctant, earlier later, early late, easier harder, east west,
+eastern western, easy difficult, easy hard, effective ineffective, effectively ineffectively,
+efficient inefficient, employed unemployed, employer employee, employment unemployment,
+enable disable, enable prevent, encode decode, encoder decoder, encourage discourage,
+enhance degrade, enhance diminish, enhance reduce, enough insufficient, enter exit,
+enter leave, enthusiastic reluctant, entirely partly, equal unequal, escape capture,
+everybody nobody, everyone nobody, everyone noone, everything nothing, everywhere nowhere,
+exceed underperform, excess shortage, excited bored, exciting boring, exist vanish,
+expand contract, expand reduce, expand shrink, expected unexpected, expectedly unexpectedly,
+experienced inexperienced, expert novice, explicit implicit, explicitly implicitly,
+expose conceal, extend limit, extend shorten, facilitate hinder, facilitate impede,
+fair unfair, familiar unfamiliar, famous unknown, fast slow, faster slower, father mother,
+favor oppose, favour oppose, find lose, finished unfinished, finite infinite, fixed flexible,
+fixed variable, flexible inflexible, flexible rigid, formal informal, former latter,
+forward backward, forwards backwards, free captive, freedom slavery, frequent rare,
+frequently rarely, fresh stale, friend enemy, friendly hostile, front back, full empty,
+fully partially, functional nonfunctional, functioning broken, gain lose, gain loss,
+generous stingy, gentle harsh, genuine fake, give receive, give take, good bad, grant deny,
+grow shrink, guilty innocent, happy sad, happy unhappy, hardly easily, hasten delay,
+healthy sick, healthy unhealthy, heavy light, help harm, help hinder, helpful harmful,
+helpful unhelpful, high low, higher lower, highest lowest, hire fire, hired fired,
+honest dishonest, hope despair, hostile welcoming, hot cold, humble arrogant, husband wife,
+identical different, import export, important insignificant, important unimportant,
+improve degrade, improve deteriorate, improve worsen, include exclude, including excluding,
+increase decrease, individual collective, individual group, indoor outdoor,
+inexpensive expensive, inhabited uninhabited, input output, inside outside, intact broken,
+intact damaged, intentional accidental, intentionally accidentally, interested uninterested,
+interesting boring, internal external, invite exclude, join leave, jointly separately,
+justified unjustified, keep discard, kind cruel, king queen, know ignore, known unknown,
+labeled unlabeled, labelled unlabelled, large small, larger smaller, largest smallest,
+lead follow, lead lag, leader follower, learn forget, left right, legal illegal,
+legally illegally, lenient strict, life death, lift drop, light dark, lightweight heavyweight,
+like dislike, likely unlikely, linear nonlinear, live die, local foreign, local global,
+local remote, logical illogical, long short, longer shorter, longest shortest, loud quiet,
+love hate, loyal disloyal, main secondary, major minor, male female, man woman,
+married divorced, married single, mature immature, maximise minimise, maximize minimize,
+maximum minimum, men women, merge split, mild severe, minimal maximal, modern ancient,
+modern outdated, modest arrogant, morning evening, national international, natural artificial,
+near far, nearly exactly, necessary unnecessary, newer older, noisy quiet, normal abnormal,
+north south, northern southern, noticeable unnoticeable, occupied vacant, official unofficial,
+often rarely, often seldom, open close, open closed, open secret, optimistic pessimistic,
+optional mandatory, optional required, original copy, outperform underperform,
+overestimate underestimate, overfit underfit, overwhelmingly barely, parametric nonparametric,
+parent child, pass fail, past future, patient impatient, peaceful violent, perfect imperfect,
+permanent temporary, permit forbid, permit prohibit, pleased displeased, polite rude,
+popular unpopular, positive negative, positively negatively, possible impossible,
+praise criticise, praise criticize, predator prey, presence absence, present absent,
+pretty ugly, previous next, primary secondary, pro con, productive unproductive,
+professional amateur, profit loss, progress regress, promote hinder, promote inhibit,
+protect attack, protect endanger, public private, public secret, purchase sale, push pull,
+qualitative quantitative, question answer, quick slow, quickly slowly, raise lower,
+raise reduce, rapid slow, rapidly slowly, rational irrational, raw cooked, real fake,
+real imaginary, recent old, regular irregular, relaxed strict, release capture,
+relevant irrelevant, reliable unreliable, remember forget, remind forget, repair damage,
+resistant vulnerable, resolved unresolved, responsible irresponsible, return leave,
+reveal conceal, reveal hide, reward punish, reward punishment, rich poor, right wrong,
+rise fall, robust brittle, robust fragile, rural urban, safe dangerous, safe unsafe,
+safety danger, satisfied dissatisfied, satisfied unsatisfied, secure insecure,
+secure vulnerable, send receive, senior junior, separate combined, separate joint, sharp dull,
+show hide, significant insignificant, significantly slightly, silent loud, similar different,
+similar dissimilar, similarity difference, similarly differently, simple complex,
+simple complicated, simplify complicate, single multiple, single several, skilled unskilled,
+slight severe, smooth rough, soft hard, soft loud, solve unsolved, son daughter, sour sweet,
+speak listen, specific general, specifically generally, spring autumn, stable unstable,
+start end, start finish, start stop, static dynamic, steady unsteady, still anymore,
+stimulate inhibit, strengthen weaken, strong weak, stronger weaker, succeed fail,
+success failure, successful unsuccessful, successfully unsuccessfully, sufficient insufficient,
+suitable unsuitable, summer winter, superior inferior, supervised unsupervised, support oppose,
+supporter opponent, sure unsure, surplus deficit, surprising unsurprising, sweet bitter,
+tall short, teach learn, teacher student, tentative firm, theoretical empirical,
+theoretical practical, thick thin, tight loose, together apart, together separately,
+top bottom, trigger prevent, true false, trust distrust, trust suspect, trusting suspicious,
+unanimous divided, undamaged damaged, understand misunderstand, unify divide, unite divide,
+upload download, upper lower, upward downward, useful useless, usual unusual, usually rarely,
+valid invalid, victory defeat, violent nonviolent, visible invisible,
+voluntarily involuntarily, voluntary compulsory, voluntary mandatory, war peace, warm cold,
+warm cool, wealth poverty, wealthy poor, welcome unwelcome, well poorly, wet dry,
+whole partial, wide narrow, wild tame, willing reluctant, willing unwilling, win lose,
+win loss, winner loser, working broken, young old, younger older
+"""
+
+
+@cache
+def opposites() -> Mapping[str, frozenset[str]]:
+    """Stems of the opposites of a word, by its stem."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for pair in _PAIRS.split(","):
+        one, other = (word.stem for word in words(pair))
+        found[one].add(other)
+        found[other].add(one)
+    return {stem: frozenset(others) for stem, others in found.items()}

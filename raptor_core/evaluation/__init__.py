@@ -1,0 +1,1 @@
+"""Whether retrieval finds what a team knows to be the answer."""

@@ -1,0 +1,158 @@
+"""How well a judge tells consistent claims from inconsistent ones, data set by data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raptor_core.audit.base import Judge, Segmenter, SentenceFinding
+from raptor_core.evaluation.labelled import Labelled, Pair
+
+N_SAMPLES = 1000
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A figure and its 95 % interval, bootstrapped over documents."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetScore:
+    """One judge on one data set: the half of its documents that nothing was calibrated on.
+
+    Attributes:
+        dataset: its name.
+        n_pairs, n_consistent, n_documents: of that half, judged ones only.
+        n_not_judged: pairs of it without any judged sentence; they are left out.
+        auc: that a consistent claim scores higher than an inconsistent one.
+        balanced_accuracy: at the bound that is best on the calibrating half.
+        bound: that bound, on a pair's score.
+        verdict_accuracy: balanced accuracy of the judge's own verdicts, where a claim with an
+            unsupported sentence is inconsistent.
+    """
+
+    dataset: str
+    n_pairs: int
+    n_consistent: int
+    n_documents: int
+    n_not_judged: int
+    auc: Interval
+    balanced_accuracy: Interval
+    bound: float
+    verdict_accuracy: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A pair with its score, the mean over its judged sentences, and the verdict."""
+
+    pair: Pair
+    score: float
+    consistent: bool
+
+
+def score_judge(labelled: Labelled, judge: Judge, segmenter: Segmenter) -> list[DatasetScore]:
+    """Scores of a judge, in the order in which the data sets come."""
+    found = judge.judge(labelled.audited(labelled.pairs, segmenter))
+    judged = [_judged(pair, of_pair) for pair, of_pair in zip(labelled.pairs, found, strict=True)]
+    datasets = dict.fromkeys(pair.dataset for pair in labelled.pairs)
+    return [_score(name, labelled.pairs, [j for j in judged if j]) for name in datasets]
+
+
+def pair_score(findings: Sequence[SentenceFinding]) -> float:
+    """Mean support over the judged sentences, of which there is one at least."""
+    scores = [finding.score for finding in findings if finding.judgement != "not judged"]
+    return sum(scores) / len(scores)
+
+
+def _judged(pair: Pair, findings: Sequence[SentenceFinding]) -> _Judged | None:
+    if all(finding.judgement == "not judged" for finding in findings):
+        return None
+    wrong = any(finding.judgement == "unsupported" for finding in findings)
+    return _Judged(pair, pair_score(findings), not wrong)
+
+
+def _score(name: str, pairs: Sequence[Pair], judged: Sequence[_Judged]) -> DatasetScore:
+    of_set = [item for item in judged if item.pair.dataset == name]
+    calibrating = [item for item in of_set if item.pair.calibrates]
+    reported = [item for item in of_set if not item.pair.calibrates]
+    n_pairs = sum(pair.dataset == name and not pair.calibrates for pair in pairs)
+    bound = best_bound(_labels(calibrating), _scores(calibrating))
+    draws = _draws([item.pair.document for item in reported])
+
+    def interval(measure: Callable[[NDArray[np.bool_], Floats], float], values: Floats) -> Interval:
+        labels = _labels(reported)
+        sampled = [measure(labels[rows], values[rows]) for rows in draws]
+        low, high = np.nanquantile(sampled, [0.025, 0.975])
+        return Interval(measure(labels, values), float(low), float(high))
+
+    verdicts = np.array([float(item.consistent) for item in reported])
+    return DatasetScore(
+        dataset=name,
+        n_pairs=len(reported),
+        n_consistent=int(_labels(reported).sum()),
+        n_documents=len({item.pair.document for item in reported}),
+        n_not_judged=n_pairs - len(reported),
+        auc=interval(auc, _scores(reported)),
+        balanced_accuracy=interval(
+            lambda y, s: balanced_accuracy(y, s >= bound), _scores(reported)
+        ),
+        bound=bound,
+        verdict_accuracy=interval(lambda y, s: balanced_accuracy(y, s > 0), verdicts),
+    )
+
+
+def _labels(items: Sequence[_Judged]) -> NDArray[np.bool_]:
+    return np.array([item.pair.label for item in items], dtype=bool)
+
+
+def _scores(items: Sequence[_Judged]) -> Floats:
+    return np.array([item.score for item in items], dtype=float)
+
+
+def auc(labels: NDArray[np.bool_], scores: Floats) -> float:
+    """Area under the ROC curve, ties counting half; NaN where one of the labels is missing."""
+    n_true, n_false = int(labels.sum()), int((~labels).sum())
+    if not n_true or not n_false:
+        return float("nan")
+    order = np.sort(scores)
+    ranks = (np.searchsorted(order, scores, "left") + np.searchsorted(order, scores, "right")) / 2
+    return float((ranks[labels].sum() - n_true * n_true / 2) / (n_true * n_false))
+
+
+def balanced_accuracy(labels: NDArray[np.bool_], told: NDArray[np.bool_]) -> float:
+    """Mean of the shares of both labels that are told right; NaN where one is missing."""
+    if labels.all() or not labels.any():
+        return float("nan")
+    return float((told[labels].mean() + (~told[~labels]).mean()) / 2)
+
+
+def best_bound(labels: NDArray[np.bool_], scores: Floats) -> float:
+    """The bound of best balanced accuracy, halfway between two scores; 0.5 where none is."""
+    distinct = np.unique(scores)
+    if len(distinct) < 2 or labels.all() or not labels.any():
+        return 0.5
+    bounds = (distinct[1:] + distinct[:-1]) / 2
+    found = [balanced_accuracy(labels, scores >= bound) for bound in bounds]
+    return float(bounds[int(np.argmax(found))])
+
+
+def _draws(documents: Sequence[str]) -> list[NDArray[np.int64]]:
+    """Rows of each bootstrap sample: whole documents, drawn with replacement, always the same."""
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(documents):
+        rows.setdefault(name, []).append(row)
+    groups = [np.array(rows[name], dtype=np.int64) for name in sorted(rows)]
+    rng = np.random.default_rng(0)
+    return [
+        np.concatenate([groups[at] for at in rng.integers(len(groups), size=len(groups))])
+        for _ in range(N_SAMPLES if groups else 0)
+    ]

@@ -1,0 +1,50 @@
+"""Whether a summary is put together from its children's own words, as extractive ones are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from raptor_core.identity import normalize_text
+
+_MIN_PIECE_CHARS = 8
+_WORD = re.compile(r"\w+")
+_UNIT_END = re.compile(r"\n|[.!?…。！？:;：；؟۔।][\"'”’)\]]*\s*")
+
+
+def is_collage(text: str, children: Sequence[str]) -> bool:
+    """Whether ``text`` is put together from pieces of the texts ``children``.
+
+    A piece is eight letters or more, or a whole line or sentence. Without children it is not.
+    """
+    if not children:
+        return False
+    sources = [_letters(child) for child in children]
+    units = {_letters(unit) for child in children for unit in _UNIT_END.split(child)}
+    rest = _letters(text)
+    while rest:
+        length = max(_longest_prefix(rest, source) for source in sources)
+        if length < min(_MIN_PIECE_CHARS, len(rest)):
+            length = max((n for n in range(1, length + 1) if rest[:n] in units), default=0)
+        if not length:
+            return False
+        rest = rest[length:]
+    return True
+
+
+def folded(text: str) -> str:
+    """``text`` without case and with single spaces, so that equal words compare equal."""
+    return normalize_text(text).casefold()
+
+
+def _longest_prefix(text: str, source: str) -> int:
+    """Length of the longest beginning of ``text`` that stands in ``source``."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if text[:middle] in source else (low, middle - 1)
+    return low
+
+
+def _letters(text: str) -> str:
+    return "".join(_WORD.findall(folded(text)))

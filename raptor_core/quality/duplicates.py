@@ -1,0 +1,136 @@
+"""Pairs of texts that say nearly the same, found in near-linear time.
+
+By words: runs of three words (or of three characters in scripts without spaces), MinHash
+signatures, bands of them as buckets (Broder 1997), and the exact Jaccard index of what meets in a
+bucket. By vectors: signs of random projections as buckets (Charikar 2002), and the exact cosine.
+Both look at neighbours within a bucket, so that many equal texts cost no square of their number.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raptor_core.quality.collage import folded
+from raptor_core.vectors import Vectors
+
+RUN_WORDS = 3
+MIN_RUNS = 6
+"""Texts with fewer runs are too short to be told apart by them."""
+
+_BANDS, _ROWS = 20, 4
+_PROJECTIONS, _BITS = 12, 14
+_SEED = 20_010
+_NEIGHBOURS = 3
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+
+Hashes = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two texts by row, ``first < second``, and how alike they are, in [0, 1]."""
+
+    first: int
+    second: int
+    likeness: float
+
+
+def pairs_by_words(texts: Sequence[str], least: float) -> list[Pair]:
+    """Pairs of texts that share at least ``least`` of their runs of words, most alike first.
+
+    Of many equal texts each is paired with some of the others, not with all. From ``least`` of
+    0.8 more than 99.9 % of such pairs are found.
+    """
+    runs = [_runs(text) for text in texts]
+    rows = [row for row, found in enumerate(runs) if len(found) >= MIN_RUNS]
+    if len(rows) < 2:
+        return []
+    signatures = _signatures([runs[row] for row in rows])
+    buckets = (
+        (band, signature[band * _ROWS : (band + 1) * _ROWS].tobytes())
+        for signature in signatures
+        for band in range(_BANDS)
+    )
+    owners = (row for row in rows for _ in range(_BANDS))
+    found = _neighbours(owners, buckets)
+    return _alike(((a, b, _jaccard(runs[a], runs[b])) for a, b in found), least)
+
+
+def pairs_by_vectors(vectors: Vectors, least: float) -> list[Pair]:
+    """Pairs of unit rows of ``vectors``, shape ``(n, n_dims)``, whose cosine is ``least`` or more.
+
+    Most alike first. From ``least`` of 0.98 more than 99 % of such pairs are found.
+    """
+    if len(vectors) < 2:
+        return []
+    signs = (vectors @ _planes(vectors.shape[1]) > 0).reshape(len(vectors), _PROJECTIONS, _BITS)
+    codes = signs @ (1 << np.arange(_BITS))
+    buckets = ((band, int(code)) for row in codes for band, code in enumerate(row))
+    owners = (row for row in range(len(vectors)) for _ in range(_PROJECTIONS))
+    found = _neighbours(owners, buckets)
+    return _alike(((a, b, float(vectors[a] @ vectors[b])) for a, b in found), least)
+
+
+@lru_cache(maxsize=4)
+def _planes(n_dims: int) -> Vectors:
+    """Random projections, shape ``(n_dims, projections * bits)``."""
+    rng = np.random.default_rng(_SEED)
+    return rng.standard_normal((n_dims, _PROJECTIONS * _BITS)).astype(np.float32)
+
+
+def _runs(text: str) -> Hashes:
+    """Hashes of the distinct runs of three words, sorted."""
+    codes = np.array(
+        [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in _WORD.findall(folded(text))],
+        dtype=np.uint64,
+    )
+    if len(codes) < RUN_WORDS:
+        return np.zeros(0, dtype=np.uint64)
+    mixed = codes[2:] + codes[1:-1] * np.uint64(0x9E3779B97F4A7C15)
+    mixed += codes[:-2] * np.uint64(0xC2B2AE3D27D4EB4F)
+    mixed ^= mixed >> np.uint64(29)
+    found: Hashes = np.unique(mixed * np.uint64(0xBF58476D1CE4E5B9))
+    return found
+
+
+def _signatures(runs: Sequence[Hashes]) -> NDArray[np.uint64]:
+    """MinHash signatures, shape ``(len(runs), bands * rows)``."""
+    rng = np.random.default_rng(_SEED)
+    n_hashes = _BANDS * _ROWS
+    factors = rng.integers(1, 2**63, n_hashes, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    shifts = rng.integers(0, 2**63, n_hashes, dtype=np.uint64)
+    return np.stack(
+        [((found[:, None] * factors + shifts) >> np.uint64(16)).min(axis=0) for found in runs]
+    )
+
+
+def _neighbours(owners: Iterable[int], buckets: Iterable[Hashable]) -> Iterator[tuple[int, int]]:
+    """Each row with the last few that fell into the same bucket, each pair once."""
+    latest: dict[Hashable, list[int]] = {}
+    seen: set[tuple[int, int]] = set()
+    for row, bucket in zip(owners, buckets, strict=True):
+        before = latest.setdefault(bucket, [])
+        for other in before:
+            if (other, row) not in seen:
+                seen.add((other, row))
+                yield other, row
+        before.append(row)
+        del before[:-_NEIGHBOURS]
+
+
+def _alike(found: Iterable[tuple[int, int, float]], least: float) -> list[Pair]:
+    pairs = [Pair(a, b, min(likeness, 1.0)) for a, b, likeness in found if likeness >= least]
+    return sorted(pairs, key=lambda pair: (-pair.likeness, pair.first, pair.second))
+
+
+def _jaccard(one: Hashes, other: Hashes) -> float:
+    shared = len(np.intersect1d(one, other, assume_unique=True))
+    return shared / (len(one) + len(other) - shared)

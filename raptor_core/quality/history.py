@@ -1,0 +1,109 @@
+"""What is measured now against earlier builds: a robust z-score that warns before a bound breaks.
+
+The median and the median absolute deviation (MAD) of earlier values, as in Iglewicz and Hoaglin
+(1993): one odd build neither moves the centre nor widens the spread. Builds that hardly differ
+would make every change a drift, so the spread is at least a share of the median.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from raptor_core.quality.distribution import DIGITS
+from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, verdict
+from raptor_core.settings import CheckSettings
+
+MIN_HISTORY = 5
+"""Earlier values without which nothing is said."""
+MIN_SPREAD = 0.05
+"""Spread that is assumed at the least, as a share of the median."""
+_NORMAL = 1.4826
+"""MAD times this is the standard deviation of what is distributed normally."""
+
+COMPRESSION_DRIFT = CheckInfo(
+    "compression_drift",
+    "warn",
+    "Mean compression ratio of the layer against earlier builds of this partition.",
+)
+CLUSTER_SIZE_DRIFT = CheckInfo(
+    "cluster_size_drift",
+    "warn",
+    "Mean number of children per summary of the layer against earlier builds of this partition.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A value against those before it.
+
+    Attributes:
+        value: measured now.
+        n: earlier values it is compared with.
+        median, spread: of them; the spread stands for a standard deviation.
+        z: robust z-score, 0 with fewer than ``MIN_HISTORY`` earlier values.
+    """
+
+    value: float
+    n: int
+    median: float
+    spread: float
+    z: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are earlier values enough to say anything."""
+        return self.n >= MIN_HISTORY
+
+
+def measure_drift(value: float, past: Sequence[float], last: int) -> Drift:
+    """The robust z-score of ``value`` against the ``last`` of the ``past`` values, oldest first.
+
+    All values are finite. Where all past ones are 0, so is the z-score of 0, and that of any other
+    value has no bound; it is 1000 then.
+    """
+    kept = list(past)[-last:]
+    if not kept:
+        return Drift(value, 0, value, 0.0, 0.0)
+    median = statistics.median(kept)
+    mad = statistics.median(abs(old - median) for old in kept)
+    spread = max(_NORMAL * mad, MIN_SPREAD * abs(median))
+    if len(kept) < MIN_HISTORY or value == median:
+        return Drift(value, len(kept), median, spread, 0.0)
+    z = (value - median) / spread if spread else math.copysign(1000.0, value - median)
+    return Drift(value, len(kept), median, spread, max(-1000.0, min(z, 1000.0)))
+
+
+def evaluate_drift(
+    check: CheckInfo,
+    what: str,
+    drift: Drift | None,
+    checks: CheckSettings,
+    worst: Iterable[WorstNode] = (),
+) -> Verdict:
+    """Whether a layer's mean is within ``max_drift`` of earlier builds; None is nothing measured.
+
+    ``what`` names the mean at the head of a sentence.
+    """
+    if drift is None:
+        return verdict(check, True, "Nothing to compare.", {}, (), "")
+    numbers = {"value": round(drift.value, DIGITS), "earlier_builds": float(drift.n)}
+    if not drift.is_known:
+        told = f"{what} is {drift.value:.3g}; {drift.n} of {MIN_HISTORY} earlier builds are known."
+        return verdict(check, True, told, numbers, (), "")
+    numbers |= {
+        "median": round(drift.median, DIGITS),
+        "spread": round(drift.spread, DIGITS),
+        "z": round(drift.z, DIGITS),
+    }
+    summary = (
+        f"{what} is {drift.value:.3g}, {drift.z:+.1f} robust standard deviations from the median "
+        f"{drift.median:.3g} of {drift.n} earlier builds (at most {checks.max_drift:g})."
+    )
+    remedy = (
+        "Compare documents and settings with the build before; where the change is meant, it "
+        "passes once it is the rule, or raise checks.max_drift."
+    )
+    return verdict(check, abs(drift.z) <= checks.max_drift, summary, numbers, worst, remedy)

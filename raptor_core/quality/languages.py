@@ -1,0 +1,220 @@
+"""Which script, and for Latin letters which language, a text is written in, where that is plain.
+
+Scripts by Unicode ranges, languages by their function words. What is short, code, names or a mix
+has no plain language, and None says so.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+
+LATIN, HAN, JAPANESE, _KANA = "Latin", "Han", "Japanese", "Kana"
+_RANGES = (
+    (0x0041, 0x024F, LATIN),
+    (0x0370, 0x03FF, "Greek"),
+    (0x0400, 0x052F, "Cyrillic"),
+    (0x0530, 0x058F, "Armenian"),
+    (0x0590, 0x05FF, "Hebrew"),
+    (0x0600, 0x077F, "Arabic"),
+    (0x08A0, 0x08FF, "Arabic"),
+    (0x0900, 0x097F, "Devanagari"),
+    (0x0980, 0x09FF, "Bengali"),
+    (0x0A00, 0x0A7F, "Gurmukhi"),
+    (0x0A80, 0x0AFF, "Gujarati"),
+    (0x0B80, 0x0BFF, "Tamil"),
+    (0x0C00, 0x0C7F, "Telugu"),
+    (0x0C80, 0x0CFF, "Kannada"),
+    (0x0D00, 0x0D7F, "Malayalam"),
+    (0x0D80, 0x0DFF, "Sinhala"),
+    (0x0E00, 0x0E7F, "Thai"),
+    (0x0E80, 0x0EFF, "Lao"),
+    (0x1000, 0x109F, "Burmese"),
+    (0x10A0, 0x10FF, "Georgian"),
+    (0x1100, 0x11FF, "Korean"),
+    (0x1200, 0x137F, "Ethiopic"),
+    (0x1780, 0x17FF, "Khmer"),
+    (0x1E00, 0x1EFF, LATIN),
+    (0x1F00, 0x1FFF, "Greek"),
+    (0x3040, 0x30FF, _KANA),
+    (0x3400, 0x4DBF, HAN),
+    (0x4E00, 0x9FFF, HAN),
+    (0xAC00, 0xD7A3, "Korean"),
+    (0xF900, 0xFAFF, HAN),
+    (0x20000, 0x323AF, HAN),
+)
+_STARTS = [first for first, _, _ in _RANGES]
+_MIN_KANA = 0.1
+"""Share of kana among the letters of the two from which a text is Japanese."""
+
+_FUNCTION_WORDS = {
+    "English": "the of and to in is that for with as was on are by this be from at it which have "
+    "has were been their they not but had would can will when who there what into than",
+    "German": "der die das und ist von mit den dem des ein eine einer nicht zu auf für im sich als "
+    "auch wird werden sind war wurde nach bei aus durch über wenn oder aber es sie er wie hat",
+    "French": "le la les de des du et est un une dans pour que qui en par sur avec au aux ne pas "
+    "ce cette il elle était jusqu après sans sont ont été plus se leur être ses mais d "
+    "l qu où nous comme",
+    "Spanish": "el la los las de del y es un una en para que por con se no su al lo como más fue "
+    "son sus pero este esta ha entre cuando muy también hasta desde donde porque",
+    "Italian": "il lo la gli le di del della dei e è un una in per che con non si da al alla nel "
+    "nella sono più come ha anche ma o questo dal delle stato essere suo loro fu era fino quando "
+    "sul sulla dopo ogni hanno gli nei dalla questa quella",
+    "Portuguese": "o os as de do da dos das e é um uma em para que por com não se no na nos nas ao "
+    "mais como foi era sem sobre são seu sua mas pela pelo à também ou quando até",
+    "Dutch": "de het een en van in is dat op te voor met zijn niet aan er om ook als door naar bij "
+    "uit maar wordt werd worden hij ze deze heeft over dan nog kan wel geen",
+    "Swedish": "och att det som en är av för på den med till inte ett om de har var från vid men "
+    "eller kan ska när så han hon sig också under efter detta mycket",
+    "Danish": "og at det som en er af for på den med til ikke et om de har var fra ved men eller "
+    "kan skal når så han hun sig også under efter dette meget blev være",
+    "Polish": "i w na z się nie do to że jest jak o po co ale za od przez przy był była jego są "
+    "dla czy tego oraz jako które który która lub już tylko przed",
+    "Czech": "a v na se je že s z do to o k i by ale jako za po pro tak jeho byl byla od ve jsou "
+    "který která které nebo při však již také může podle",
+    "Turkish": "ve bir bu da de için ile olarak çok daha gibi kadar sonra olan ne en her ama o "
+    "değil var ise göre ancak veya tarafından olduğu",
+    "Finnish": "ja on ei se että oli hän ovat myös kun mutta kuin tai joka sen mukaan jossa jotka "
+    "ole olla niin vain sekä ollut jos hänen",
+    "Hungarian": "a az és hogy nem is egy volt ez meg de csak már mint van vagy azt el ha ki még "
+    "lehet szerint között által amely pedig",
+    "Romanian": "și de la în a cu pe este nu un o din care pentru că se mai fost sunt au sau prin "
+    "dar ca după fi lui ale acest această",
+    "Indonesian": "yang dan di dengan untuk dari pada ini itu dalam tidak adalah ke oleh akan juga "
+    "sebagai atau telah dapat karena bahwa mereka ada",
+}
+_BY_WORD: dict[str, tuple[str, ...]] = {}
+for _name, _given in _FUNCTION_WORDS.items():
+    for _one in _given.split():
+        _BY_WORD[_one] = (*_BY_WORD.get(_one, ()), _name)
+
+_CODE = re.compile(r"[=;{}<>\\\[]|\w\(")
+_MIN_CODE = 3
+_KEYWORDS = frozenset(
+    {"and", "as", "be", "by", "for", "from", "if", "in", "is", "not", "on", "or", "this", "with"}
+)
+"""Words that a program holds too; where there is code they tell no language."""
+_PUNCTUATION = ".,;:!?…\"'“”‘’«»()[]{}*_`–—-¿¡"
+MIN_WORDS = 12
+"""Words below which a text has no plain language."""
+_MIN_HITS = 0.2
+_MIN_LEAD = 1.7
+_MIN_DISTINCT = 3
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What a text is written in.
+
+    Attributes:
+        letters: letters by script; Kana and Han apart.
+        n_words: words of Latin letters, without what looks like code.
+        scores: function words by language; one that several languages have counts in parts.
+    """
+
+    letters: Counter[str]
+    n_words: int
+    scores: Mapping[str, float]
+
+    def __add__(self, other: Writing) -> Writing:
+        """Both texts as one."""
+        names = {**self.scores, **other.scores}
+        scores = {name: self.scores.get(name, 0) + other.scores.get(name, 0) for name in names}
+        return Writing(self.letters + other.letters, self.n_words + other.n_words, scores)
+
+    @property
+    def n_letters(self) -> int:
+        """Letters of all scripts."""
+        return self.letters.total()
+
+    @property
+    def script(self) -> str | None:
+        """The script of most letters; Japanese where Han stands with kana; None for none."""
+        if not self.letters:
+            return None
+        kana, han = self.letters[_KANA], self.letters[HAN]
+        japanese = kana > _MIN_KANA * (kana + han)
+        counts = Counter({s: n for s, n in self.letters.items() if s not in {_KANA, HAN}})
+        counts[JAPANESE if japanese else HAN] = kana + han
+        script, count = counts.most_common(1)[0]
+        return script if 2 * count > self.n_letters else None
+
+    def share(self, script: str) -> float:
+        """Share of a script's letters, in [0, 1]; Japanese and Han count each other's."""
+        names = (_KANA, HAN) if script in {JAPANESE, HAN} else (script,)
+        return sum(self.letters[name] for name in names) / max(self.n_letters, 1)
+
+    @property
+    def language(self) -> str | None:
+        """The language of the words in Latin letters, where it is plain."""
+        if self.n_words < MIN_WORDS or not self.scores:
+            return None
+        best, score = max(self.scores.items(), key=itemgetter(1))
+        runner_up = max((n for name, n in self.scores.items() if name != best), default=0.0)
+        plain = score >= _MIN_HITS * self.n_words and score >= _MIN_LEAD * runner_up
+        return best if plain else None
+
+    def speaks(self, language: str) -> bool:
+        """Whether a good part of the words may be of ``language``."""
+        best = max(self.scores.values(), default=0.0)
+        return bool(best) and self.scores.get(language, 0.0) >= best / 3
+
+
+def writing(text: str) -> Writing:
+    """Letters by script, and function words by language."""
+    letters = _letters(text)
+    words = _words(text) if letters[LATIN] else []
+    if len(_CODE.findall(text)) >= _MIN_CODE:
+        words = [word for word in words if len(word) > 1 and word not in _KEYWORDS]
+    return Writing(letters, len(words), _scores(Counter(words)))
+
+
+def _letters(text: str) -> Counter[str]:
+    letters: Counter[str] = Counter()
+    if text.isascii():
+        letters[LATIN] = sum(map(str.isalpha, text))
+        return +letters
+    for char, count in Counter(text).items():
+        script = _script(char)
+        if script:
+            letters[script] += count
+    return letters
+
+
+def _scores(words: Mapping[str, int]) -> dict[str, float]:
+    scores: dict[str, float] = {}
+    distinct: Counter[str] = Counter()
+    for word, count in words.items():
+        languages = _BY_WORD.get(word, ())
+        distinct.update(languages)
+        for language in languages:
+            scores[language] = scores.get(language, 0.0) + count / len(languages)
+    return {name: score for name, score in scores.items() if distinct[name] >= _MIN_DISTINCT}
+
+
+def _words(text: str) -> list[str]:
+    """Words of letters alone, without case; ``name_1``, ``f(x)`` and ``a.b`` are code, and none."""
+    found = []
+    for raw in text.casefold().split():
+        word = raw.strip(_PUNCTUATION)
+        if word.isalpha():
+            found.append(word)
+        elif "'" in word or "’" in word:
+            parts = word.replace("’", "'").split("'")
+            found += parts if all(part.isalpha() for part in parts) else []
+    return found
+
+
+@lru_cache(maxsize=1 << 14)
+def _script(char: str) -> str | None:
+    if not char.isalpha():
+        return None
+    at = bisect_right(_STARTS, ord(char)) - 1
+    if at < 0 or ord(char) > _RANGES[at][1]:
+        return None
+    return _RANGES[at][2]

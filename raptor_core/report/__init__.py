@@ -1,0 +1,20 @@
+"""One HTML page that shows a tree, or the trees of a partition: to explore, search and check."""
+
+from raptor_core.report.files import report_file_name
+from raptor_core.report.page import page_version, render_report
+from raptor_core.report.settings_text import settings_text
+from raptor_core.report.statistics import LayerStatistics, layer_statistics
+from raptor_core.report.values import Change, Report, ReportTree, change_since
+
+__all__ = [
+    "Change",
+    "LayerStatistics",
+    "Report",
+    "ReportTree",
+    "change_since",
+    "layer_statistics",
+    "page_version",
+    "render_report",
+    "report_file_name",
+    "settings_text",
+]

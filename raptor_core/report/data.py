@@ -1,0 +1,154 @@
+"""A report as plain values: what the page's script reads.
+
+Names are short because they are repeated for every node. ``web/model.js`` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from raptor_core.documents.base import Document
+from raptor_core.nodes import Node
+from raptor_core.quality.cluster_size import PAPER_CHILDREN
+from raptor_core.quality.compression import PAPER_RATIO
+from raptor_core.report.offsets import utf16_offsets
+from raptor_core.report.statistics import LayerStatistics, layer_statistics
+from raptor_core.report.values import Change, Report, ReportTree
+
+Values = dict[str, Any]
+
+
+def report_values(report: Report) -> Values:
+    """The report as values that JSON can hold; nodes and documents refer to each other by index."""
+    documents = _documents(report.trees)
+    places = {document["id"]: place for place, document in enumerate(documents)}
+    nodes = [node for tree in report.trees for node in tree.nodes]
+    indexes = {node.id: index for index, node in enumerate(nodes)}
+    shown: list[Values] = []
+    for number, tree in enumerate(report.trees):
+        shown += _nodes(number, tree, indexes, places)
+    return {
+        "name": report.name,
+        "paper": {"children": PAPER_CHILDREN, "compression": PAPER_RATIO},
+        "trees": [_tree(tree) for tree in report.trees],
+        "documents": documents,
+        "nodes": shown,
+        "findings": _findings(report, indexes),
+        "settings": report.settings,
+        "cost": None if report.cost is None else list(report.cost.items()),
+    }
+
+
+def _tree(tree: ReportTree) -> Values:
+    return {
+        "name": tree.name,
+        "build": tree.build_id,
+        "published": tree.published_at,
+        "ended": tree.ended,
+        "layers": [_layer(layer) for layer in layer_statistics(tree.nodes)],
+        "change": _change(tree.change),
+    }
+
+
+def _layer(layer: LayerStatistics) -> Values:
+    return {
+        "layer": layer.layer,
+        "nodes": layer.n_nodes,
+        "tokens": layer.n_tokens,
+        "children": layer.mean_children,
+        "compression": layer.mean_compression,
+    }
+
+
+def _change(change: Change | None) -> Values | None:
+    if change is None:
+        return None
+    return {"previous": change.previous, "added": len(change.added), "removed": change.n_removed}
+
+
+def _documents(trees: Sequence[ReportTree]) -> list[Values]:
+    """Every document of the leaves, with its text ("x") where it is known."""
+    found: dict[str, Values] = {}
+    for tree in trees:
+        for node in tree.nodes:
+            if node.is_leaf:
+                source = {"id": node.documents[0], "source": node.source}
+                found.setdefault(node.documents[0], source)
+        for document in tree.documents:
+            if document.id in found:
+                found[document.id] |= {"title": document.title, "x": document.text}
+    return list(found.values())
+
+
+def _nodes(
+    number: int, tree: ReportTree, indexes: Mapping[str, int], places: Mapping[str, int]
+) -> list[Values]:
+    spans = _spans(tree)
+    added = set(tree.change.added) if tree.change else set()
+    return [_node(number, node, indexes, places, spans, node.id in added) for node in tree.nodes]
+
+
+def _node(
+    number: int,
+    node: Node,
+    indexes: Mapping[str, int],
+    places: Mapping[str, int],
+    spans: Mapping[str, tuple[int, int]],
+    is_new: bool,
+) -> Values:
+    """Tree "t", layer "l", tokens "n"; text "x", unless the document holds it at "s" to "e"."""
+    found: Values = {"id": node.id, "t": number, "l": node.layer, "n": node.n_tokens}
+    if is_new:
+        found["w"] = 1
+    if not node.is_leaf:
+        children = [indexes[child] for child in node.children if child in indexes]
+        return found | {"x": node.text, "c": children}
+    found |= {"d": places[node.documents[0]], "o": [node.start, node.end]}
+    if node.section:
+        found["h"] = list(node.section)
+    if node.id not in spans:
+        return found | {"x": node.text}
+    start, end = spans[node.id]
+    return found | {"s": start, "e": end}
+
+
+def _spans(tree: ReportTree) -> dict[str, tuple[int, int]]:
+    """Places of leaves in their documents' texts, in UTF-16 units, where the texts agree."""
+    documents = {document.id: document for document in tree.documents}
+    leaves: dict[str, list[Node]] = {}
+    for node in tree.nodes:
+        if node.is_leaf and _agrees(documents.get(node.documents[0]), node):
+            leaves.setdefault(node.documents[0], []).append(node)
+    found: dict[str, tuple[int, int]] = {}
+    for name, members in leaves.items():
+        places = utf16_offsets(documents[name].text, _ends(members))
+        found |= {leaf.id: (places[leaf.start], places[leaf.end]) for leaf in members}
+    return found
+
+
+def _agrees(document: Document | None, leaf: Node) -> bool:
+    return document is not None and document.text[leaf.start : leaf.end] == leaf.text
+
+
+def _ends(leaves: Iterable[Node]) -> set[int]:
+    return {place for leaf in leaves for place in (leaf.start, leaf.end)}
+
+
+def _findings(report: Report, indexes: Mapping[str, int]) -> list[Values] | None:
+    if report.findings is None:
+        return None
+    return [
+        {
+            "node": indexes[finding.node_id],
+            "sentence": finding.sentence,
+            "judgement": finding.judgement,
+            "score": round(finding.score, 3),
+            "missing": list(finding.missing),
+            "child": indexes.get(finding.evidence_child or "", -1),
+            "passage": finding.evidence,
+            "reason": finding.reason,
+        }
+        for finding in report.findings
+        if finding.node_id in indexes
+    ]

@@ -1,0 +1,86 @@
+"""What a report shows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from raptor_core.audit.base import SentenceFinding
+from raptor_core.documents.base import Document
+from raptor_core.nodes import Node
+
+Figure = float | str | None
+"""A figure of the cost; None where it is unknown, as money is without a price."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What the last build changed in a tree.
+
+    Attributes:
+        previous: when the tree before was published, ISO 8601; empty when there was none.
+        added: ids of nodes that the tree before did not have; of a first build, none are listed.
+        n_removed: nodes that are gone. Their texts are not kept.
+    """
+
+    previous: str = ""
+    added: tuple[str, ...] = ()
+    n_removed: int = 0
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing was published before."""
+        return not self.previous
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTree:
+    """One published tree.
+
+    Attributes:
+        name: the tree's name.
+        build_id: see ``Manifest``.
+        published_at: ISO 8601 time in UTC.
+        ended: why it ended at its top layer.
+        nodes: all nodes, layer by layer, in document order within each.
+        documents: those whose texts are known; a span of any other shows its own text alone.
+        change: since the build before; None where it is not known.
+    """
+
+    name: str
+    build_id: str
+    published_at: str
+    ended: str
+    nodes: tuple[Node, ...]
+    documents: tuple[Document, ...] = ()
+    change: Change | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that one page shows.
+
+    Attributes:
+        name: of the page: a tree's, or a partition's.
+        trees: at least one.
+        findings: of audits, by any judge; None where no audit is known. Those of nodes that are
+            in none of the trees are left out.
+        settings: the settings that made the trees, as ``settings_text`` gives them.
+        cost: figures of the build that made the trees, in the order in which they are shown; a
+            name ends in its unit (``_tokens``, ``_usd``). None where nothing is known.
+    """
+
+    name: str
+    trees: tuple[ReportTree, ...]
+    findings: tuple[SentenceFinding, ...] | None = None
+    settings: str = ""
+    cost: Mapping[str, Figure] | None = None
+
+
+def change_since(previous: str, known: Collection[str], node_ids: Collection[str]) -> Change:
+    """The change from a tree of the nodes ``known``, published at ``previous``, to ``node_ids``."""
+    if not previous:
+        return Change()
+    before, now = set(known), set(node_ids)
+    added = tuple(node_id for node_id in node_ids if node_id not in before)
+    return Change(previous, added, len(before - now))

@@ -1,0 +1,117 @@
+// One node: where it stands, its text with what was found in it, its source, children, parents.
+
+function breadcrumbs(path) {
+  const items = path.map((index, at) => {
+    const node = nodes[index];
+    const label = `${isLeaf(node) ? 'Chunk' : `L${node.l}`} ${shorten(textOf(node), 34)}`;
+    const last = at === path.length - 1;
+    return el('li', {}, el('a', { href: address(node), 'aria-current': last ? 'page' : null }, label));
+  });
+  const home = el('li', {}, el('a', { href: '#overview' }, 'Overview'));
+  return el('nav', { class: 'crumbs', 'aria-label': 'Way to this node' }, el('ol', {}, home, items));
+}
+
+function nodeFacts(node) {
+  const ratio = compressionOf(node);
+  const facts = [counted(node.n, 'token')];
+  if (ratio !== null) facts.push(`compression ${decimal(ratio)}`, counted(node.c.length, 'child', 'children'));
+  if (node.parents.length) facts.push(counted(node.parents.length, 'parent'));
+  const items = facts.map((fact) => el('li', {}, fact));
+  if (node.w) items.push(el('li', { class: 'new' }, 'new in the last build'));
+  return el('ul', { class: 'facts' }, items);
+}
+
+/** Places to mark in a node's text: doubtful sentences, what they lack, a passage, search words. */
+function marksOf(node, view) {
+  const text = textOf(node);
+  const found = places(text, view.words ?? [], 'match');
+  for (const finding of doubtsOf(node)) {
+    const place = locate(text, finding.sentence, kindName(finding));
+    if (!place) continue;
+    found.push({ ...place, finding });
+    for (const term of finding.missing) {
+      const inside = text.slice(place.start, place.end).indexOf(term);
+      if (term && inside >= 0) {
+        const start = place.start + inside;
+        found.push({ start, end: start + term.length, kind: 'missing' });
+      }
+    }
+  }
+  const passage = view.passage && findings[view.passage].passage;
+  const place = passage && locate(text, passage, 'passage');
+  return place ? [...found, place] : found;
+}
+
+/** The symbol before a doubtful sentence, a link to the finding. */
+function symbolOf(place) {
+  if (!place.finding) return null;
+  const { finding } = place;
+  const label = `${LABELS[finding.judgement]} sentence, to the finding`;
+  return el('a', {
+    class: `symbol ${kindName(finding)}`, href: address(nodes[finding.node], { finding: finding.index }), 'aria-label': label,
+  }, SYMBOLS[finding.judgement]);
+}
+
+function nodeCard(index) {
+  const node = nodes[index];
+  const unsupported = doubtsOf(node).filter((finding) => finding.judgement === 'unsupported').length;
+  const place = isLeaf(node) ? documentName(node) : counted(node.c.length, 'child', 'children');
+  return el('li', {}, el('a', { href: address(node) },
+    el('span', { class: 'meta' },
+      el('span', { class: `badge layer-${Math.min(node.l, 5)}` }, isLeaf(node) ? '¶' : `L${node.l}`),
+      ` ${counted(node.n, 'token')} · ${place}`,
+      node.w ? el('span', { class: 'new' }, 'new') : null,
+      unsupported ? el('span', { class: 'flag' }, `▲ ${unsupported} unsupported`) : null),
+    el('span', { class: 'line' }, shorten(textOf(node), 240))));
+}
+
+function nodeList(title, name, indexes) {
+  if (!indexes.length) return null;
+  const list = el('ul', { class: 'links-list cards' });
+  return section(`${title} (${whole(indexes.length)})`, name, portioned(list, indexes.length, (at) => nodeCard(indexes[at]), 20));
+}
+
+/** Documents under a summary, with the number of its chunks in each. */
+function sourcesSection(node) {
+  const first = new Map();
+  const counts = new Map();
+  for (const leaf of leavesUnder(node)) {
+    if (!first.has(leaf.d)) first.set(leaf.d, leaf);
+    counts.set(leaf.d, (counts.get(leaf.d) ?? 0) + 1);
+  }
+  const found = [...first.values()];
+  if (!found.length) return null;
+  const list = el('ul', { class: 'links-list compact' });
+  const row = (at) => el('li', {}, el('a', { href: address(found[at]) },
+    el('span', { class: 'line' }, documentName(found[at])),
+    el('span', { class: 'meta' }, counted(counts.get(found[at].d), 'chunk'))));
+  return section(`Made from ${counted(found.length, 'document')}`, 'sources', portioned(list, found.length, row, 10));
+}
+
+/** The node in the main part of the page; `view` holds path, finding, passage, search words. */
+function showNode(root, node, view) {
+  const marks = marksOf(node, view);
+  const title = el('h2', { id: 'node-title' }, kindOf(node));
+  const passage = view.passage && !isLeaf(node) ? el('p', { class: 'note' }, 'The evidence of a finding is marked.') : null;
+  const parts = [
+    el('a', { class: 'back', href: '#browse' }, '← Back to the list'),
+    breadcrumbs(view.path),
+    el('div', { class: 'title-line' }, title, nodeFacts(node)),
+    passage,
+  ];
+  if (isLeaf(node)) parts.push(documentOf(node, marks), neighbours(node));
+  else parts.push(textBlock(node, marks), findingsSection(node), nodeList('Children', 'children', node.c));
+  parts.push(isLeaf(node) ? null : sourcesSection(node));
+  parts.push(nodeList(node.parents.length === 1 ? 'Parent' : 'Parents', 'parents', node.parents));
+  parts.push(el('p', { class: 'identity' }, 'Node ', el('code', {}, node.id)));
+  root.replaceChildren(...parts.filter(Boolean));
+  showSpan(root);
+}
+
+const textBlock = (node, marks) => el('div', { class: 'text prose' }, marked(textOf(node), marks, symbolOf));
+
+/** A leaf: its document where that is known, else its own text. */
+function documentOf(node, marks) {
+  if (isPlaced(node)) return documentView(node, marks);
+  return el('div', {}, textBlock(node, marks), documentView(node, marks));
+}

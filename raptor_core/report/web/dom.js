@@ -1,0 +1,65 @@
+// Elements. Text of documents enters the page here, as text and never as markup.
+
+const PORTION = 50;
+
+/** An element; attributes that are null, undefined or false are left out, on… are listeners. */
+function el(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) made.addEventListener(name.slice(2), value);
+    else made.setAttribute(name, value === true ? '' : value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+const byElementId = (id) => document.getElementById(id);
+
+const wholeNumber = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const whole = (number) => wholeNumber.format(number);
+const decimal = (number, digits = 2) => (
+  number.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+const counted = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
+
+/** A time as people read it, or the text itself where it is no time. */
+function time(iso) {
+  const date = new Date(iso);
+  if (Number.isNaN(date.getTime())) return iso;
+  const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
+  return `${format.format(date)} UTC`;
+}
+
+/** One line of at most so many characters, cut at a word. */
+function shorten(text, length = 160) {
+  const line = text.slice(0, length * 3).replace(/\s+/g, ' ').trim();
+  if (line.length <= length) return line;
+  const cut = line.slice(0, length);
+  return `${cut.slice(0, Math.max(cut.lastIndexOf(' '), length / 2))} …`;
+}
+
+/** Fill a list in portions, so that a long one stays small; the button adds the next portion. */
+function portioned(list, count, make, size = PORTION) {
+  let shown = 0;
+  const more = el('button', { type: 'button', class: 'more', onclick: () => grow(true) });
+  const grow = (focus) => {
+    const end = Math.min(count, shown + size);
+    let first = null;
+    for (; shown < end; shown += 1) {
+      const item = make(shown);
+      first ??= item;
+      list.append(item);
+    }
+    more.hidden = shown >= count;
+    more.textContent = `Show ${whole(Math.min(size, count - shown))} more of ${whole(count - shown)} left`;
+    if (focus && first) (first.querySelector('a, button') ?? first).focus();
+  };
+  grow(false);
+  return [list, more];
+}
+
+/** A section with a heading of its own, which names it. */
+function section(title, name, ...children) {
+  const id = `heading-${name}`;
+  return el('section', { class: name, 'aria-labelledby': id }, el('h3', { id }, title), ...children);
+}

@@ -1,0 +1,37 @@
+"""Who audits summaries, and what follows from a finding."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from raptor_core.settings.part import Part
+
+
+class AuditSettings(Part):
+    """The judge of sampled summaries; how many are sampled is ``checks.audit_rate``.
+
+    Attributes:
+        judge: "support" (similarity, coverage, numbers, names, oppositions; the bundled model),
+            "overlap" (words alone), "nli" (a cross-encoder of sentence-transformers), or "llm"
+            (an OpenAI-compatible chat endpoint, which is paid for).
+        on_unsupported: what happens to an audited summary with an unsupported sentence: "report"
+            it, "quarantine" it (published, and left out of retrieval), "resummarize" it with the
+            findings in the prompt, or "block" the publication.
+        model: of "nli" (a hub name or a local folder) or of "llm".
+        base_url, api_key_env, timeout_seconds: of the endpoint.
+        max_retries: of one audit, after an invalid answer or a fault; then it is "not judged".
+        max_tokens: tokens of an answer at the most.
+        concurrency: calls under way at once.
+    """
+
+    judge: Literal["support", "overlap", "nli", "llm"] = "support"
+    on_unsupported: Literal["report", "quarantine", "resummarize", "block"] = "report"
+    model: str = "gpt-4o-mini"
+    base_url: str = "https://api.openai.com/v1"
+    api_key_env: str = "OPENAI_API_KEY"
+    timeout_seconds: float = Field(60.0, gt=0)
+    max_retries: int = Field(2, ge=0, le=20)
+    max_tokens: int = Field(1000, ge=64)
+    concurrency: int = Field(8, ge=1, le=512)

@@ -1,0 +1,69 @@
+"""Bounds of the asset checks. None of them changes a result, so none makes a layer stale."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from raptor_core.settings.part import Part
+from raptor_core.settings.spending import NO_BOUND
+
+
+def _file(value: Any) -> Any:
+    return None if value == NO_BOUND else value
+
+
+class CheckSettings(Part):
+    """Bounds of the asset checks; means over a layer unless a bound says otherwise.
+
+    Attributes:
+        min_compression, max_compression: summary tokens over children's tokens (paper: 0.28).
+        min_children, max_children: children per parent (paper: 6.7).
+        audit_rate: share of summaries that are audited.
+        audit_minimum: summaries audited at the least, per layer and partition.
+        max_unsupported: share of audited summaries that may hold an unsupported sentence
+            (paper: 0.04 of audited nodes hallucinated).
+        max_switched: share of summaries that may be in another language than their children.
+        near_duplicate: share of three-word runs that two summaries share from which they are near
+            duplicates.
+        near_duplicate_similarity: cosine similarity of their vectors from which they are.
+        max_near_duplicates: share of a layer's summaries that may nearly repeat another; of two
+            that are alike, one counts.
+        max_shrink: nodes of a layer over nodes of the layer below, in any tree.
+        max_extra_layers: summary layers that a tree may have over those that the paper's 6.7
+            children per parent would need.
+        max_equal_vectors: share of a tree's texts whose vector may be that of another text.
+        history_builds: earlier builds of the partition that a layer is compared with.
+        max_drift: robust z-score against them from which a layer has drifted.
+        golden: file of questions with known answers, relative to the settings file; "none" for
+            none.
+        min_golden_hit_rate: share of them whose answer must be retrieved.
+    """
+
+    min_compression: float = Field(0.10, ge=0)
+    max_compression: float = Field(0.60, gt=0)
+    min_children: float = Field(2.0, ge=0)
+    max_children: float = Field(25.0, gt=0)
+    audit_rate: float = Field(0.1, ge=0, le=1)
+    audit_minimum: int = Field(5, ge=0)
+    max_unsupported: float = Field(0.1, ge=0, le=1)
+    max_switched: float = Field(0.0, ge=0, le=1)
+    near_duplicate: float = Field(0.8, ge=0.5, le=1)
+    near_duplicate_similarity: float = Field(0.98, ge=0.9, le=1)
+    max_near_duplicates: float = Field(0.1, ge=0, le=1)
+    max_shrink: float = Field(0.6, gt=0, le=1)
+    max_extra_layers: int = Field(2, ge=0)
+    max_equal_vectors: float = Field(0.1, ge=0, le=1)
+    history_builds: int = Field(10, ge=5, le=200)
+    max_drift: float = Field(3.5, gt=0)
+    golden: Annotated[str | None, BeforeValidator(_file)] = None
+    min_golden_hit_rate: float = Field(0.5, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _bounds_in_order(self) -> CheckSettings:
+        if self.min_compression >= self.max_compression:
+            raise ValueError("min_compression must be below max_compression")
+        if self.min_children >= self.max_children:
+            raise ValueError("min_children must be below max_children")
+        return self

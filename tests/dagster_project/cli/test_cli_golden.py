@@ -1,0 +1,93 @@
+"""`raptor eval golden` on the home that is built once."""
+
+import json
+
+import pytest
+from support.command import raptor
+
+QUESTIONS = [
+    {"question": "Who lit the lamp in 1872?", "expected": ["farness/lighthouse.md"]},
+    {
+        "question": "When was the breakwater begun?",
+        "span": "The breakwater was begun in 1890 and finished in 1903 at three times its price.",
+        "expected": "farness/harbour.md",
+    },
+    {"question": "How long are crabs boiled?", "expected": "soup.md", "tree": "soup.md"},
+]
+
+
+@pytest.fixture
+def golden(tmp_path):
+    def write(*cases):
+        path = tmp_path / "golden.jsonl"
+        path.write_text("".join(json.dumps(case) + "\n" for case in cases or QUESTIONS))
+        return path
+
+    return write
+
+
+def test_the_figures_and_every_rank_are_told_as_json(built, golden):
+    printed = built.call("eval", "golden", golden(), "--json")
+    assert printed.code == 0
+    found = printed.json
+    assert (found["questions"], found["hit_rate"], found["missed"]) == (3, 1.0, 0)
+    assert found["evidence_recall"] > 0.9
+    assert found["mrr"] > 0.6
+    assert [case["line"] for case in found["cases"]] == [1, 2, 3]
+    assert all(case["rank"] >= 1 for case in found["cases"])
+    assert found["cases"][1]["expected"] == ["farness/harbour.md"]
+
+
+def test_people_see_ranks_and_figures(built, golden):
+    printed = built.call("eval", "golden", golden())
+    assert printed.code == 0
+    assert "Who lit the lamp in 1872?" in printed.out
+    assert "rank 1" in printed.out
+    assert "hit rate" in printed.out
+
+
+def test_a_rate_under_the_least_exits_with_5_and_over_it_with_0(built, golden):
+    wrong = {"question": "Who lit the lamp in 1872?", "expected": ["soup.md"]}
+    path = golden(QUESTIONS[0], wrong)
+    options = (path, "--json", "--top-k", "1", "--min-hit-rate")
+    assert built.call("eval", "golden", *options, "0.5").code == 0
+    printed = built.call("eval", "golden", *options, "0.6")
+    assert printed.code == 5
+    assert printed.json["hit_rate"] == 0.5
+    told = built.call("eval", "golden", path, "--top-k", "1", "--min-hit-rate", "0.6")
+    assert (told.code, "under 0.6" in told.err) == (5, True)
+    assert "missed" in told.out
+
+
+def test_the_settings_may_name_the_file_beside_themselves(own, golden):
+    own.configure('[checks]\ngolden = "questions.jsonl"')
+    (own.home / "questions.jsonl").write_text(golden().read_text())
+    printed = own.call("eval", "golden", "--json")
+    assert (printed.code, printed.json["questions"]) == (0, 3)
+    assert printed.json["file"] == str(own.home / "questions.jsonl")
+
+
+def test_without_a_file_it_says_where_to_name_one(built):
+    printed = built.call("eval", "golden", "--json")
+    assert (printed.code, printed.json["error"]) == (3, "SettingsError")
+    assert "checks.golden" in printed.json["message"]
+
+
+def test_a_mistake_in_the_file_names_its_line(built, golden):
+    printed = built.call("eval", "golden", golden(QUESTIONS[0], {"question": "Who?"}), "--json")
+    assert printed.code == 3
+    assert "line 2: neither 'expected'" in printed.json["message"]
+
+
+def test_a_tree_that_is_not_published_is_told(built, golden):
+    path = golden({"question": "Who?", "expected": "a.md", "tree": "nosuch.md"})
+    printed = built.call("eval", "golden", path, "--json")
+    assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
+    assert "nosuch.md" in printed.json["message"]
+
+
+def test_the_groups_help_names_its_commands():
+    printed = raptor("eval", "--help")
+    assert printed.code == 0
+    assert "golden" in printed.out
+    assert raptor("eval", "nosuch").code == 2

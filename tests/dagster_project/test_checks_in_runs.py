@@ -1,0 +1,203 @@
+"""Checks in real runs: what stops a publication, what only warns, drift, and the golden set."""
+
+import json
+
+import dagster as dg
+import pytest
+from support.hashing import HashingEmbedder
+from support.summarizers import ScriptedSummarizer
+from support.workshop import Workshop, prose
+
+from dagster_project.jobs import BUILD
+from dagster_project.plan import range_tags
+from dagster_project.status import read_status
+from raptor_core.identity import fingerprint
+from raptor_core.summarizing.base import Summary
+
+ZEBRA = "The zebra crossed the viaduct at noon. " * 4
+
+
+class FlatteningEmbedder(HashingEmbedder):
+    """Answers every text alike once it is broken, as an endpoint behind a bad cache may."""
+
+    is_broken = False
+
+    def _encode(self, texts):
+        vectors = super()._encode(texts)
+        if self.is_broken:
+            vectors[:] = 1.0
+        return vectors
+
+
+class WordySummarizer:
+    """The first ``n_words`` of each child, or always the same ``text``."""
+
+    fingerprint = fingerprint("wordy", {})
+
+    def __init__(self, n_words=4, text=None):
+        self.n_words = n_words
+        self.text = text
+
+    def summarize(self, requests):
+        for request in requests:
+            parts = [" ".join(text.split()[: self.n_words]).strip(".") for text in request.texts]
+            yield Summary(request.key, self.text or ". ".join(parts).capitalize() + ".")
+
+
+def evaluations(workshop, asset, check, partition="a.md"):
+    """All evaluations of a check on a partition, oldest first."""
+    key = dg.AssetCheckKey(dg.AssetKey(asset.split("/")), check)
+    with workshop.instance() as instance:
+        history = instance.event_log_storage.get_asset_check_execution_history(key, limit=50)
+    found = [record.evaluation for record in reversed(history)]
+    return [e for e in found if isinstance(e, dg.AssetCheckEvaluation) and e.partition == partition]
+
+
+def test_vectors_that_tell_no_texts_apart_are_not_published(tmp_path):
+    workshop = Workshop(tmp_path)
+    workshop.embedder = FlatteningEmbedder()
+    workshop.configure()
+    workshop.write("a.md", prose(24, seed=1))
+    workshop.build()
+    before, texts = workshop.manifests(), workshop.texts("a.md")
+    workshop.embedder.is_broken = True
+    workshop.write("a.md", prose(24, seed=2))
+    report = workshop.build()
+    assert report.failed["a.md"].asset == "tree"
+    assert "check embedding" in report.failed["a.md"].reason
+    assert (workshop.manifests(), workshop.texts("a.md")) == (before, texts)
+    passed, failed = evaluations(workshop, "tree", "embedding")
+    assert (passed.passed, failed.passed) == (True, False)
+    assert failed.severity == dg.AssetCheckSeverity.ERROR
+    assert failed.metadata["vectors_equal_share"].value > 0.1
+    assert failed.metadata["remedy"].value
+    assert "raptor tree a.md --trace " in failed.metadata["worst_nodes"].value
+
+
+def test_a_summary_that_is_cut_off_is_not_published(tmp_path, monkeypatch):
+    # The first net, before staging, is taken away to see that the check is a second one.
+    monkeypatch.setattr("raptor_core.tree.summarize.find_junk", lambda *_: None)
+    summarizer = WordySummarizer(text="It was told of a castle, and of the")
+    workshop = Workshop(tmp_path, tools={"summarizer": ScriptedSummarizer()})
+    workshop.write("a.md", prose(24, seed=1))
+    workshop.build()
+    before = workshop.manifests()
+    workshop.parts_given["summarizer"] = summarizer
+    workshop.configure()
+    workshop.write("a.md", prose(24, seed=2))
+    report = workshop.build()
+    assert "check truncation" in report.failed["a.md"].reason
+    assert workshop.manifests() == before
+    (_, failed) = evaluations(workshop, "layer_1/summaries", "truncation")
+    assert "stops at" in failed.metadata["worst_nodes"].value
+
+
+def test_near_duplicates_warn_with_their_nodes_and_are_published(tmp_path):
+    told = "The castle by the river was built of copper and silver in the winter of the dragon."
+    workshop = Workshop(tmp_path, tools={"summarizer": WordySummarizer(text=told)})
+    workshop.write("a.md", prose(60, seed=1))
+    assert workshop.build().succeeded
+    assert "a.md" in workshop.manifests()
+    (found,) = evaluations(workshop, "layer_1/summaries", "near_duplicates")
+    assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert found.metadata["near_duplicate_share"].value > 0.5
+    table = found.metadata["worst_nodes"].value
+    assert "The castle by the river" in table
+    assert "`raptor tree a.md --trace " in table
+    assert "clustering.threshold" in found.metadata["remedy"].value
+    (on_tree,) = evaluations(workshop, "tree", "near_duplicates")
+    assert not on_tree.passed
+
+
+@pytest.mark.slow
+def test_a_drift_warns_after_several_rebuilds_though_no_bound_breaks(tmp_path):
+    summarizer = WordySummarizer(n_words=4)
+    workshop = Workshop(tmp_path, tools={"summarizer": summarizer})
+    for seed in range(6):
+        workshop.write("a.md", prose(24, seed=seed))
+        assert workshop.build().succeeded
+    summarizer.n_words = 8
+    workshop.write("a.md", prose(24, seed=6))
+    assert workshop.build().succeeded
+    found = evaluations(workshop, "layer_1/summaries", "compression_drift")
+    assert [e.passed for e in found] == [True] * 6 + [False]
+    assert [e.metadata["earlier_builds"].value for e in found] == [0, 1, 2, 3, 4, 5, 6]
+    last = found[-1].metadata
+    assert last["z"].value > workshop.settings.checks.max_drift
+    assert last["value"].value > 1.5 * last["median"].value
+    assert "robust standard deviations from the median" in found[-1].description
+    compression = evaluations(workshop, "layer_1/summaries", "compression_ratio")
+    assert compression[-1].passed
+    assert evaluations(workshop, "layer_1/summaries", "cluster_size_drift")[-1].passed
+
+
+def test_a_build_of_what_did_not_change_adds_nothing_to_the_history(tmp_path):
+    workshop = Workshop(tmp_path)
+    workshop.write("a.md", prose(24, seed=1))
+    workshop.build()
+    for _ in range(2):
+        workshop.build(force=True)
+    found = evaluations(workshop, "layer_1/summaries", "compression_drift")
+    assert [e.metadata["earlier_builds"].value for e in found] == [0, 0, 0]
+
+
+def test_a_tree_published_from_older_documents_is_stale(tmp_path):
+    workshop = Workshop(tmp_path)
+    workshop.write("a.md", prose(24, seed=1))
+    workshop.build()
+    workshop.write("a.md", prose(24, seed=2))
+    defs = workshop.definitions()
+    with workshop.instance() as instance:
+        done = defs.resolve_job_def(BUILD).execute_in_process(
+            instance=instance, tags=range_tags(["a.md"]), asset_selection=[dg.AssetKey("tree")]
+        )
+    assert done.success
+    fresh, stale = evaluations(workshop, "tree", "staleness")
+    assert (fresh.passed, stale.passed) == (True, False)
+    assert stale.metadata["documents_changed"].value == 1
+    assert "| document changed | a.md |" in stale.metadata["worst_nodes"].value
+    workshop.build()
+    assert evaluations(workshop, "tree", "staleness")[-1].passed
+
+
+@pytest.fixture
+def golden(tmp_path):
+    """A home with a golden set of one question, which the document ``a.md`` answers."""
+    checks = {"golden": "golden.jsonl", "min_golden_hit_rate": 1.0}
+    workshop = Workshop(tmp_path, checks=checks, retrieval={"top_k": 1})
+    workshop.write("a.md", ZEBRA + prose(12, seed=1))
+    workshop.write("b.md", prose(24, seed=2))
+    workshop.home.ensure()
+    case = {"question": "Where did the zebra cross at noon, by the viaduct?", "expected": "a.md"}
+    (workshop.home.settings.parent / "golden.jsonl").write_text(json.dumps(case))
+    return workshop
+
+
+def test_the_golden_set_is_a_check_on_all_trees_together(golden):
+    assert golden.build().succeeded
+    (found,) = evaluations(golden, "tree", "golden_retrieval", partition=None)
+    assert found.passed
+    assert found.metadata["hit_rate"].value == 1.0
+    golden.write("a.md", prose(24, seed=1))
+    golden.write("b.md", ZEBRA + prose(12, seed=2))
+    assert golden.build().succeeded
+    found = evaluations(golden, "tree", "golden_retrieval", partition=None)[-1]
+    assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert "Where did the zebra cross" in found.metadata["worst_nodes"].value
+    (told,) = read_status(golden.home, golden.settings).checks
+    assert (told.asset, told.name, told.passed) == ("tree", "golden_retrieval", False)
+
+
+def test_a_golden_set_that_cannot_be_read_stops_the_run_before_anything_is_made(golden):
+    (golden.home.settings.parent / "golden.jsonl").unlink()
+    report = golden.build()
+    assert set(report.failed) == {"a.md", "b.md"}
+    assert "there is no golden set at" in report.failed["a.md"].reason
+    assert golden.embedder.n_embedded == 0
+
+
+def test_without_a_golden_set_there_is_no_such_check(tmp_path):
+    workshop = Workshop(tmp_path)
+    names = {key.name for key in workshop.definitions().resolve_asset_graph().asset_check_keys}
+    assert "golden_retrieval" not in names
+    assert "staleness" in names

@@ -1,0 +1,109 @@
+"""The embedded judge: what it doubts, and what it lets pass."""
+
+import pytest
+from support.trees import leaf, summary
+
+from raptor_core.audit import make_judge
+from raptor_core.audit.base import Audited
+from raptor_core.audit.opposites import opposites
+from raptor_core.audit.support import probability
+from raptor_core.audit.terms import words
+from raptor_core.settings import AuditSettings
+
+PUMP = leaf(
+    "pump",
+    "The harbour pump failed on 14 March because silt had blocked its intake. Engineer Oduya "
+    "replaced the filter, and the pump was running again after three hours.",
+)
+BRIDGE = leaf(
+    "bridge",
+    "Traffic over the northern bridge increased by 12 percent after the toll was abolished. "
+    "The council did not extend the night ferry.",
+)
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return make_judge(AuditSettings())
+
+
+def verdicts(judge, text, children=(PUMP, BRIDGE)):
+    (found,) = judge.judge([Audited(summary("s", "pb", text=text), tuple(children))])
+    return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Silt in the intake made the harbour pump fail in March.",
+        "Oduya replaced the filter.",
+        "The pump ran again after 3 hours.",
+        "More traffic crossed the northern bridge once the toll was abolished.",
+        "The night ferry was not extended.",
+        PUMP.text,
+    ],
+)
+def test_what_the_children_say_is_supported(judge, text):
+    found = verdicts(judge, text)
+    assert [finding.judgement for finding in found] == ["supported"] * len(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing", "reason"),
+    [
+        ("The harbour pump failed on 17 March because of silt.", "17", "number"),
+        ("Later that day Engineer Hallström replaced the filter.", "Hallström", "name"),
+        (
+            "Traffic over the northern bridge decreased after the toll was abolished.",
+            "decreased",
+            "opposite",
+        ),
+        ("Penguins are excellent swimmers and live in large colonies.", "Penguins", "like it"),
+    ],
+)
+def test_what_no_child_says_is_found_with_its_reason(judge, text, missing, reason):
+    (found,) = verdicts(judge, text)
+    assert found.judgement == "unsupported"
+    assert missing in found.missing
+    assert reason in found.reason
+    assert found.score < verdicts(judge, PUMP.text)[0].score
+
+
+def test_evidence_is_the_nearest_sentence_of_a_child(judge):
+    found = verdicts(judge, "The toll was abolished. The filter was replaced by Oduya.")
+    assert [finding.evidence_child for finding in found] == ["bridge", "pump"]
+    assert found[0].evidence in BRIDGE.text
+    assert found[1].evidence.startswith("Engineer Oduya replaced the filter")
+
+
+def test_without_children_nothing_is_supported_and_a_blank_summary_has_no_sentence(judge):
+    assert [f.judgement for f in verdicts(judge, "The pump failed.", ())] == ["unsupported"]
+    assert verdicts(judge, "  \n ") == []
+
+
+def test_summaries_are_judged_alike_alone_and_together(judge):
+    pairs = [
+        Audited(summary(f"s{at}", "pb", text=text), (PUMP, BRIDGE))
+        for at, text in enumerate(["The pump failed on 17 March.", "The toll was abolished.", ""])
+    ]
+    assert judge.judge(pairs) == [judge.judge([pair])[0] for pair in pairs]
+    assert judge.judge([]) == []
+
+
+def test_more_doubt_is_never_more_probable(judge):
+    from dataclasses import replace
+
+    from raptor_core.audit.claims import DOUBTS, Doubts
+
+    none = Doubts(*[0.0] * len(DOUBTS))
+    for name in DOUBTS:
+        assert probability(replace(none, **{name: 1.0})) < probability(none)
+
+
+def test_opposites_are_mutual_and_no_word_is_its_own():
+    known = opposites()
+    assert len(known) > 500
+    for stem, others in known.items():
+        assert stem not in others
+        assert all(stem in known[other] for other in others)
+    assert words("decreased")[0].stem in known[words("increasing")[0].stem]

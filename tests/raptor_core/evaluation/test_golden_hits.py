@@ -1,0 +1,141 @@
+"""How a retrieval is held against what answers the question, and the check over a golden set."""
+
+from contextlib import nullcontext
+from dataclasses import replace
+
+import pytest
+from support.hashing import HashingEmbedder
+from support.trees import leaf, summary
+
+from raptor_core.documents import Document
+from raptor_core.evaluation.golden import GoldenCase
+from raptor_core.evaluation.golden_check import evaluate_golden
+from raptor_core.evaluation.hits import GoldenReport, judge_case, measure_golden, runs
+from raptor_core.retrieval import Query, Retrieval
+from raptor_core.settings import CheckSettings, Settings
+from raptor_core.store import open_store
+from raptor_core.store.base import Hit
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.publish import make_manifest
+from raptor_core.tree.tools import Tools
+
+SPAN = "The lamp was lit in 1872 by Agnes Moor with oil."
+
+
+def of(document, node):
+    return replace(node, documents=(document,))
+
+
+def retrieval(*nodes):
+    hits = tuple(Hit(node, 1.0) for node in nodes)
+    return Retrieval("?", Query(), hits, sum(n.n_tokens for n in nodes), len(nodes), 0)
+
+
+NODES = (
+    of("b.md", leaf("1", "Herring was shipped until 1914.")),
+    replace(summary("2", "xy", text="Of both."), documents=("a.md", "b.md")),
+    of("a.md", leaf("3", "It is told that the lamp was lit in 1872 by Agnes Moor with oil.")),
+)
+
+
+def test_the_rank_is_of_the_first_node_of_an_expected_document_alone():
+    hit = judge_case(GoldenCase("?", ("a.md",)), retrieval(*NODES))
+    assert (hit.rank, hit.documents_found, hit.evidence) == (3, 1.0, None)
+    assert judge_case(GoldenCase("?", ("b.md",)), retrieval(*NODES)).rank == 1
+    assert judge_case(GoldenCase("?", ("a.md", "b.md")), retrieval(*NODES[1:])).rank == 1
+
+
+def test_the_rank_of_a_span_is_of_the_node_that_holds_half_of_it():
+    hit = judge_case(GoldenCase("?", (), (SPAN,)), retrieval(*NODES))
+    assert (hit.rank, hit.evidence, hit.documents_found) == (3, 1.0, None)
+
+
+def test_a_span_over_two_nodes_is_found_in_part():
+    halves = (leaf("1", "The lamp was lit in 1872"), leaf("2", "by Agnes Moor with oil."))
+    hit = judge_case(GoldenCase("?", (), (SPAN,)), retrieval(*halves))
+    assert 0 < hit.evidence < 1
+
+
+def test_what_is_not_there_is_missed():
+    hit = judge_case(GoldenCase("?", ("c.md",), ("No such words stand there.",)), retrieval(*NODES))
+    assert (hit.rank, hit.evidence, hit.documents_found) == (0, 0.0, 0.0)
+    assert judge_case(GoldenCase("?", ("a.md",)), retrieval()).rank == 0
+
+
+def test_runs_ignore_case_space_and_marks_and_keep_short_texts():
+    assert runs("The LAMP,\n was  lit") == runs("the lamp was lit")
+    assert runs("Agnes Moor") == {("agnes", "moor")}
+    assert runs("…") == frozenset()
+
+
+def report(*ranks):
+    case = GoldenCase("Who lit it?", ("a.md",))
+    hit = judge_case(case, retrieval(*NODES))
+    return GoldenReport(tuple(replace(hit, rank=rank) for rank in ranks))
+
+
+def test_the_figures_are_those_of_the_ranks():
+    numbers = report(1, 4, 0, 2).numbers()
+    assert numbers["hit_rate"] == 0.75
+    assert (numbers["hit_rate_at_1"], numbers["hit_rate_at_3"], numbers["hit_rate_at_5"]) == (
+        0.25,
+        0.5,
+        0.75,
+    )
+    assert numbers["mrr"] == pytest.approx((1 + 0.25 + 0.5) / 4, abs=1e-4)
+    assert "evidence_recall" not in numbers
+    assert GoldenReport(()).numbers() == {"questions": 0.0, "missed": 0.0}
+
+
+def test_the_check_warns_under_the_bound_and_names_what_was_missed():
+    checks = CheckSettings(min_golden_hit_rate=0.8)
+    found = evaluate_golden(report(1, 0), checks)
+    assert (found.name, found.passed, found.severity) == ("golden_retrieval", False, "warn")
+    (worst,) = found.worst
+    assert (worst.node_id, worst.tree, worst.text) == ("1", "t", "Who lit it?")
+    assert worst.why == "expected a.md; found b.md"
+    assert evaluate_golden(report(1, 1), checks).passed
+
+
+def test_the_check_warns_under_its_own_history_and_never_over_it():
+    checks = CheckSettings(min_golden_hit_rate=0.1)
+    past = [0.9, 0.92, 0.9, 0.88, 0.9]
+    assert not evaluate_golden(report(1, 0), checks, past).passed
+    assert evaluate_golden(report(1, 0), checks, past[:4]).passed
+    assert evaluate_golden(report(1, 1), checks, [0.5] * 5).passed
+    assert "median of 5 earlier builds" in evaluate_golden(report(1, 0), checks, past).summary
+
+
+@pytest.fixture
+def published():
+    """Two trees in a store in memory, and the embedder."""
+    settings = Settings.model_validate(
+        {"clustering": {"method": "contiguous", "window": 4}, "chunking": {"max_tokens": 24}}
+    )
+    tools = Tools(settings, embedder=HashingEmbedder())
+    store = open_store(
+        settings.store.model_copy(update={"kind": "local"}), None, tools.store_identity
+    )
+    texts = {"a.md": SPAN * 3 + " It burned for years.", "b.md": "Herring was shipped. " * 8}
+    for name, text in texts.items():
+        documents = [Document(name, text)]
+        tree = build_tree(documents, tools=tools, name=name)
+        for layer in tree.layers:
+            store.stage(layer.nodes, layer.vectors)
+        store.publish(make_manifest(tree, documents, settings), tuple(tree.nodes()))
+    yield store, tools.embedder
+    store.close()
+
+
+def test_a_golden_set_is_measured_with_the_retriever(published):
+    store, embedder = published
+    cases = [
+        GoldenCase("Who lit the lamp in 1872?", ("a.md",), (SPAN,)),
+        GoldenCase("Was herring shipped?", ("b.md",), tree="b.md"),
+        GoldenCase("Who lit the lamp in 1872?", ("a.md",), tree="b.md"),
+    ]
+    found = measure_golden(cases, embedder, lambda: nullcontext(store), Query())
+    assert [hit.case for hit in found.hits] == cases
+    assert [hit.rank > 0 for hit in found.hits] == [True, True, False]
+    assert found.hits[0].evidence == 1.0
+    assert {hit.node.tree for hit in found.hits[2].retrieved.hits} == {"b.md"}

@@ -1,0 +1,144 @@
+"""A summary in another language than its children is found; code, names and quotes are not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.trees import by_id, leaf, summary
+
+from raptor_core.quality.language_switch import (
+    evaluate_languages,
+    find_switch,
+    measure_languages,
+)
+from raptor_core.quality.languages import writing
+from raptor_core.settings import CheckSettings
+
+TEXTS = {
+    "English": "The lamp was lit in 1872 by Agnes Moor, and it burned rape oil until paraffin came "
+    "to the island in 1911. The keeper wound the clockwork every four hours.",
+    "German": "Die Lampe wurde im Jahr 1872 von Agnes Moor entzündet und brannte mit Rapsöl, bis "
+    "das Paraffin auf die Insel kam. Der Wärter zog das Uhrwerk alle vier Stunden auf.",
+    "French": "La lampe a été allumée en 1872 par Agnès Moor et elle brûlait de l'huile de colza "
+    "jusqu'à l'arrivée de la paraffine. Le gardien remontait le mécanisme toutes les heures.",
+    "Spanish": "La lámpara fue encendida en 1872 por Agnes Moor y ardía con aceite hasta que llegó "
+    "la parafina a la isla. El farero daba cuerda al reloj cada cuatro horas.",
+    "Italian": "La lampada fu accesa nel 1872 da Agnes Moor e bruciava olio di colza fino a quando "
+    "la paraffina è arrivata sull'isola. Il guardiano caricava il meccanismo ogni quattro ore.",
+    "Dutch": "De lamp werd in 1872 door Agnes Moor ontstoken en brandde op raapolie tot er "
+    "paraffine op het eiland kwam. De wachter wond het uurwerk om de vier uur op.",
+    "Swedish": "Lampan tändes 1872 av Agnes Moor och den brann med rapsolja tills det kom fotogen "
+    "till ön. Då var den inte som förr, och vaktaren drog upp urverket var fjärde timme.",
+    "Polish": "Lampa została zapalona w 1872 roku przez Agnes Moor i paliła się na oleju, aż na "
+    "wyspę trafiła nafta. To było po wielu latach, a latarnik nie miał już co robić.",
+}
+OTHER_SCRIPTS = {
+    "Cyrillic": "Лампу зажгла в 1872 году Агнес Мур, и она горела на рапсовом масле до 1911 года.",
+    "Greek": "Η λάμπα άναψε το 1872 από την Άγκνες Μουρ και έκαιγε λάδι μέχρι να έρθει η παραφίνη.",
+    "Arabic": "أُضيء المصباح عام 1872 على يد أغنيس مور، وكان يعمل بزيت اللفت حتى وصل البارافين.",
+    "Japanese": "ランプは1872年にアグネス・ムーアによって灯され、1911年まで菜種油を燃やしていた。",
+    "Han": "这盏灯于一八七二年由艾格尼丝点亮，一直燃烧菜籽油，直到煤油来到岛上。",
+    "Korean": "등불은 1872년에 아그네스 무어가 밝혔고 파라핀이 들어올 때까지 유채 기름을 태웠다.",
+    "Thai": "โคมไฟถูกจุดในปี 1872 โดยแอกเนส มัวร์ และใช้น้ำมันเรพซีดจนกระทั่งมีพาราฟิน",
+}
+ENGLISH_TWO = (
+    "In the storm of January 1953 the sea broke the windows of the gallery. The keeper kept the "
+    "lamp burning for nineteen hours with a coat over the pane that had been broken."
+)
+CODE = "def area(w, h):\n    if w is None or h is None:\n        return 0\n    return w * h\n"
+CHECKS = CheckSettings()
+
+
+def switched(text, *children):
+    return find_switch(writing(text), [writing(child) for child in children])
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_language_of_a_paragraph_is_told(name):
+    assert writing(TEXTS[name]).language == name
+    assert writing(TEXTS[name]).script == "Latin"
+
+
+@pytest.mark.parametrize("name", OTHER_SCRIPTS)
+def test_the_script_of_a_paragraph_is_told(name):
+    assert writing(OTHER_SCRIPTS[name]).script == name
+
+
+@pytest.mark.parametrize("found", TEXTS)
+@pytest.mark.parametrize("expected", ["English", "French"])
+def test_a_summary_in_another_language_is_a_switch_and_in_the_same_none(found, expected):
+    children = [TEXTS[expected], TEXTS[expected].upper()]
+    wanted = None if found == expected else (found, expected)
+    assert switched(TEXTS[found], *children) == wanted
+
+
+@pytest.mark.parametrize("name", OTHER_SCRIPTS)
+def test_a_summary_in_another_script_is_a_switch(name):
+    assert switched(TEXTS["English"], OTHER_SCRIPTS[name]) == ("English", name)
+    assert switched(OTHER_SCRIPTS[name], TEXTS["English"], ENGLISH_TWO) == (name, "Latin")
+    assert switched(OTHER_SCRIPTS[name], OTHER_SCRIPTS[name]) is None
+
+
+def test_chinese_is_not_japanese():
+    assert switched(OTHER_SCRIPTS["Han"], OTHER_SCRIPTS["Japanese"]) == ("Han", "Japanese")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "1872 1911 1953",
+        CODE,
+        CODE * 4,
+        "Agnes Moor, Tom Ferris, Farness",
+        "Agnes Moor, Tom Ferris, Mary Blake, John Stone, Ann Reed, Peter Marsh, Jane Field, Bo Li",
+        "The lamp.",
+        "https://example.org/a/b?for=the&is=in",
+    ],
+)
+@pytest.mark.parametrize("children", [TEXTS["German"], OTHER_SCRIPTS["Japanese"] + CODE])
+def test_short_texts_code_and_names_are_in_no_language(text, children):
+    assert switched(text, children) is None
+
+
+def test_code_below_says_nothing_of_the_summary():
+    assert switched(TEXTS["English"], CODE, CODE * 3) is None
+
+
+def test_a_language_that_one_child_has_is_no_switch():
+    assert switched(TEXTS["English"], TEXTS["German"], ENGLISH_TWO) is None
+    mixed = OTHER_SCRIPTS["Cyrillic"] + " " + ENGLISH_TWO
+    assert switched(TEXTS["English"], OTHER_SCRIPTS["Cyrillic"], mixed) is None
+
+
+def test_a_quoted_sentence_of_a_child_is_no_switch():
+    quote = "Il gardait la lampe allumée toutes les nuits et il ne dormait pas dans la tour."
+    below = [leaf("a", f"{TEXTS['English']} {quote}"), leaf("b", ENGLISH_TWO)]
+    nodes = [summary("s", "ab", text=quote)]
+    assert evaluate_languages(measure_languages(nodes, by_id(*below)), CHECKS).passed
+
+
+def test_the_verdict_warns_with_the_share_and_the_two_languages():
+    below = [leaf("a", TEXTS["English"]), leaf("b", ENGLISH_TWO)]
+    nodes = [
+        summary("good", "ab", text=ENGLISH_TWO + " It was the worst that anybody had seen."),
+        summary("bad", "ab", text=TEXTS["German"]),
+    ]
+    report = measure_languages(nodes, by_id(*below))
+    found = evaluate_languages(report, CHECKS)
+    assert (found.name, found.passed, found.severity) == ("language_switch", False, "warn")
+    assert found.numbers["switched_share"] == 0.5
+    assert [(worst.node_id, worst.why) for worst in found.worst] == [
+        ("bad", "German, its children English")
+    ]
+    assert evaluate_languages(report, CheckSettings(max_switched=0.5)).passed
+
+
+def test_no_summary_and_no_child_pass():
+    assert evaluate_languages(measure_languages([], {}), CHECKS).passed
+    alone = [summary("s", "xy", text=TEXTS["German"])]
+    assert evaluate_languages(measure_languages(alone, {}), CHECKS).passed
+
+
+@given(st.text(max_size=300))
+def test_no_text_switches_from_itself(text):
+    assert switched(text, text) is None

@@ -1,0 +1,149 @@
+"""Near duplicates by words and by vectors, against what comparing all pairs would find."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.trees import leaf, summary
+
+from raptor_core.quality.duplicates import pairs_by_vectors, pairs_by_words
+from raptor_core.quality.near_duplicates import evaluate_near_duplicates, measure_near_duplicates
+from raptor_core.settings import CheckSettings
+
+LAMP = "The lamp was lit in 1872 by Agnes Moor and burned rape oil until paraffin came in 1911."
+STORM = "In the storm of January the sea broke the windows and the keeper kept the lamp burning."
+CHECKS = CheckSettings()
+
+
+def prose(rng, n_words=60):
+    return " ".join(f"word{rng.randrange(4000)}" for _ in range(n_words))
+
+
+def edited(text, rng, n_changes):
+    words = text.split()
+    for at in rng.sample(range(len(words)), n_changes):
+        words[at] = f"other{rng.randrange(10**6)}"
+    return " ".join(words)
+
+
+def rows_of(pairs):
+    return {(pair.first, pair.second) for pair in pairs}
+
+
+def units(rng, n, n_dims=48):
+    rows = rng.standard_normal((n, n_dims)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_equal_texts_are_alike_whatever_their_case_and_spaces():
+    (pair,) = pairs_by_words([LAMP, STORM, LAMP.upper().replace(" ", "\n")], 0.8)
+    assert (pair.first, pair.second, pair.likeness) == (0, 2, 1.0)
+
+
+def test_all_pairs_over_the_bound_are_found_and_no_other():
+    rng = random.Random(1)
+    texts = [prose(rng) for _ in range(150)]
+    texts += [edited(texts[at], rng, 1 + at % 5) for at in range(60)]
+    found = pairs_by_words(texts, 0.8)
+
+    def runs(text):
+        words = text.split()
+        return set(zip(words, words[1:], words[2:], strict=False))
+
+    known = [runs(text) for text in texts]
+    likeness = {
+        (a, b): len(known[a] & known[b]) / len(known[a] | known[b])
+        for a in range(len(texts))
+        for b in range(a + 1, len(texts))
+        if known[a] & known[b]
+    }
+    assert rows_of(found) == {pair for pair, value in likeness.items() if value >= 0.8}
+    assert all(abs(p.likeness - likeness[p.first, p.second]) < 1e-9 for p in found)
+
+
+def test_scripts_without_spaces_are_compared_by_characters():
+    text = "这盏灯于一八七二年由艾格尼丝点亮一直燃烧菜籽油直到煤油来到岛上为止"
+    changed = text.replace("煤油", "石油")
+    assert rows_of(
+        pairs_by_words([text, changed, "守塔人每四个小时给钟上一次发条每晚如此从不间断"], 0.6)
+    ) == {(0, 1)}
+
+
+def test_short_texts_are_not_compared():
+    assert pairs_by_words(["Table of figures.", "Table of figures."], 0.8) == []
+    assert pairs_by_words([], 0.8) == []
+
+
+def test_many_equal_texts_make_no_square_of_pairs():
+    found = pairs_by_words([LAMP] * 500, 0.8)
+    assert 499 <= len(found) <= 3 * 500
+    vectors = np.repeat(units(np.random.default_rng(0), 1), 500, axis=0)
+    assert 499 <= len(pairs_by_vectors(vectors, 0.98)) <= 3 * 500
+
+
+def test_near_vectors_are_found():
+    rng = np.random.default_rng(2)
+    vectors = units(rng, 300)
+    close = vectors[:50] + 0.01 * rng.standard_normal((50, 48)).astype(np.float32)
+    every = np.concatenate([vectors, close / np.linalg.norm(close, axis=1, keepdims=True)])
+    likeness = every @ every.T
+    wanted = {
+        (a, b) for a in range(350) for b in range(a + 1, 350) if likeness[a, b] >= np.float32(0.98)
+    }
+    found = rows_of(pairs_by_vectors(every, 0.98))
+    assert found <= wanted
+    assert len(found) >= 0.97 * len(wanted)
+    assert len(wanted) >= 50
+
+
+def test_no_vector_and_one_have_no_pair():
+    assert pairs_by_vectors(np.zeros((0, 8), dtype=np.float32), 0.98) == []
+    assert pairs_by_vectors(units(np.random.default_rng(0), 1), 0.98) == []
+
+
+@given(st.lists(st.text(max_size=80), max_size=8))
+def test_pairs_are_ordered_and_within_the_texts(texts):
+    for pair in pairs_by_words([*texts, LAMP, LAMP], 0.8):
+        assert 0 <= pair.first < pair.second < len(texts) + 2
+        assert 0.8 <= pair.likeness <= 1.0
+
+
+def test_the_verdict_warns_over_the_share_and_names_both_nodes():
+    nodes = [summary("a", "xy", text=LAMP), summary("b", "xz", text=f"{LAMP} So it was.")]
+    nodes += [summary(f"s{n}", "xy", text=prose(random.Random(n))) for n in range(18)]
+    strict = CheckSettings(max_near_duplicates=0.04)
+    found = evaluate_near_duplicates(measure_near_duplicates(nodes, strict), strict)
+    assert (found.name, found.passed, found.severity) == ("near_duplicates", False, "warn")
+    assert found.numbers["near_duplicate_share"] == 0.05
+    assert found.numbers["near_duplicate_pairs"] == 1
+    assert [worst.node_id for worst in found.worst] == ["a"]
+    assert found.worst[0].why.startswith("as b (words ")
+    assert evaluate_near_duplicates(measure_near_duplicates(nodes, CHECKS), CHECKS).passed
+
+
+@pytest.mark.parametrize("n", [2, 3, 30])
+def test_of_a_group_that_is_alike_all_but_one_count(n):
+    nodes = [summary(f"a{at}", "xy", text=LAMP) for at in range(n)]
+    nodes += [summary(f"b{at}", "xy", text=STORM) for at in range(2)]
+    assert measure_near_duplicates(nodes, CHECKS).n_repeated == n - 1 + 1
+
+
+def test_vectors_find_what_words_do_not():
+    nodes = [summary("a", "xy", text=LAMP), summary("b", "xz", text=STORM), leaf("x", LAMP)]
+    vectors = np.repeat(units(np.random.default_rng(3), 1), 3, axis=0)
+    report = measure_near_duplicates(nodes, CHECKS, vectors)
+    assert [(twin.by, twin.node.id, twin.other.id) for twin in report.twins] == [
+        ("cosine", "a", "b")
+    ]
+    assert measure_near_duplicates(nodes, CHECKS).twins == ()
+
+
+def test_leaves_and_other_trees_do_not_count():
+    copied = [summary("a", "xy", text=LAMP), replace(summary("b", "xy", text=LAMP), tree="u")]
+    leaves = [leaf("x", LAMP), leaf("y", LAMP)]
+    report = measure_near_duplicates([*leaves, *copied], CHECKS)
+    assert (report.checked, report.twins) == (2, ())
+    assert evaluate_near_duplicates(measure_near_duplicates([], CHECKS), CHECKS).passed

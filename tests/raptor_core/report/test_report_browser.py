@@ -1,0 +1,217 @@
+"""The report in a real browser, opened from a file, by mouse and by keyboard."""
+
+import pytest
+from support.report_cases import HOSTILE, LEAVES, document_of, lighthouse, node_id, tree_of
+from support.report_page import focused, items, press
+
+from raptor_core.report import Change, Report
+
+pytestmark = pytest.mark.slow
+
+
+def test_it_opens_with_name_sizes_layers_and_the_top(show):
+    page = show(lighthouse())
+    assert page.title() == "t · RAPTOR report"
+    assert page.locator("h1").inner_text() == "t"
+    facts = page.locator("header .facts").inner_text()
+    assert "4 → 2 → 1 nodes" in facts
+    assert "published 22 Nov 2026, 09:07 UTC" in facts
+    assert "2 unsupported sentences" in facts
+    overview = page.locator("main").inner_text()
+    assert "A lamp was lit and kept." in overview
+    assert "Mean in the paper" in overview
+    assert "6.7" in overview
+    assert "Not recorded." in overview
+    assert page.locator("table tbody tr").count() == 4
+
+
+def test_hostile_text_is_shown_and_never_runs(show):
+    page = show(lighthouse(), f"#node={node_id('d.md3')}")
+    shown = page.locator(".document .span").evaluate("span => span.textContent")
+    assert shown == HOSTILE
+    page.fill("#query", "onerror")
+    page.locator("#search-status:not(:empty)").wait_for()
+    page.locator("#results a").first.click()
+    page.locator("#tab-findings").wait_for(state="hidden")
+    press(page, "Tab")
+    page.goto(page.url.partition("#")[0] + "#findings")
+    assert HOSTILE[:20] in page.locator("body").evaluate("body => body.textContent")
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main b, main img, main i").count() == 0
+
+
+def test_the_policy_blocks_a_script_that_the_page_did_not_bring(show):
+    page = show(lighthouse())
+    with page.expect_console_message() as told:
+        page.evaluate(
+            "() => { const made = document.createElement('script'); "
+            "made.textContent = 'window.hacked = 3'; document.body.append(made); }"
+        )
+    assert "Content Security Policy" in told.value.text
+    assert show.troubles.pop() == told.value.text
+    assert page.evaluate("window.hacked") is None
+
+
+def test_the_tree_is_walked_by_keyboard_down_to_a_leaf(show):
+    page = show(lighthouse())
+    items(page).first.focus()
+    assert items(page).count() == 3
+    press(page, "ArrowDown", "ArrowRight")
+    assert items(page).count() == 5
+    assert focused(page).get_attribute("aria-expanded") == "true"
+    assert focused(page).get_attribute("aria-level") == "2"
+    press(page, "ArrowRight", "ArrowDown")
+    leaf = focused(page)
+    assert leaf.get_attribute("aria-posinset") == "2"
+    assert leaf.get_attribute("aria-setsize") == "2"
+    assert leaf.get_attribute("aria-expanded") is None
+    press(page, "Enter")
+    assert page.locator(".document .span").inner_text() == LEAVES[1]
+    assert focused(page).get_attribute("aria-selected") == "true"
+    press(page, "ArrowLeft", "ArrowLeft")
+    assert items(page).count() == 3
+    press(page, "End")
+    assert focused(page).get_attribute("aria-label").startswith("Summary · layer 1")
+    press(page, "Home")
+    assert focused(page).get_attribute("aria-level") == "1"
+    press(page, "ArrowLeft")
+    assert items(page).count() == 1
+    assert page.locator("#tree [tabindex='0']").count() == 1
+
+
+def test_a_leaf_stands_in_its_document_scrolled_into_view(show):
+    document, leaves = document_of([f"Sentence {n} stands here. " * 6 for n in range(60)])
+    page = show(Report("t", (tree_of(leaves, document),)), f"#node={leaves[40].id}")
+    span = page.locator(".document .span")
+    assert span.inner_text() == leaves[40].text
+    box, inner = page.locator(".document").bounding_box(), span.bounding_box()
+    assert box["y"] <= inner["y"]
+    assert inner["y"] + inner["height"] <= box["y"] + box["height"]
+    around = page.locator(".document .prose")
+    assert leaves[39].text in around.evaluate("prose => prose.textContent")
+    before = len(around.inner_text())
+    page.get_by_role("button", name="Show earlier text").click()
+    assert len(around.inner_text()) > before
+    page.get_by_role("link", name="Next chunk").click()
+    assert page.locator(".document .span").inner_text() == leaves[41].text
+
+
+def test_a_leaf_without_its_document_says_so(show):
+    _, leaves = document_of(["One.", "Two."])
+    page = show(Report("t", (tree_of(leaves),)), f"#node={leaves[1].id}")
+    assert page.locator(".text").inner_text() == "Two."
+    assert "is not known here" in page.locator("main").inner_text()
+
+
+def test_search_finds_marks_announces_and_is_used_by_keyboard(show):
+    page = show(lighthouse())
+    page.locator("#query").focus()
+    page.keyboard.type("LAMP lit")
+    status = page.locator("#search-status:not(:empty)")
+    assert status.inner_text() == "3 nodes found"
+    assert status.get_attribute("aria-live") == "polite"
+    marks = {text.lower() for text in page.locator("#results mark.match").all_inner_texts()}
+    assert marks == {"lamp", "lit"}
+    press(page, "ArrowDown", "ArrowDown", "ArrowDown")
+    assert "1872" in focused(page).inner_text()
+    press(page, "Enter")
+    page.locator(".document mark.match").first.wait_for()
+    assert page.locator("#results [aria-current]").count() == 1
+    page.locator("#query").focus()
+    press(page, "Escape")
+    assert page.locator("#tree").is_visible()
+
+
+def test_search_says_when_no_node_holds_all_words(show):
+    page = show(lighthouse())
+    page.fill("#query", "lamp unicorn")
+    status = page.locator("#search-status:not(:empty)").inner_text()
+    assert status == "No node holds all 2 words; 4 hold 1"
+    page.fill("#query", "unicorn")
+    page.get_by_text("Nothing found").wait_for()
+    page.fill("#query", "(.*")
+    page.get_by_text("Nothing found").wait_for()
+
+
+def test_a_finding_is_followed_to_its_span(show):
+    page = show(lighthouse())
+    page.locator("#tab-tree").focus()
+    press(page, "ArrowRight")
+    assert page.locator("#panel-findings a").count() == 3
+    page.locator("#panel-findings a").first.click()
+    mark = page.locator(".text mark.unsupported")
+    assert "".join(mark.all_inner_texts()) == "In 1899 the king came."
+    assert page.locator(".text .symbol").inner_text() == "▲"
+    card = page.locator(".finding:focus")
+    assert "Unsupported" in card.inner_text()
+    assert "No child says that a king came." in card.inner_text()
+    assert card.locator(".chips li").all_inner_texts() == ["1899", "king"]
+    card.get_by_role("link", name="Follow to its span").click()
+    assert page.locator(".document .span").inner_text() == LEAVES[1]
+    passage = page.locator(".document mark.passage").inner_text()
+    assert passage == "In the storm of 1953 Tom Ferris kept the lamp"
+    page.go_back()
+    assert page.locator(".finding:focus").count() == 1
+
+
+def test_evidence_in_a_summary_leads_on_to_the_nearest_span(show):
+    page = show(lighthouse(), f"#node={node_id('top')}")
+    evidence = page.locator(".finding .evidence")
+    evidence.get_by_role("link", name="Open the evidence in layer 1").click()
+    assert page.locator(".text mark.passage").all_inner_texts()
+    page.go_back()
+    evidence.get_by_role("link", name="Follow to the nearest span").click()
+    assert page.locator(".document .span").inner_text() in LEAVES
+
+
+def test_findings_are_chosen_by_judgement(show):
+    page = show(lighthouse(), "#findings")
+    page.get_by_role("button", name="Supported 1", exact=False).last.click()
+    assert page.locator("#panel-findings a").count() == 4
+    page.get_by_role("button", name="▲ Unsupported 2").click()
+    assert page.locator("#panel-findings a").count() == 2
+
+
+def test_every_node_has_an_address_and_breadcrumbs_keep_the_way(show):
+    page = show(lighthouse(), f"#node={node_id('s1')}")
+    assert page.locator("h2").inner_text() == "Summary · layer 1"
+    page.locator(".children a").first.click()
+    crumbs = page.locator(".crumbs li")
+    assert crumbs.count() == 4
+    assert "Tom Ferris kept it" in crumbs.nth(2).inner_text()
+    assert page.locator(".parents a").count() == 2
+    crumbs.nth(0).locator("a").click()
+    assert page.locator("h2").inner_text() == "Overview"
+
+
+def test_change_cost_and_settings_are_shown_as_they_are_known(show):
+    report = lighthouse()
+    change = Change("2026-11-20T00:00:00+00:00", (node_id("s0"),), 3)
+    tree = tree_of(list(report.trees[0].nodes), change=change)
+    cost = {"prompt_tokens": 12345, "spent_usd": None}
+    page = show(Report("t", (tree,), (), report.settings, cost))
+    names = page.locator(".figures dt").all_inner_texts()
+    values = page.locator(".figures dd").all_inner_texts()
+    assert dict(zip(names, values, strict=True)) == {
+        "new": "1",
+        "gone": "3",
+        "kept": "6",
+        "prompt tokens": "12,345",
+        "spent": "unknown",
+    }
+    assert "No sentence was audited." in page.locator("main").inner_text()
+    page.get_by_text("What made these trees").click()
+    assert page.locator("pre").inner_text() == report.settings
+
+
+def test_several_trees_are_chosen_by_name(show):
+    one, ones = document_of(["One."], "one.md", tree="one")
+    two, twos = document_of(["Two."], "two.md", tree="two")
+    trees = (tree_of(ones, one, name="one"), tree_of(twos, two, name="two"))
+    page = show(Report("shard-0001", trees))
+    page.locator("#trees").select_option("two")
+    assert page.locator("h1").inner_text() == "shard-0001 · two"
+    assert page.locator(".top-texts").inner_text() == "Two."
+    page.fill("#query", "one")
+    page.locator("#results a").first.click()
+    assert page.locator("h1").inner_text() == "shard-0001 · one"

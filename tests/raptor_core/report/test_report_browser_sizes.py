@@ -1,0 +1,114 @@
+"""The report in a real browser: large trees, both colour schemes, narrow screens, landmarks."""
+
+import pytest
+from support.report_cases import large, lighthouse, node_id
+from support.report_page import focused, items, n_elements, press
+
+pytestmark = pytest.mark.slow
+
+FEW_ELEMENTS = 1500
+"""Far fewer than a page with an element for each of 10,000 nodes would have."""
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_ten_thousand_nodes_put_few_elements_into_the_page(show, flat):
+    report = large(9990 if flat else 8600, flat=flat)
+    nodes = report.trees[0].nodes
+    page = show(report)
+    assert n_elements(page) < FEW_ELEMENTS
+    items(page).first.focus()
+    press(page, *["ArrowRight", "ArrowDown"] * 4)
+    assert n_elements(page) < FEW_ELEMENTS
+    page.fill("#query", "river castle")
+    page.locator("#search-status:not(:empty)").wait_for()
+    assert page.locator("#results a").count() == 50
+    assert n_elements(page) < FEW_ELEMENTS
+    page.get_by_role("button", name="Show 50 more").click()
+    assert page.locator("#results a").count() == 100
+    page.fill("#query", "")
+    page.locator("#tree").wait_for()
+    last = [node for node in nodes if node.is_leaf][-1]
+    page.goto(page.url.partition("#")[0] + f"#node={last.id}")
+    assert page.locator(".document .span").inner_text() == last.text
+    selected = page.locator("#tree [aria-selected=true]")
+    assert "Entry" in selected.get_attribute("aria-label")
+    assert n_elements(page) < FEW_ELEMENTS
+
+
+def test_a_long_list_of_children_grows_in_order_by_keyboard(show):
+    report = large(350, flat=True)
+    ahead = report.trees[0].nodes[150]
+    page = show(report, f"#node={ahead.id}")
+    assert items(page).count() == 1 + 100 + 1 + 1
+    page.locator("#tree .more-item").click()
+    shown = [
+        int(n)
+        for n in page.locator("#tree [aria-level='2'][aria-posinset]").evaluate_all(
+            "found => found.map((item) => item.getAttribute('aria-posinset'))"
+        )
+    ]
+    assert shown == list(range(1, 201))
+    assert focused(page).get_attribute("aria-posinset") == "101"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_is_readable_in_both_schemes(show, scheme):
+    page = show(lighthouse(), f"#node={node_id('s0')}", color_scheme=scheme)
+    contrasts = page.evaluate(CONTRASTS)
+    assert len(contrasts) > 20
+    assert {text: found for text, found in contrasts if found < 4.5} == {}
+
+
+def test_a_narrow_screen_shows_the_list_or_the_text_without_scrolling_sideways(show):
+    page = show(lighthouse(), viewport={"width": 380, "height": 700})
+    assert page.locator("#tree").is_visible()
+    assert page.locator("main").is_hidden()
+    items(page).first.locator(".snippet").first.click()
+    assert page.locator("main").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 380
+    page.get_by_role("link", name="Back to the list").click()
+    assert page.locator("#tree").is_visible()
+    page.get_by_role("link", name="Overview").click()
+    assert page.locator("table").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 380
+
+
+def test_it_has_landmarks_and_names_for_a_screen_reader(show):
+    page = show(lighthouse(), f"#node={node_id('s0')}")
+    for role in ("banner", "navigation", "main", "search", "tree", "tablist"):
+        assert page.get_by_role(role).count() >= 1, role
+    assert page.get_by_role("searchbox", name="Search the texts of all nodes").count() == 1
+    assert page.get_by_role("heading", level=1).count() == 1
+    unnamed = page.evaluate(
+        "() => [...document.querySelectorAll('a, button, input')].filter((item) => "
+        "item.offsetParent && !(item.textContent.trim() || item.getAttribute('aria-label') || "
+        "item.labels?.length)).length"
+    )
+    assert unnamed == 0
+    ids = page.evaluate("() => [...document.querySelectorAll('[id]')].map((item) => item.id)")
+    assert len(ids) == len(set(ids))
+
+
+CONTRASTS = """() => {
+  const parts = (color) => (color.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = (color) => {
+    const [r, g, b] = parts(color).map((v) => v / 255)
+      .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (item) => {
+    for (let at = item; at; at = at.parentElement) {
+      const color = getComputedStyle(at).backgroundColor;
+      if (parts(color)[3] !== 0) return color;
+    }
+    return 'rgb(255, 255, 255)';
+  };
+  const found = [];
+  for (const item of document.querySelectorAll('body *')) {
+    const own = [...item.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!own || !item.offsetParent) continue;
+    const [a, b] = [light(getComputedStyle(item).color), light(behind(item))];
+    found.push([item.textContent.slice(0, 40), (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)]);
+  }
+  return found;
+}"""

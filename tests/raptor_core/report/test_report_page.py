@@ -1,0 +1,227 @@
+"""The report as one file: what it holds, and that no text can become markup or script."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from support.report_cases import (
+    HOSTILE,
+    LEAVES,
+    document_of,
+    large,
+    leaf,
+    lighthouse,
+    node_id,
+    summary,
+    tree_of,
+)
+
+from raptor_core.audit.base import SentenceFinding
+from raptor_core.documents.base import Document
+from raptor_core.report import (
+    Change,
+    Report,
+    change_since,
+    layer_statistics,
+    page_version,
+    render_report,
+    settings_text,
+)
+from raptor_core.report.offsets import utf16_offsets
+from raptor_core.report.page import embedded_json
+from raptor_core.settings import Settings
+
+
+class Elements(HTMLParser):
+    """Start tags with their attributes, and what the data element holds."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags = []
+        self.data = ""
+        self._in_data = False
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self._in_data = dict(attributes).get("id") == "data"
+
+    def handle_endtag(self, tag):
+        self._in_data = False
+
+    def handle_data(self, text):
+        if self._in_data:
+            self.data += text
+
+
+def values_of(report):
+    return json.loads(Elements(render_report(report)).data)
+
+
+def shown_text(values, number):
+    """A node's text as the page's script finds it, counted in UTF-16 units."""
+    node = values["nodes"][number]
+    if "x" in node:
+        return node["x"]
+    units = values["documents"][node["d"]]["x"].encode("utf-16-le", "surrogatepass")
+    return units[2 * node["s"] : 2 * node["e"]].decode("utf-16-le", "surrogatepass")
+
+
+def test_the_page_loads_nothing_and_allows_only_its_own_script():
+    page = render_report(lighthouse())
+    elements = Elements(page)
+    policy = next(a["content"] for t, a in elements.tags if t == "meta" and "http-equiv" in a)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    sources = [a[name] for _, a in elements.tags for name in ("src", "href") if name in a]
+    assert all(source.startswith(("#", "data:,")) for source in sources)
+    assert not re.search(r"https?://|@import|url\(", page.replace(elements.data, ""))
+    assert not [a for _, a in elements.tags if any(name.startswith("on") for name in a)]
+
+
+def test_hostile_text_neither_ends_the_data_nor_adds_an_element():
+    hostile, plain = render_report(lighthouse()), render_report(large(2))
+    assert [tag for tag, _ in Elements(hostile).tags] == [tag for tag, _ in Elements(plain).tags]
+    assert shown_text(values_of(lighthouse()), 3) == HOSTILE
+    raw = Elements(hostile).data
+    assert not set("<>&\u2028\u2029") & set(raw)
+
+
+def test_a_hostile_name_stays_text_in_the_title():
+    tree = tree_of([leaf("a", "Text.", 0)], name="<script>alert(1)</script>")
+    page = render_report(Report(tree.name, (tree,)))
+    assert "<title>&lt;script&gt;alert(1)&lt;/script&gt; · RAPTOR report</title>" in page
+
+
+@pytest.mark.parametrize("text", ["\ud800 alone", "pair \ud83d\ude00", "a\x00b", "\u2028", "</"])
+def test_any_text_survives_the_way_through_json_and_utf_8(text):
+    written = embedded_json({"x": text}).encode("utf-8")
+    found = json.loads(written)["x"].encode("utf-16-le", "surrogatepass")
+    assert found == text.encode("utf-16-le", "surrogatepass")
+    assert not set(b"<>&") & set(written)
+
+
+def test_spans_are_found_in_the_document_past_characters_of_two_units():
+    report = lighthouse()
+    values = values_of(report)
+    assert [shown_text(values, number) for number in range(len(LEAVES))] == LEAVES
+    assert all("x" not in node for node in values["nodes"][: len(LEAVES)])
+
+
+def test_places_in_a_text_are_counted_as_browsers_do():
+    assert utf16_offsets("a🔥b", [0, 1, 2, 3]) == {0: 0, 1: 1, 2: 3, 3: 4}
+    assert utf16_offsets("", [0]) == {0: 0}
+    assert utf16_offsets("äb", [2]) == {2: 2}
+
+
+def test_a_leaf_whose_document_changed_or_is_unknown_keeps_its_own_text():
+    document, leaves = document_of(["One.", "Two."])
+    changed = Document("d.md", "Onx. Two.", title="New")
+    for documents in ((changed,), ()):
+        values = values_of(Report("t", (tree_of(leaves, *documents),)))
+        assert [node["x"] for node in values["nodes"]] == ["One.", "Two."]
+    assert "x" not in values_of(Report("t", (tree_of(leaves, document),)))["nodes"][0]
+
+
+def test_a_tree_of_one_node_has_one_layer_and_no_means():
+    document, leaves = document_of(["Only."])
+    values = values_of(Report("t", (tree_of(leaves, document),)))
+    (layer,) = values["trees"][0]["layers"]
+    assert (layer["nodes"], layer["children"], layer["compression"]) == (1, None, None)
+    assert values["findings"] is None
+    assert values["cost"] is None
+    assert values["trees"][0]["change"] is None
+
+
+def test_layer_statistics_are_means_over_summaries():
+    report = lighthouse()
+    leaves, first, top = layer_statistics(report.trees[0].nodes)
+    assert (leaves.n_nodes, first.n_nodes, top.n_nodes) == (4, 2, 1)
+    assert first.mean_children == 2.5
+    tokens = [node.n_tokens for node in report.trees[0].nodes if node.layer == 1]
+    assert first.n_tokens == sum(tokens)
+    assert top.mean_compression == pytest.approx(top.n_tokens / first.n_tokens)
+
+
+def test_findings_point_at_nodes_and_evidence_and_strangers_are_left_out():
+    report = lighthouse()
+    stranger = SentenceFinding(node_id("elsewhere"), "Gone.", "unsupported", 0.0)
+    lost = SentenceFinding(
+        report.findings[0].node_id, "x", "unsupported", 0.0, (), stranger.node_id
+    )
+    more = Report("t", report.trees, (*report.findings, stranger, lost))
+    found = values_of(more)["findings"]
+    assert len(found) == len(report.findings) + 1
+    nodes = report.trees[0].nodes
+    assert nodes[found[0]["node"]].id == report.findings[0].node_id
+    assert nodes[found[0]["child"]].id == report.findings[0].evidence_child
+    assert found[-1]["child"] == -1
+
+
+def test_an_audit_without_findings_is_told_from_no_audit():
+    _, leaves = document_of(["One.", "Two."])
+    node = summary("s", "Both.", 1, leaves)
+    report = Report("t", (tree_of([*leaves, node]),), ())
+    assert values_of(report)["findings"] == []
+
+
+def test_new_nodes_are_marked_and_gone_ones_counted():
+    report = lighthouse()
+    ids = [node.id for node in report.trees[0].nodes]
+    change = change_since("2026-11-01T00:00:00+00:00", [*ids[1:], "gone", "gone too"], ids)
+    assert (change.added, change.n_removed) == ((ids[0],), 2)
+    tree = tree_of(list(report.trees[0].nodes), change=change)
+    values = values_of(Report("t", (tree,)))
+    assert [node.get("w", 0) for node in values["nodes"]] == [1, 0, 0, 0, 0, 0, 0]
+    assert values["trees"][0]["change"]["removed"] == 2
+    assert change_since("", [], ids) == Change()
+
+
+def test_unknown_money_stays_unknown():
+    tree = lighthouse().trees[0]
+    cost = {"calls": 3, "spent_usd": None}
+    assert values_of(Report("t", (tree,), cost=cost))["cost"] == [["calls", 3], ["spent_usd", None]]
+
+
+def test_the_same_report_gives_the_same_page():
+    assert render_report(lighthouse()) == render_report(lighthouse())
+    assert page_version() == page_version()
+
+
+def test_a_large_tree_holds_every_text_once():
+    report = large(8600)
+    page = render_report(report)
+    assert len(report.trees[0].nodes) > 10_000
+    n_chars = sum(len(node.text) for node in report.trees[0].nodes)
+    assert n_chars < len(page) < n_chars + 200 * len(report.trees[0].nodes)
+    assert page.count("Entry 8599:") == 1 + sum(
+        "Entry 8599:" in node.text for node in report.trees[0].nodes if node.layer
+    )
+
+
+def test_several_trees_share_one_page():
+    one, ones = document_of(["One."], "a/one.md", tree="one")
+    two, twos = document_of(["Two."], "b/two.md", tree="two")
+    trees = (tree_of(ones, one, name="one"), tree_of(twos, two, name="two"))
+    values = values_of(Report("shard-0001", trees))
+    assert [node["t"] for node in values["nodes"]] == [0, 1]
+    assert [shown_text(values, number) for number in (0, 1)] == ["One.", "Two."]
+    assert [document["id"] for document in values["documents"]] == ["a/one.md", "b/two.md"]
+
+
+def test_settings_are_toml_without_secrets():
+    import tomllib
+
+    settings = Settings.model_validate(
+        {
+            "summarizer": {"kind": "openai", "base_url": "https://me:secret@host/v1"},
+            "source": {"paths": ["s3://key:secret@bucket"]},
+            "store": {"kind": "server", "url": "https://me:secret@qdrant"},
+        }
+    )
+    text = settings_text(settings)
+    assert "secret" not in text
+    found = tomllib.loads(text)
+    assert found["chunking"]["max_tokens"] == settings.chunking.max_tokens
+    assert found["summarizer"]["base_url"] == "https://***@host/v1"

@@ -1,0 +1,26 @@
+"""What tests do with an open report."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page
+
+
+def press(page: Page, *keys: str) -> None:
+    """Press keys one after the other, wherever the focus is."""
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def focused(page: Page) -> Locator:
+    """What has the focus."""
+    return page.locator(":focus")
+
+
+def items(page: Page) -> Locator:
+    """Items of the tree that are in the page."""
+    return page.locator("#tree [role=treeitem]")
+
+
+def n_elements(page: Page) -> int:
+    """Elements of the whole page."""
+    return page.locator("*").count()

@@ -1,0 +1,53 @@
+"""`docs/checks.md` names every check there is, with its severity, and every bound."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from raptor_assets import keys
+from raptor_assets.specs import build_check_specs
+from raptor_assets.versions import code_versions
+from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL
+from raptor_core.quality.registry import LAYER_CHECKS, STORE_CHECKS, TREE_CHECKS
+from raptor_core.settings import CheckSettings, Settings
+
+TEXT = (Path(__file__).parent.parent / "docs" / "checks.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| `(\w+)` \| (error|warn) \|", re.MULTILINE)
+ON_LAYERS, ON_FINDINGS, ON_TREE = (ROW.findall(part) for part in TEXT.split("\n## On ")[1:])
+
+
+def pairs(checks):
+    return [(check.name, check.severity) for check in checks]
+
+
+def test_the_layers_checks_are_listed_in_their_order():
+    assert pairs(LAYER_CHECKS) == ON_LAYERS
+
+
+def test_the_trees_checks_are_listed_in_their_order():
+    assert pairs((*TREE_CHECKS, *STORE_CHECKS, GOLDEN_RETRIEVAL)) == ON_TREE
+
+
+def test_the_listed_checks_are_those_that_dagster_is_given():
+    settings = Settings(checks=CheckSettings(golden="questions.jsonl"))
+    specs = build_check_specs(settings)
+    on_tree = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.TREE}
+    on_layer = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.summaries(1)}
+    on_findings = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.findings(1)}
+    assert on_findings == {(name, severity == "error") for name, severity in ON_FINDINGS}
+    assert on_tree == {(name, severity == "error") for name, severity in ON_TREE}
+    assert on_layer == {(name, severity == "error") for name, severity in ON_LAYERS}
+
+
+def test_a_changed_bound_makes_no_layer_stale():
+    changed = CheckSettings(max_shrink=0.9, max_drift=2, golden="q.jsonl", near_duplicate=0.7)
+    assert code_versions(Settings(checks=changed)) == code_versions(Settings())
+
+
+@pytest.mark.parametrize("name", CheckSettings.model_fields)
+def test_every_setting_is_named_and_its_default_is_true(name):
+    found = re.findall(rf"`(?:checks\.)?{name}` ?(\d[\d.]*\d|\d)?", TEXT)
+    assert found or f"\n{name} = " in TEXT
+    default = getattr(CheckSettings(), name)
+    assert {float(value) for value in found if value} <= {default}
