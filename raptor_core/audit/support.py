@@ -13,8 +13,12 @@ from raptor_core.audit.base import (
     sentence_texts,
 )
 from raptor_core.audit.claims import DOUBTS, Claim, Doubts, Passages
+from raptor_core.audit.collage import folded, is_collage
 from raptor_core.embedding.base import Embedder
 from raptor_core.vectors import Vectors
+
+QUOTED_CHARS = 40
+"""Letters in a row that a quotation shares with a child, or it is one of its sentences or lines."""
 
 BIAS = 0.487
 WEIGHTS: Mapping[str, float] = {
@@ -36,7 +40,8 @@ class SupportJudge:
 
     The score is the probability that a sentence with these doubts is supported, at even odds
     beforehand, calibrated on labelled summaries with all-MiniLM-L6-v2; ``embedder`` should be
-    that model. It does not reason: a wrong combination of words that the children hold passes.
+    that model. A sentence that is put together from the children's own words raises no doubt, and
+    needs no model. It does not reason: a wrong combination of what the children hold passes.
     """
 
     name = "support"
@@ -49,36 +54,81 @@ class SupportJudge:
 
     def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
         """See ``Judge.judge``."""
-        claims = [sentence_texts(self._segmenter, item.node.text) for item in summaries]
-        texts = {child.text for item in summaries for child in item.children}
-        passages = {text: sentence_texts(self._segmenter, text) for text in texts}
-        wanted = sorted({s for found in (*claims, *passages.values()) for s in found})
-        vectors = dict(zip(wanted, self._embedder.embed(wanted), strict=True))
-        return [
-            self._judge(item, sentences, passages, vectors)
-            for item, sentences in zip(summaries, claims, strict=True)
+        split = [
+            [(text, _is_quoted(text, item)) for text in self._sentences(item.node.text)]
+            for item in summaries
         ]
+        doubtful = [
+            item
+            for item, claims in zip(summaries, split, strict=True)
+            if item.children and not all(quoted for _, quoted in claims)
+        ]
+        passages = {
+            child.text: self._sentences(child.text) for item in doubtful for child in item.children
+        }
+        wanted = {text for found in passages.values() for text in found}
+        wanted.update(text for claims in split for text, quoted in claims if not quoted)
+        distinct = sorted(wanted) if doubtful else []
+        vectors = dict(zip(distinct, self._embedder.embed(distinct), strict=True))
+        return [
+            self._judge(item, claims, passages, vectors)
+            for item, claims in zip(summaries, split, strict=True)
+        ]
+
+    def _sentences(self, text: str) -> list[str]:
+        return sentence_texts(self._segmenter, text)
 
     def _judge(
         self,
         item: Audited,
-        sentences: Sequence[str],
+        claims: Sequence[tuple[str, bool]],
         passages: Mapping[str, Sequence[str]],
         vectors: Mapping[str, Vectors],
     ) -> list[SentenceFinding]:
-        import numpy as np
+        node_id = item.node.id
+        if not item.children:
+            return [
+                SentenceFinding(node_id, text, "unsupported", 0.0, reason="it has no children")
+                for text, _ in claims
+            ]
+        weighed = _weigh(item, [text for text, quoted in claims if not quoted], passages, vectors)
+        return [
+            _quoted(item, text) if quoted else _finding(node_id, text, *weighed[text])
+            for text, quoted in claims
+        ]
 
-        held = [(child.id, text) for child in item.children for text in passages[child.text]]
-        if not held:
-            return [SentenceFinding(item.node.id, s, "unsupported", 0.0) for s in sentences]
-        texts = [text for _, text in held]
-        known = Passages(texts, np.stack([vectors[text] for text in texts]))
-        found = []
-        for sentence in sentences:
-            claim = known.weigh(sentence, vectors[sentence])
-            child, passage = held[claim.nearest]
-            found.append(_finding(item.node.id, sentence, claim, child, passage))
-        return found
+
+def _weigh(
+    item: Audited,
+    claims: Sequence[str],
+    passages: Mapping[str, Sequence[str]],
+    vectors: Mapping[str, Vectors],
+) -> dict[str, tuple[Claim, str, str]]:
+    """For each claim the doubts, the id of the child that comes closest, and its passage."""
+    import numpy as np
+
+    if not claims:
+        return {}
+    held = [(child.id, text) for child in item.children for text in passages[child.text]]
+    texts = [text for _, text in held]
+    known = Passages(texts, np.stack([vectors[text] for text in texts]))
+    weighed = {text: known.weigh(text, vectors[text]) for text in claims}
+    return {text: (claim, *held[claim.nearest]) for text, claim in weighed.items()}
+
+
+def _is_quoted(sentence: str, item: Audited) -> bool:
+    return is_collage(sentence, [child.text for child in item.children], QUOTED_CHARS)
+
+
+def _quoted(item: Audited, sentence: str) -> SentenceFinding:
+    """Of a sentence in the children's own words; evidence is the child that holds all of it."""
+    whole = folded(sentence)
+    child = next((child for child in item.children if whole in folded(child.text)), None)
+    evidence = sentence if child and sentence in child.text else ""
+    score = probability(Doubts(*[0.0] * len(DOUBTS)))
+    return SentenceFinding(
+        item.node.id, sentence, "supported", score, (), child.id if child else None, evidence
+    )
 
 
 def probability(doubts: Doubts) -> float:

@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.quality.collage import folded
+from raptor_core.audit.collage import folded
 from raptor_core.vectors import Vectors
 
 RUN_WORDS = 3

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raptor_core.audit.collage import folded
 from raptor_core.identity import embedding_key
 from raptor_core.nodes import Node
-from raptor_core.quality.collage import folded
 from raptor_core.quality.distribution import DIGITS
 from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, percent, verdict
 from raptor_core.settings import CheckSettings

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from raptor_core.audit.collage import folded, is_collage
 from raptor_core.nodes import Node
-from raptor_core.quality.collage import folded, is_collage
 from raptor_core.quality.junk_phrases import PHRASES
 from raptor_core.quality.junk_shapes import SHAPES, last_fragment, letterless_child
 from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, children_of, verdict

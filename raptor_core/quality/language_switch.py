@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from raptor_core.audit.collage import is_collage
 from raptor_core.nodes import Node
-from raptor_core.quality.collage import is_collage
 from raptor_core.quality.languages import HAN, JAPANESE, LATIN, Writing, writing
 from raptor_core.quality.verdicts import (
     CheckInfo,

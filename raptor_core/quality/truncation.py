@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from raptor_core.audit.collage import is_collage
 from raptor_core.nodes import Node
-from raptor_core.quality.collage import is_collage
 from raptor_core.quality.junk import TRUNCATED, find_junk
 from raptor_core.quality.junk_shapes import open_end
 from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, children_of, verdict

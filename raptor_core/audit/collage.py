@@ -1,4 +1,4 @@
-"""Whether a summary is put together from its children's own words, as extractive ones are."""
+"""Whether a text is put together from other texts' own words, as extractive summaries are."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 from raptor_core.identity import normalize_text
 
-_MIN_PIECE_CHARS = 8
+MIN_PIECE_CHARS = 8
 _WORD = re.compile(r"\w+")
 _UNIT_END = re.compile(r"\n|[.!?…。！？:;：；؟۔।][\"'”’)\]]*\s*")
 
 
-def is_collage(text: str, children: Sequence[str]) -> bool:
+def is_collage(text: str, children: Sequence[str], min_piece_chars: int = MIN_PIECE_CHARS) -> bool:
     """Whether ``text`` is put together from pieces of the texts ``children``.
 
-    A piece is eight letters or more, or a whole line or sentence. Without children it is not.
+    A piece is so many letters or more, or a whole line or sentence. Without children it is not.
     """
     if not children:
         return False
@@ -24,7 +24,7 @@ def is_collage(text: str, children: Sequence[str]) -> bool:
     rest = _letters(text)
     while rest:
         length = max(_longest_prefix(rest, source) for source in sources)
-        if length < min(_MIN_PIECE_CHARS, len(rest)):
+        if length < min(min_piece_chars, len(rest)):
             length = max((n for n in range(1, length + 1) if rest[:n] in units), default=0)
         if not length:
             return False
