@@ -51,7 +51,7 @@ def write(place, seed):
 
 def build(place):
     printed = place.call("build", "--json")
-    assert printed.code == 0, printed
+    assert printed.code == 0, printed.out
     return printed.json
 
 

@@ -33,7 +33,8 @@ class ChunksStep:
 
     def _chunk(self, bench: Bench, work: Work) -> Outcome:
         documents = work.documents(bench)
-        inputs = inputs_digest(bench, self.key, documents_version(documents))
+        embedder = bench.tools.embedder.fingerprint  # leaves carry the keys of its vectors
+        inputs = inputs_digest(bench, self.key, documents_version(documents), embedder)
         version = recorded_version(bench, self.key, work, inputs)
         reused = version is not None
         if version is None:

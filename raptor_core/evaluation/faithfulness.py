@@ -17,11 +17,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A figure and its 95 % interval, bootstrapped over documents."""
+    """A figure and its 95 % interval, bootstrapped over documents.
 
-    value: float
-    low: float
-    high: float
+    All None where it is not defined, as where all claims have the same label.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +93,12 @@ def _score(name: str, pairs: Sequence[Pair], judged: Sequence[_Judged]) -> Datas
 
     def interval(measure: Callable[[NDArray[np.bool_], Floats], float], values: Floats) -> Interval:
         labels = _labels(reported)
+        value = measure(labels, values)
+        if np.isnan(value):
+            return Interval(None, None, None)
         sampled = [measure(labels[rows], values[rows]) for rows in draws]
         low, high = np.nanquantile(sampled, [0.025, 0.975])
-        return Interval(measure(labels, values), float(low), float(high))
+        return Interval(value, float(low), float(high))
 
     verdicts = np.array([float(item.consistent) for item in reported])
     return DatasetScore(

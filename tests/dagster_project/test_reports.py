@@ -5,7 +5,6 @@ import os
 import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from support.workshop import Workshop, prose
 
@@ -48,7 +47,7 @@ def test_a_build_writes_a_page_for_every_partition(workshop):
     assert metadata["path"] == str(page(workshop))
     assert metadata["n_bytes"] == page(workshop).stat().st_size
     assert metadata["n_nodes"] == len(found["nodes"])
-    assert "n_findings" not in metadata
+    assert metadata["n_findings"] == len(found["findings"]) > 0
 
 
 def test_an_unchanged_page_is_not_written_again(workshop):
@@ -82,18 +81,16 @@ def test_an_edit_is_told_as_a_change_with_its_cost(workshop):
 
 
 def test_findings_are_shown_and_make_the_page_new_but_not_the_change(workshop):
-    tree = values(page(workshop))
-    node = next(node for node in tree["nodes"] if node["l"] == 1)
-    row = {"tree": "a.md", "node_id": node["id"], "sentence": "A lie.", "judgement": "unsupported"}
-    row |= {"score": 0.1, "missing": ["lie"], "evidence_child": None, "evidence": "", "reason": ""}
-    tables = workshop.parts().tables.tables()
-    tables.write(["layer_1", "findings"], "a.md", pd.DataFrame([row]))
+    before = values(page(workshop))
+    summaries = {at for at, node in enumerate(before["nodes"]) if node["l"] == 1}
+    assert {finding["node"] for finding in before["findings"]} >= summaries
+    workshop.configure(checks={"audit_rate": 0.0, "audit_minimum": 0})
     workshop.build("a.md", force=True)
     after = values(page(workshop))
-    assert [finding["sentence"] for finding in after["findings"]] == ["A lie."]
-    assert after["cost"] == tree["cost"]
-    assert after["trees"][0]["change"] == tree["trees"][0]["change"]
-    assert workshop.metadata("tree_report", "a.md")["n_unsupported"] == 1
+    assert after["findings"] == []
+    assert after["cost"] == before["cost"]
+    assert after["trees"][0]["change"] == before["trees"][0]["change"]
+    assert workshop.metadata("tree_report", "a.md")["n_findings"] == 0
     assert not workshop.metadata("tree_report", "a.md")["reused"]
 
 

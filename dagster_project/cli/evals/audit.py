@@ -84,4 +84,6 @@ def _print(judge: Judge, scores: Sequence[DatasetScore]) -> None:
 
 
 def _told(figure: Interval) -> str:
+    if figure.value is None:
+        return "not defined"
     return f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
