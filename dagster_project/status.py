@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import dagster as dg
@@ -10,9 +10,11 @@ from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 from dagster._core.storage.event_log.base import EventLogStorage
 
+from dagster_project.build import Parts
 from dagster_project.execute import open_instance
 from dagster_project.home import Home
 from raptor_assets import keys
+from raptor_assets.report import Cost, read_records
 from raptor_assets.specs import build_check_specs
 from raptor_core.documents import partition_key
 from raptor_core.settings import Settings
@@ -76,6 +78,17 @@ def read_status(home: Home, settings: Settings) -> HomeStatus:
         unpublished=tuple(name for name in partitions if name not in published),
         checks=together,
     )
+
+
+def read_costs(home: Home, settings: Settings, partitions: Iterable[str]) -> dict[str, Cost]:
+    """What the build of each published tree took, by tree; of those that are known.
+
+    Raises:
+        TableError: a table is damaged.
+    """
+    tables = Parts.of(settings, home).tables.tables()
+    found = (record for name in partitions for record in read_records(tables, name).values())
+    return {record.tree: record.cost for record in found if record.cost is not None}
 
 
 def read_partitions(home: Home) -> tuple[str, ...]:

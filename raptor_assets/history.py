@@ -10,6 +10,7 @@ from typing import Any
 
 import dagster as dg
 
+from raptor_assets.metadata import usage_metadata
 from raptor_assets.tables_markdown import markdown_table
 from raptor_assets.work import Work
 from raptor_core.audit.propagation import Propagation, measure_propagation
@@ -71,14 +72,17 @@ def audit_metadata(work: Work, trees: Sequence[Tree]) -> Metadata:
     for number, report in work.audits.items():
         above = [n for t in trees if number + 1 < len(t.layers) for n in t.layers[number + 1].nodes]
         total += measure_propagation(report.findings, above)
-    audits = work.audits.values()
-    return {
+    audits, usage = work.audits.values(), work.audit_usage
+    found: Metadata = {
         "summaries_audited": sum(len(report.audited) for report in audits),
         "summaries_judged": sum(report.n_judged for report in audits),
         "summaries_unsupported": sum(len(report.unsupported_nodes) for report in audits),
         "findings_traceable": total.n_traceable,
         "findings_repeated_above": total.n_repeated,
     }
+    if usage.calls:
+        found |= {f"audit_{name}": value for name, value in usage_metadata(usage).items()}
+    return found
 
 
 def _plan_markdown(trees: Sequence[TreePlan]) -> str:

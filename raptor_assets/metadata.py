@@ -12,12 +12,12 @@ from typing import Any
 
 import dagster as dg
 
-from raptor_assets.plots import distribution_png, png_markdown
+from raptor_assets.pictures import distributions_picture, layers_picture, map_picture
 from raptor_assets.tables_markdown import markdown_table, nodes_markdown, shorten
 from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.money.usage import Usage
-from raptor_core.nodes import Node, Tree
+from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.quality.cluster_size import measure_cluster_size
 from raptor_core.quality.compression import measure_compression
 from raptor_core.settings import Settings
@@ -30,8 +30,6 @@ BUILT = "built"
 PAST_TOP = "past_top"
 SHOWN_ROWS = 8
 SHOWN_CHARS = 160
-MIN_PICTURED = 5
-"""Fewer values than these make no distribution to look at."""
 
 Metadata = dict[str, Any]
 
@@ -84,8 +82,13 @@ def embeddings_metadata(nodes: Sequence[Node], known: set[str], tools: Tools) ->
     }
 
 
-def clusters_metadata(clusterings: Sequence[Clustering]) -> Metadata:
-    """Of ``layer_k/clusters``: clusters, trees that ended here and why."""
+def clusters_metadata(
+    clusterings: Sequence[Clustering], below: Mapping[str, Layer], *, pictured: bool
+) -> Metadata:
+    """Of ``layer_k/clusters``: clusters, trees that ended here and why, a map.
+
+    ``below`` are the layers that were clustered, by tree; with ``pictured`` the largest is drawn.
+    """
     if not clusterings:
         return {**past_top_metadata(), "n_clusters": 0}
     sizes = [len(group) for done in clusterings for group in done.groups]
@@ -100,6 +103,8 @@ def clusters_metadata(clusterings: Sequence[Clustering]) -> Metadata:
         found["cluster_size_mean"] = sum(sizes) / len(sizes)
         found["cluster_size_maximum"] = max(sizes)
         found |= {f"clustering_{name}": value for name, value in _details(clusterings).items()}
+    if pictured:
+        found |= map_picture(clusterings, below)
     if ended:
         rows = [
             (tree, f"layer {end.layer}", end.reason)
@@ -137,7 +142,11 @@ def summaries_metadata(
 
 
 def findings_metadata(report: AuditReport, usage: Usage) -> Metadata:
-    """Of ``layer_k/findings``. ``usage`` is what the judge's endpoint took for the whole batch."""
+    """Of ``layer_k/findings``.
+
+    ``usage`` is what the judge's endpoint took: the partition's share by nodes, where it was asked
+    about several partitions at once.
+    """
     rows = [
         (
             f.node_id,
@@ -160,7 +169,7 @@ def findings_metadata(report: AuditReport, usage: Usage) -> Metadata:
         "n_sentences_not_judged": len(report.not_judged),
     }
     if usage.calls:
-        found |= {f"batch_{name}": value for name, value in usage_metadata(usage).items()}
+        found |= usage_metadata(usage)
     if rows:
         head = ("node", "sentence", "score", "why", "closest passage")
         found["unsupported_sentences"] = dg.MetadataValue.md(markdown_table(head, rows))
@@ -193,12 +202,16 @@ def published_metadata(
         for tree in trees[:SHOWN_ROWS]
     ]
     layers = Counter(node.layer for tree in trees for node in tree.nodes())
+    tokens: Counter[int] = Counter()
+    for tree in trees:
+        tokens.update({at: sum(n.n_tokens for n in of.nodes) for at, of in enumerate(tree.layers)})
     return {
         "state": "published",
         "n_trees": len(trees),
         "n_nodes": sum(tree.n_nodes for tree in trees),
         "n_tokens": sum(manifest.n_tokens for manifest in manifests.values()),
         **{f"n_nodes_layer_{layer}": count for layer, count in sorted(layers.items())},
+        **{f"n_tokens_layer_{layer}": count for layer, count in sorted(tokens.items())},
         "n_nodes_added": sum(done.added for done in published),
         "n_nodes_updated": sum(done.updated for done in published),
         "n_nodes_unchanged": sum(done.unchanged for done in published),
@@ -206,6 +219,7 @@ def published_metadata(
         "n_nodes_quarantined": sum(len(m.quarantined) for m in manifests.values()),
         "n_trees_dropped": len(dropped),
         "collection": settings.store.corpus,
+        **(layers_picture(layers, tokens) if _has_changed(published) else {}),
         "trees": dg.MetadataValue.md(markdown_table(("tree", "nodes by layer", "end"), rows)),
     }
 
@@ -219,11 +233,11 @@ def _distributions(
         **sizes.children.numbers("children"),
         **ratios.ratio.numbers("compression"),
     }
-    if len(sizes.sizes) >= MIN_PICTURED:
-        picture = distribution_png(sizes.sizes, ratios.ratios)
-        alt = "Distributions of cluster size and compression"
-        found["distributions"] = dg.MetadataValue.md(png_markdown(picture, alt))
-    return found
+    return found | distributions_picture(sizes.sizes, ratios.ratios)
+
+
+def _has_changed(published: Sequence[Published]) -> bool:
+    return any(done.added or done.updated or done.removed for done in published)
 
 
 def _details(clusterings: Iterable[Clustering]) -> dict[str, float]:

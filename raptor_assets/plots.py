@@ -25,7 +25,14 @@ TEXT = "#8a8f98"
 GRID = "#8a8f9840"
 ACCENT = "#5b7fe5"
 REFERENCE = "#e0862e"
+PALETTE = (
+    *("#5b7fe5", "#e0862e", "#3fa57a", "#c95d8f", "#9a6fd8"),
+    *("#b0912f", "#4aa3c7", "#d0614f", "#7d8f3a", "#8a8f98"),
+)
+"""Colours that differ from one another and from both backgrounds."""
+
 _PANEL_INCHES = (4.2, 2.3)
+_MAX_POINTS = 1200
 _DPI = 110
 _MAX_BINS = 24
 _FONT_POINTS = 9.0
@@ -57,18 +64,58 @@ def distribution_png(cluster_sizes: Sequence[int], compression_ratios: Sequence[
     return _png(figure)
 
 
+def map_png(points: NDArray[np.float64], cluster_of: NDArray[np.int64]) -> bytes:
+    """PNG of a layer's nodes on a plane, ``points`` of shape ``(n, 2)``, coloured by cluster.
+
+    Colours come again where there are more clusters than colours: neighbours then differ by place.
+    """
+    figure, (axes,) = _figure(1, height=3.0)
+    n_clusters = len(np.unique(cluster_of))
+    _style(axes, f"{len(points)} nodes in {n_clusters} clusters", "principal axes of the clusters")
+    axes.grid(visible=False)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    if len(points) > _MAX_POINTS:
+        kept = np.linspace(0, len(points) - 1, _MAX_POINTS).astype(np.int64)
+        points, cluster_of = points[kept], cluster_of[kept]
+    colours = [PALETTE[at % len(PALETTE)] for at in cluster_of]
+    size = float(np.clip(2400 / max(len(points), 1), 5, 40))
+    axes.scatter(points[:, 0], points[:, 1], s=size, c=colours, linewidths=0, alpha=0.85)
+    return _png(figure)
+
+
+def layers_png(n_nodes: Sequence[int], n_tokens: Sequence[int]) -> bytes:
+    """PNG of nodes and tokens by layer, leaves at the bottom."""
+    figure, panels = _figure(2)
+    names = [f"layer {at}" for at in range(len(n_nodes))]
+    for axes, values, title in zip(
+        panels, (n_nodes, n_tokens), ("Nodes by layer", "Tokens by layer"), strict=True
+    ):
+        _style(axes, title, "")
+        axes.grid(visible=False)
+        axes.set_xticks([])
+        axes.set_yticks(range(len(names)), names)
+        axes.barh(range(len(names)), values, color=ACCENT, height=0.7, linewidth=0)
+        axes.set_xlim(0, max(values, default=1) * 1.2)
+        for at, value in enumerate(values):
+            label = f" {value:,}"
+            axes.text(value, at, label, va="center", color=TEXT, fontsize=_FONT_POINTS - 1)
+    figure.subplots_adjust(left=0.08, wspace=0.25)
+    return _png(figure)
+
+
 def png_markdown(png: bytes, alt: str) -> str:
     """Markdown that shows ``png`` inline, with ``alt`` for those who do not see it."""
     told = " ".join(alt.replace("[", "(").replace("]", ")").split())
     return f"![{told}](data:image/png;base64,{base64.b64encode(png).decode('ascii')})"
 
 
-def _figure(n_panels: int) -> tuple[Figure, list[Axes]]:
+def _figure(n_panels: int, height: float = _PANEL_INCHES[1]) -> tuple[Figure, list[Axes]]:
     # Figure and its own canvas: pyplot would keep global state and pick a window system.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    width, height = _PANEL_INCHES
+    width = _PANEL_INCHES[0]
     # Fixed margins: a computed layout draws every picture twice.
     figure = Figure(figsize=(width * n_panels, height), dpi=_DPI)
     FigureCanvasAgg(figure)

@@ -1,17 +1,46 @@
-"""Which process executes a run, so that a run whose process died is known as dead."""
+"""Tags of a run: which process executes it, and what it was paid for."""
 
 from __future__ import annotations
 
 import os
+import re
 import socket
+from collections.abc import Iterable
+
+from raptor_core.money import Spending
 
 PROCESS_TAG = "raptor/process"
 """Tag of a run: host and process id."""
 
 
+PAID_TAG = "raptor/paid-"
+"""Beginning of the tags that say what a run was paid for."""
+
+
 def process_tags() -> dict[str, str]:
     """The tag of this process."""
     return {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"}
+
+
+def spending_tags(spendings: Iterable[Spending]) -> dict[str, str]:
+    """What a run was paid for, by model: tags that the UI lists and filters.
+
+    "raptor/paid-summaries-gpt-4o-mini": "53 calls, 91,204 tokens, 0.021 USD". Money is left out
+    where the model has no price. Empty where no endpoint was called.
+    """
+    found = {}
+    for line in spendings:
+        usage = line.usage
+        if usage.calls and line.model:
+            told = f"{usage.calls:,} calls, {usage.tokens:,} tokens"
+            money = "" if usage.usd is None else f", {usage.usd:.6g} USD"
+            found[f"{PAID_TAG}{line.purpose}-{_tag_part(line.model)}"] = told + money
+    return found
+
+
+def _tag_part(model: str) -> str:
+    """A model's name as a tag's key takes it."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", model)[:40]
 
 
 def is_dead(process: str) -> bool:

@@ -87,16 +87,17 @@ def next_record(tree: ReportTree, before: TreeRecord | None, cost: Cost | None) 
 
 
 def build_cost(work: Work) -> Cost | None:
-    """What this run's build of a partition took; None where this run did not build it.
+    """What this run's build of a partition took, audits included; None where it built nothing.
 
     Calls and tokens are left out where no endpoint was called; money is None without a price.
     """
     if not work.plans:
         return None
-    used = work.usage
+    used = work.usage + work.audit_usage
     found: dict[str, Figure] = {
         "summaries_made": work.n_summarized,
         "texts_embedded": work.n_embedded,
+        "summaries_audited": sum(report.n_judged for report in work.audits.values()),
     }
     if used.calls:
         found |= {

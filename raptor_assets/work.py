@@ -46,7 +46,7 @@ class Work:
 
     ``plans`` are of its trees, made before their first summary; ``n_summarized`` and
     ``n_embedded`` count the texts that this run made or embedded, with ``usage``. ``audits`` are
-    this run's, by layer.
+    this run's, by layer, and took ``audit_usage``.
     """
 
     name: str
@@ -63,6 +63,7 @@ class Work:
     n_summarized: int = 0
     n_embedded: int = 0
     usage: Usage = field(default_factory=Usage)
+    audit_usage: Usage = field(default_factory=Usage)
 
     def fail(self, key: dg.AssetKey, error: RaptorError) -> None:
         """Stop this partition at an asset."""

@@ -49,7 +49,8 @@ class ClustersStep:
             save(bench, self.key, work, frame, version, inputs)
         reused = before is not None and before.data_version == version
         found = list(work.clusterings(bench, self.layer).values())
-        metadata = clusters_metadata(found)
+        below = {} if reused else work.layers(bench, self.layer - 1)
+        metadata = clusters_metadata(found, below, pictured=not reused)
         return Outcome(work, version, metadata, metadata["n_clusters"], reused)
 
     def _input(self, bench: Bench, work: Work) -> list[str]:

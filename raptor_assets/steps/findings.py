@@ -13,7 +13,7 @@ from raptor_assets.steps.base import inputs_digest, recorded, save
 from raptor_assets.versions import PAST_TOP, findings_version, nodes_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.audit.report import Audit, AuditReport, Known, run_audits
-from raptor_core.money import AUDITS
+from raptor_core.money import AUDITS, Usage
 from raptor_core.quality.hallucination import audit_check, evaluate_audit
 from raptor_core.quality.registry import located
 from raptor_core.tables import audit_to_frame, known_findings
@@ -33,8 +33,9 @@ class FindingsStep:
         audits = [self._audit(bench, work) for work in works]
         reports = run_audits(audits, bench.tools.judge, checks.audit_rate, checks.audit_minimum)
         usage = bench.tools.ledger.spent(AUDITS) - spent
+        n_judged = max(sum(report.n_judged for report in reports), 1)
         return [
-            self._outcome(bench, work, report, findings_metadata(report, usage))
+            self._outcome(bench, work, report, usage.share(report.n_judged / n_judged))
             for work, report in zip(works, reports, strict=True)
         ]
 
@@ -52,11 +53,10 @@ class FindingsStep:
             return {}
         return known_findings(bench.tables.read(self.key.path, work.name))
 
-    def _outcome(
-        self, bench: Bench, work: Work, report: AuditReport, metadata: dict[str, object]
-    ) -> Outcome:
+    def _outcome(self, bench: Bench, work: Work, report: AuditReport, usage: Usage) -> Outcome:
         nodes = [node for found in work.nodes(bench, self.layer).values() for node in found]
         work.audits[self.layer] = report
+        work.audit_usage += usage
         before = recorded(bench, self.key, work)
         judge = f"{report.judge} {report.version}"
         inputs = inputs_digest(bench, self.key, nodes_version(nodes), judge)
@@ -68,8 +68,9 @@ class FindingsStep:
             verdicts = past_top([check], self.layer)
             return Outcome(work, version, past_top_metadata(), 0, before is not None, verdicts)
         verdicts = located([evaluate_audit(report, bench.settings)], nodes)
-        n_rows = len(report.findings)
-        return Outcome(work, version, metadata, n_rows, report.n_judged == 0, verdicts)
+        metadata = findings_metadata(report, usage)
+        n_rows, reused = len(report.findings), report.n_judged == 0
+        return Outcome(work, version, metadata, n_rows, reused, verdicts)
 
     @staticmethod
     def quarantined(bench: Bench, work: Work, max_layers: int) -> set[str]:

@@ -1,9 +1,13 @@
 """Audits in real runs: findings as rows, and what follows from them."""
 
+import json
+
 import pytest
+from support.openai_server import FakeOpenAI, default_answer
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
+from dagster_project.status import read_costs
 from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.chunking.sentences import sentences
 from raptor_core.store.base import Where
@@ -169,3 +173,38 @@ def test_a_changed_judge_audits_again_and_makes_no_summary(tmp_path):
     assert workshop.build().built == ["a.md"]
     assert workshop.metadata("layer_1/findings", "a.md")["judge"].startswith("support")
     assert workshop.manifests()["a.md"].build_id == before["a.md"].build_id
+
+
+def test_what_a_run_was_paid_for_is_in_its_tags_and_in_the_cost_of_its_trees(tmp_path):
+    judged = json.dumps({"unsupported": []})
+
+    def answer(body):
+        return judged if "response_format" in body else default_answer(body)
+
+    with FakeOpenAI(answer=answer) as server:
+        endpoint = {"base_url": server.base_url}
+        workshop = Workshop(
+            tmp_path,
+            summarizer={"kind": "openai", "model": "org/writer", **endpoint},
+            audit={"judge": "llm", "model": "auditor", **endpoint},
+            prices={"auditor": {"input": 1.0, "output": 1.0}},
+        )
+        workshop.write("a.md", prose(24, seed=1))
+        report = workshop.build()
+        asked = [body["model"] for body in server.bodies]
+    assert report.built == ["a.md"]
+    with workshop.instance() as instance:
+        tags = instance.get_run_by_id(report.run_ids[0]).tags
+    n_audits, n_summaries = asked.count("auditor"), asked.count("org/writer")
+    assert tags["raptor/paid-audits-auditor"].startswith(f"{n_audits} calls, ")
+    assert tags["raptor/paid-audits-auditor"].endswith(" USD")
+    assert tags["raptor/paid-summaries-org-writer"].startswith(f"{n_summaries} calls, ")
+    assert "USD" not in tags["raptor/paid-summaries-org-writer"]
+    findings = workshop.metadata("layer_1/findings", "a.md")
+    assert (findings["calls"], findings["judge"][:5]) == (findings["n_judged"], "llm 1")
+    tree = workshop.metadata("tree", "a.md")
+    assert tree["audit_calls"] == n_audits
+    assert "usd_spent" not in tree
+    costs = read_costs(workshop.home, workshop.settings, ["a.md"])
+    assert costs["a.md"]["calls"] == n_audits + n_summaries
+    assert costs["a.md"]["spent_usd"] is None

@@ -13,24 +13,32 @@ from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
     from dagster_project.status import CheckResult, HomeStatus, TreeStatus
+    from raptor_assets.report import Cost
 
 
 @click.command(epilog="\b\nExample:\n  raptor status --json | jq '.trees[].layer_sizes'")
 @click.option("--check", is_flag=True, help="Exit with 5 if a structural check failed.")
+@click.option("--cost", is_flag=True, help="Add what the last build of each tree took.")
 @home_and_json
-def command(check: bool, home: Path, as_json: bool) -> None:
-    """Show what is published, and whether its checks passed."""
+def command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
+    """Show what is published, whether its checks passed, and what it took."""
     from dagster_project.cli.output import print_json
     from dagster_project.cli.session import open_home
 
     opened, settings = open_home(home)
-    from dagster_project.status import read_status  # Dagster, so not before the home is known
+    # Dagster, so not before the home is known.
+    from dagster_project.status import read_costs, read_status
 
     found = read_status(opened, settings)
+    partitions = dict.fromkeys(tree.partition for tree in found.trees)
+    costs = read_costs(opened, settings, partitions) if cost else None
     if as_json:
-        print_json(_values(found, opened.path, settings.source.paths))
+        values = _values(found, opened.path, settings.source.paths)
+        print_json(values if costs is None else {**values, "costs": costs})
     else:
         _print(found, opened.path, settings.source.paths)
+        for tree, figures in (costs or {}).items():
+            click.echo(f"{tree}: {_told_cost(figures)}")
     if check and not all(tree.structural_passed for tree in found.trees):
         raise SystemExit(5)
 
@@ -55,6 +63,19 @@ def _tree_values(tree: TreeStatus) -> dict[str, Any]:
         "structural_checks_passed": tree.structural_passed,
         "checks": [asdict(result) for result in tree.checks],
     }
+
+
+def _told_cost(figures: Cost) -> str:
+    """The figures in words, such as "53 summaries made, 0.021 USD"."""
+    told = []
+    for name, figure in figures.items():
+        if name.endswith("_usd"):
+            told.append(
+                "money unknown (no price is set)" if figure is None else f"{figure:.6g} USD"
+            )
+        elif figure is not None:
+            told.append(f"{figure:,} {name.replace('_', ' ')}")
+    return ", ".join(told)
 
 
 def _print(found: HomeStatus, home: Path, sources: Sequence[str]) -> None:

@@ -30,6 +30,17 @@ def test_status_shows_shapes_checks_and_totals(built):
     )
 
 
+def test_status_tells_what_the_last_builds_took(built):
+    values = built.call("status", "--cost", "--json").json
+    cost = values["costs"]["farness/lighthouse.md"]
+    assert cost["summaries_made"] > 0
+    assert cost["spent_usd"] == 0
+    printed = built.call("status", "--cost")
+    assert f"{cost['summaries_made']} summaries made" in printed.out
+    assert "0 USD" in printed.out
+    assert "costs" not in built.call("status", "--json").json
+
+
 def test_status_of_a_new_home_is_empty(tmp_path):
     raptor("init", "--home", tmp_path)
     printed = raptor("status", "--home", tmp_path)
