@@ -10,10 +10,8 @@ from typing import Any
 
 import dagster as dg
 
-from raptor_assets.metadata import usage_metadata
 from raptor_assets.tables_markdown import markdown_table
 from raptor_assets.work import Work
-from raptor_core.audit.propagation import Propagation, measure_propagation
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, TreePlan
 
@@ -61,27 +59,6 @@ def drift_metadata(trees: Sequence[Tree]) -> Metadata:
         found[f"drift_layer_{number + 1}"] = round(placed / n_nodes, 4)
         found[f"cohesion_layer_{number + 1}"] = round(cohesion / n_nodes, 4)
     found["layers_fitted"] = sum(bool(fit.reason) for tree in trees for fit in tree.fits)
-    return found
-
-
-def audit_metadata(work: Work, trees: Sequence[Tree]) -> Metadata:
-    """What this run's audits found, and how much of it the layers above tell again."""
-    if not work.audits:
-        return {}
-    total = Propagation()
-    for number, report in work.audits.items():
-        above = [n for t in trees if number + 1 < len(t.layers) for n in t.layers[number + 1].nodes]
-        total += measure_propagation(report.findings, above)
-    audits, usage = work.audits.values(), work.audit_usage
-    found: Metadata = {
-        "summaries_audited": sum(len(report.audited) for report in audits),
-        "summaries_judged": sum(report.n_judged for report in audits),
-        "summaries_unsupported": sum(len(report.unsupported_nodes) for report in audits),
-        "findings_traceable": total.n_traceable,
-        "findings_repeated_above": total.n_repeated,
-    }
-    if usage.calls:
-        found |= {f"audit_{name}": value for name, value in usage_metadata(usage).items()}
     return found
 
 

@@ -14,7 +14,6 @@ import dagster as dg
 
 from raptor_assets.pictures import distributions_picture, layers_picture, map_picture
 from raptor_assets.tables_markdown import markdown_table, nodes_markdown, shorten
-from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree
@@ -29,7 +28,6 @@ from raptor_core.tree.tools import Tools
 BUILT = "built"
 PAST_TOP = "past_top"
 SHOWN_ROWS = 8
-SHOWN_CHARS = 160
 
 Metadata = dict[str, Any]
 
@@ -139,41 +137,6 @@ def summaries_metadata(
             **usage_metadata(usage),
         }
     return found | _distributions(flat, {node.id: node for node in _flat(below)}, settings)
-
-
-def findings_metadata(report: AuditReport, usage: Usage) -> Metadata:
-    """Of ``layer_k/findings``.
-
-    ``usage`` is what the judge's endpoint took: the partition's share by nodes, where it was asked
-    about several partitions at once.
-    """
-    rows = [
-        (
-            f.node_id,
-            shorten(f.sentence, SHOWN_CHARS),
-            f"{f.score:.2f}",
-            shorten("; ".join((f.reason, *f.missing[:3])), SHOWN_CHARS),
-            shorten(f.evidence, SHOWN_CHARS),
-        )
-        for f in report.unsupported[:SHOWN_ROWS]
-    ]
-    found: Metadata = {
-        "state": BUILT,
-        "judge": f"{report.judge} {report.version}",
-        "n_summaries": report.population,
-        "n_audited": len(report.audited),
-        "n_judged": report.n_judged,
-        "n_unsupported": len(report.unsupported_nodes),
-        "n_sentences": len(report.findings),
-        "n_sentences_unsupported": len(report.unsupported),
-        "n_sentences_not_judged": len(report.not_judged),
-    }
-    if usage.calls:
-        found |= usage_metadata(usage)
-    if rows:
-        head = ("node", "sentence", "score", "why", "closest passage")
-        found["unsupported_sentences"] = dg.MetadataValue.md(markdown_table(head, rows))
-    return found
 
 
 def usage_metadata(usage: Usage) -> Metadata:

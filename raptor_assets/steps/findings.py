@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raptor_assets import keys
+from raptor_assets.audits import findings_metadata
 from raptor_assets.bench import Bench
 from raptor_assets.evaluations import past_top
-from raptor_assets.metadata import findings_metadata, past_top_metadata
+from raptor_assets.metadata import past_top_metadata
 from raptor_assets.report import read_findings
 from raptor_assets.steps.base import inputs_digest, recorded, save
 from raptor_assets.versions import PAST_TOP, findings_version, nodes_version

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from raptor_assets import keys
+from raptor_assets.audits import audit_metadata
 from raptor_assets.bench import Bench
-from raptor_assets.history import audit_metadata, drift_metadata, rebuild_metadata
+from raptor_assets.history import drift_metadata, rebuild_metadata
 from raptor_assets.metadata import published_metadata
 from raptor_assets.ownership import abandoned_trees
 from raptor_assets.steps.base import save

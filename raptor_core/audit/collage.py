@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from raptor_core.identity import normalize_text
 
@@ -46,5 +47,6 @@ def _longest_prefix(text: str, source: str) -> int:
     return low
 
 
+@lru_cache(maxsize=4096)  # a child is looked at for every sentence of its parents
 def _letters(text: str) -> str:
     return "".join(_WORD.findall(folded(text)))
