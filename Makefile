@@ -26,10 +26,10 @@ browser: $(STAMP)
 	$(BIN)/python tests/support/browser.py
 
 test: $(STAMP) browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-quick: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

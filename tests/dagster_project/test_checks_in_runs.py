@@ -14,6 +14,8 @@ from dagster_project.status import read_status
 from raptor_core.identity import fingerprint
 from raptor_core.summarizing.base import Summary
 
+pytestmark = pytest.mark.slow
+
 ZEBRA = "The zebra crossed the viaduct at noon. " * 4
 
 
@@ -109,7 +111,6 @@ def test_near_duplicates_warn_with_their_nodes_and_are_published(tmp_path):
     assert not on_tree.passed
 
 
-@pytest.mark.slow
 def test_a_drift_warns_after_several_rebuilds_though_no_bound_breaks(tmp_path):
     summarizer = WordySummarizer(n_words=4)
     workshop = Workshop(tmp_path, tools={"summarizer": summarizer})

@@ -5,11 +5,14 @@ import threading
 from contextlib import closing
 
 import dagster as dg
+import pytest
 import yaml
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
 
 from dagster_project import storage
 from dagster_project.storage import PooledSqliteEventLogStorage
+
+pytestmark = pytest.mark.slow
 
 
 @dg.op

@@ -5,6 +5,8 @@ import json
 import pytest
 from support.command import raptor
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = [
     {"question": "Who lit the lamp in 1872?", "expected": ["farness/lighthouse.md"]},
     {

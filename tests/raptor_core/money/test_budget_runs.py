@@ -16,6 +16,8 @@ from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import MemoryCache
 from raptor_core.tree.steps import embed_nodes, make_leaves
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def server():

@@ -1,8 +1,11 @@
 """Renames cost nothing, also after edits that a build from scratch would cluster otherwise."""
 
+import pytest
 from support.library import Library
 
 from raptor_core.tree.invariants import violations
+
+pytestmark = pytest.mark.slow
 
 WORDS = ("harbour", "gauge", "vault", "relay", "seed", "crew", "engine", "tide", "lantern")
 

@@ -17,6 +17,8 @@ from raptor_core.store.engine import Batch, Point
 from raptor_core.store.journal import MAGIC, decode, encode
 from raptor_core.store.lexical import Sparse
 
+pytestmark = pytest.mark.slow
+
 
 def run(*args):
     return subprocess.run(
@@ -54,7 +56,6 @@ STEPS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_publisher_that_dies_after_its_journal_has_published(tmp_path, kind, step):
     with open_at(tmp_path, kind) as store:

@@ -12,6 +12,8 @@ from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.models import StoreSettings
 from raptor_core.store import stored_identities, stored_identity
 
+pytestmark = pytest.mark.slow
+
 OLD, NEW = make_tree(word="old"), make_tree(word="new")
 
 
