@@ -182,7 +182,7 @@ def published_metadata(
         "n_nodes_quarantined": sum(len(m.quarantined) for m in manifests.values()),
         "n_trees_dropped": len(dropped),
         "collection": settings.store.corpus,
-        **(layers_picture(layers, tokens) if _has_changed(published) else {}),
+        **(layers_picture(layers, tokens) if any(done.changed for done in published) else {}),
         "trees": dg.MetadataValue.md(markdown_table(("tree", "nodes by layer", "end"), rows)),
     }
 
@@ -197,10 +197,6 @@ def _distributions(
         **ratios.ratio.numbers("compression"),
     }
     return found | distributions_picture(sizes.sizes, ratios.ratios)
-
-
-def _has_changed(published: Sequence[Published]) -> bool:
-    return any(done.added or done.updated or done.removed for done in published)
 
 
 def _details(clusterings: Iterable[Clustering]) -> dict[str, float]:

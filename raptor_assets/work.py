@@ -81,6 +81,10 @@ class Work:
             self.put_nodes(layer, frame_to_nodes(self._read(bench, keys.nodes(layer))))
         return self._nodes[layer]
 
+    def flat_nodes(self, bench: Bench, layer: int) -> list[Node]:
+        """Nodes of a layer, of all trees."""
+        return [node for found in self.nodes(bench, layer).values() for node in found]
+
     def layers(self, bench: Bench, layer: int) -> dict[str, Layer]:
         """Nodes of a layer with their vectors, by tree.
 

@@ -24,7 +24,7 @@ class EmbeddingsStep:
 
     def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
         """See ``Step.run``."""
-        flat = {work.name: self._nodes(bench, work) for work in works}
+        flat = {work.name: work.flat_nodes(bench, self.layer) for work in works}
         nodes = [node for found in flat.values() for node in found]
         with StoreCache(bench.store, hold=self._is_short(bench, nodes)) as cache:
             embedded = embed_nodes(nodes, bench.tools, cache) if nodes else None
@@ -55,9 +55,6 @@ class EmbeddingsStep:
 
     def _is_short(self, bench: Bench, nodes: Sequence[Node]) -> bool:
         return bench.settings.embedder.kind != "openai" and len(nodes) <= HELD_NODES
-
-    def _nodes(self, bench: Bench, work: Work) -> list[Node]:
-        return [node for found in work.nodes(bench, self.layer).values() for node in found]
 
     def _outcome(self, bench: Bench, work: Work, nodes: Sequence[Node], known: set[str]) -> Outcome:
         version = nodes_version(nodes)

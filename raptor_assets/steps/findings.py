@@ -10,10 +10,10 @@ from raptor_assets.bench import Bench
 from raptor_assets.evaluations import past_top
 from raptor_assets.metadata import past_top_metadata
 from raptor_assets.report import read_findings
-from raptor_assets.steps.base import inputs_digest, recorded, save
+from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import PAST_TOP, findings_version, nodes_version
 from raptor_assets.work import Outcome, Work
-from raptor_core.audit.report import Audit, AuditReport, Known, run_audits
+from raptor_core.audit.report import Audit, AuditReport, run_audits
 from raptor_core.money import AUDITS, Usage
 from raptor_core.quality.hallucination import audit_check, evaluate_audit
 from raptor_core.quality.registry import located
@@ -31,34 +31,30 @@ class FindingsStep:
         """See ``Step.run``."""
         spent = bench.tools.ledger.spent(AUDITS)
         checks = bench.settings.checks
-        audits = [self._audit(bench, work) for work in works]
+        records = [recorded(bench, self.key, work) for work in works]
+        audits = [self._audit(bench, *pair) for pair in zip(works, records, strict=True)]
         reports = run_audits(audits, bench.tools.judge, checks.audit_rate, checks.audit_minimum)
         usage = bench.tools.ledger.spent(AUDITS) - spent
         n_judged = max(sum(report.n_judged for report in reports), 1)
         return [
-            self._outcome(bench, work, report, usage.share(report.n_judged / n_judged))
-            for work, report in zip(works, reports, strict=True)
+            self._outcome(bench, work, before, report, usage.share(report.n_judged / n_judged))
+            for work, before, report in zip(works, records, reports, strict=True)
         ]
 
-    def _audit(self, bench: Bench, work: Work) -> Audit:
-        below = work.nodes(bench, self.layer - 1)
-        nodes = [node for found in work.nodes(bench, self.layer).values() for node in found]
+    def _audit(self, bench: Bench, work: Work, before: Record | None) -> Audit:
+        table = bench.tables.read(self.key.path, work.name) if before else None
         return Audit(
-            nodes=nodes,
-            below={node.id: node for found in below.values() for node in found},
-            known=self._known(bench, work),
+            nodes=work.flat_nodes(bench, self.layer),
+            below={node.id: node for node in work.flat_nodes(bench, self.layer - 1)},
+            known={} if table is None else known_findings(table),
         )
 
-    def _known(self, bench: Bench, work: Work) -> Known:
-        if recorded(bench, self.key, work) is None:
-            return {}
-        return known_findings(bench.tables.read(self.key.path, work.name))
-
-    def _outcome(self, bench: Bench, work: Work, report: AuditReport, usage: Usage) -> Outcome:
-        nodes = [node for found in work.nodes(bench, self.layer).values() for node in found]
+    def _outcome(
+        self, bench: Bench, work: Work, before: Record | None, report: AuditReport, usage: Usage
+    ) -> Outcome:
+        nodes = work.flat_nodes(bench, self.layer)
         work.audits[self.layer] = report
         work.audit_usage += usage
-        before = recorded(bench, self.key, work)
         judge = f"{report.judge} {report.version}"
         inputs = inputs_digest(bench, self.key, nodes_version(nodes), judge)
         version = findings_version(report) if nodes else PAST_TOP

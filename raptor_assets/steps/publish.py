@@ -26,7 +26,7 @@ from raptor_core.quality.staleness import evaluate_staleness, measure_staleness
 from raptor_core.quality.stored import evaluate_store, measure_store
 from raptor_core.quality.verdicts import Verdict, blocking_failures, require
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest, Published, VectorStore
+from raptor_core.store.base import Manifest, VectorStore
 from raptor_core.tree.invariants import violations
 from raptor_core.tree.publish import make_manifest
 from raptor_core.tree.steps import cluster_top
@@ -157,7 +157,8 @@ class PublishStep:
             **drift_metadata(trees),
             **audit_metadata(work, trees),
         }
-        return Outcome(work, version, metadata, len(trees), _unchanged(published), verdicts)
+        reused = not any(done.changed for done in published)
+        return Outcome(work, version, metadata, len(trees), reused, verdicts)
 
 
 def _gone(bench: Bench, work: Work, live: set[str], unfinished: Sequence[str]) -> list[str]:
@@ -202,10 +203,6 @@ def _stored(store: VectorStore, trees: Sequence[Tree]) -> Verdict:
         expected = [node.id for node in tree.nodes()]
         reports.append(measure_store(found.get(tree.name), live, staged, expected))
     return evaluate_store(reports)
-
-
-def _unchanged(published: Sequence[Published]) -> bool:
-    return not any(done.added or done.updated or done.removed for done in published)
 
 
 def _frame(trees: Sequence[Tree], manifests: dict[str, Manifest]) -> pd.DataFrame:

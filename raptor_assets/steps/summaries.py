@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from raptor_assets import keys
 from raptor_assets.bench import HELD_NODES, Bench, StoreCache
@@ -10,7 +10,7 @@ from raptor_assets.evaluations import past_top
 from raptor_assets.metadata import summaries_metadata
 from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import clusters_version, nodes_version
-from raptor_assets.work import Nodes, Outcome, Work
+from raptor_assets.work import Outcome, Work
 from raptor_core.errors import SummaryError
 from raptor_core.money.usage import Usage
 from raptor_core.nodes import Node
@@ -61,7 +61,7 @@ class SummariesStep:
 
     def _inputs(self, bench: Bench, work: Work) -> str:
         clusterings = list(work.clusterings(bench, self.layer).values())
-        below = [n for found in work.nodes(bench, self.layer - 1).values() for n in found]
+        below = work.flat_nodes(bench, self.layer - 1)
         return inputs_digest(bench, self.key, clusters_version(clusterings), nodes_version(below))
 
     def _summarize(self, bench: Bench, works: Sequence[Work], cache: StoreCache) -> Summarized:
@@ -114,7 +114,7 @@ class SummariesStep:
         return work.verdicts(self.layer, lambda: self._verdicts(bench, work))
 
     def _verdicts(self, bench: Bench, work: Work) -> list[Verdict]:
-        nodes = list(_flat(work.nodes(bench, self.layer)))
+        nodes = work.flat_nodes(bench, self.layer)
         if not nodes:
             return past_top(LAYER_CHECKS, self.layer)
         record = recorded(bench, self.key, work)
@@ -123,11 +123,7 @@ class SummariesStep:
         return layer_verdicts(nodes, below, bench.settings, past)
 
     def _below(self, bench: Bench, work: Work) -> dict[str, Node]:
-        return {node.id: node for node in _flat(work.nodes(bench, self.layer - 1))}
-
-
-def _flat(nodes: Nodes | Mapping[str, Sequence[Node]]) -> Iterable[Node]:
-    return (node for found in nodes.values() for node in found)
+        return {node.id: node for node in work.flat_nodes(bench, self.layer - 1)}
 
 
 def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:

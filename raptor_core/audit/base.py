@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from raptor_core.nodes import Node
-
 Judgement = Literal["supported", "unsupported", "not judged"]
 
 
@@ -42,12 +40,32 @@ class SentenceFinding:
         return self.judgement == "supported"
 
 
+class Text(Protocol):
+    """What judges read of a node."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def text(self) -> str:
+        """Its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedText:
+    """A text that is no node, for judges."""
+
+    id: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """A summary and the nodes that it summarizes, in document order."""
+    """A summary and what it summarizes, in document order."""
 
-    node: Node
-    children: tuple[Node, ...]
+    node: Text
+    children: tuple[Text, ...]
 
 
 class Judge(Protocol):

@@ -9,21 +9,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from raptor_core.audit.needs import Needs, lacking, needs_of
 from raptor_core.audit.opposites import opposites
-from raptor_core.audit.terms import (
-    MAX_CAPITALS,
-    Terms,
-    Word,
-    content_words,
-    names,
-    number_forms,
-    numbers,
-    pairs,
-    terms,
-    union,
-    word_forms,
-    words,
-)
+from raptor_core.audit.terms import MAX_CAPITALS, Terms, Word, terms, union, words
 from raptor_core.vectors import Vectors
 
 N_NEAREST = 5
@@ -37,7 +25,6 @@ _NEGATION = re.compile(
     r"\b(?:not|no|never|none|nor|without|cannot|neither|nobody|nothing|hardly|unable)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_MARKER = re.compile(r"^\s*(?:\(?\d{1,3}[.):]|[-*•])\s+")
 _ABSOLUTES = frozenset(
     {
         *("all", "always", "certainly", "completely", "entirely", "every", "exclusively"),
@@ -100,45 +87,36 @@ class Passages:
 
     def weigh(self, sentence: str, vector: Vectors) -> Claim:
         """Doubts about a sentence; there is at least one passage. ``vector``: shape (n_dims,)."""
-        text = _MARKER.sub("", sentence)
-        found = words(text)
+        needs = needs_of(sentence, with_names=self._held.capitals <= MAX_CAPITALS)
         similarity = self._vectors @ vector
         order = np.argsort(-similarity, kind="stable")[:N_NEAREST]
         near = union([self._terms[row] for row in order])
         n_similar = max(1, min(_N_SIMILAR, len(self.texts) // 4))
         closeness = float(similarity[order[:n_similar]].mean())
         same = _share(float(similarity[order[0]]), _ALIKE, _SAME)
-        content = {word.stem: (word.text, word_forms(word)) for word in content_words(found)}
-        content |= {pair: (pair, frozenset({pair})) for pair in pairs(text)}
-        wanting = [told for told, forms in content.values() if not self._held.supports(forms)]
-        no_number = [n for n in numbers(text) if not self._held.supports(number_forms(n))]
-        no_name = self._unknown_names(text, found)
-        covered = 1 - len(wanting) / len(content) if content else 1.0
+        wanting = lacking(needs.content, self._held)
+        no_number = lacking(needs.numbers, self._held)
+        no_name = lacking(needs.names, self._held)
+        covered = 1 - len(wanting) / len(needs.content) if needs.content else 1.0
         doubts = Doubts(
             far=max(0.0, _FAR - closeness),
             very_far=max(0.0, _VERY_FAR - closeness),
             uncovered=max(0.0, _UNCOVERED - covered),
             numbers=min(_MOST, len(no_number)),
             names=min(_MOST, len(no_name)),
-            negations=same * min(_MOST, self._unmatched_negations(text, found)),
-            opposites=same * min(_MOST, _n_opposites(found, near)),
-            absolutes=same * min(_MOST, _n_absolutes(found, near)),
+            negations=same * min(_MOST, self._unmatched_negations(needs)),
+            opposites=same * min(_MOST, _n_opposites(needs.words, near)),
+            absolutes=same * min(_MOST, _n_absolutes(needs.words, near)),
         )
         exact = [*no_number, *no_name]
         missing = tuple(dict.fromkeys([*exact, *wanting]))
         return Claim(doubts, missing, bool(exact), int(order[0]))
 
-    def _unknown_names(self, text: str, found: list[Word]) -> list[str]:
-        if self._held.capitals > MAX_CAPITALS:
-            return []
-        called = names(text, found)
-        return [word.text for word in called if not self._held.supports(word_forms(word))]
-
-    def _unmatched_negations(self, text: str, found: list[Word]) -> int:
+    def _unmatched_negations(self, needs: Needs) -> int:
         """Negations whose next content words no negated passage holds, but for one of them."""
         n_unmatched = 0
-        for match in _NEGATION.finditer(text):
-            scope = [w.stem for w in found if w.start >= match.end() and not w.is_function]
+        for match in _NEGATION.finditer(needs.text):
+            scope = [w.stem for w in needs.words if w.start >= match.end() and not w.is_function]
             wanted = frozenset(scope[:_SCOPE])
             least = max(1, len(wanted) - 1)
             n_unmatched += not any(len(wanted & held) >= least for held in self._negated)

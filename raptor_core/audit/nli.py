@@ -14,12 +14,12 @@ from raptor_core.audit.base import (
     Judgement,
     Segmenter,
     SentenceFinding,
+    Text,
     sentence_texts,
 )
 from raptor_core.audit.terms import content_words, terms, word_forms, words
 from raptor_core.errors import ModelError
 from raptor_core.identity import digest
-from raptor_core.nodes import Node
 
 MIN_ENTAILMENT = 0.5
 MAX_PREMISES = 8
@@ -53,22 +53,23 @@ class NliJudge:
             ModelError: the model cannot be loaded, or is none for inference.
         """
         asked = [
-            (item, sentence, _premises(sentence, item.children))
-            for item in summaries
+            (number, sentence, _premises(sentence, item.children))
+            for number, item in enumerate(summaries)
             for sentence in sentence_texts(self._segmenter, item.node.text)
         ]
         pairs = [(child.text, sentence) for _, sentence, premises in asked for child in premises]
         told = self._probabilities(pairs)
-        found: dict[int, list[SentenceFinding]] = {id(item): [] for item in summaries}
+        found: list[list[SentenceFinding]] = [[] for _ in summaries]
         at = 0
-        for item, sentence, premises in asked:
+        for number, sentence, premises in asked:
             rows = told[at : at + len(premises)]
             at += len(premises)
-            found[id(item)].append(self._finding(item.node.id, sentence, premises, rows))
-        return [found[id(item)] for item in summaries]
+            node_id = summaries[number].node.id
+            found[number].append(self._finding(node_id, sentence, premises, rows))
+        return found
 
     def _finding(
-        self, node_id: str, sentence: str, premises: Sequence[Node], told: NDArray[np.float64]
+        self, node_id: str, sentence: str, premises: Sequence[Text], told: NDArray[np.float64]
     ) -> SentenceFinding:
         if not premises:
             return SentenceFinding(node_id, sentence, "unsupported", 0.0, reason="no child")
@@ -123,7 +124,7 @@ class NliJudge:
         return encoder, entails[0], contradicts[0] if contradicts else None
 
 
-def _premises(sentence: str, children: Sequence[Node]) -> list[Node]:
+def _premises(sentence: str, children: Sequence[Text]) -> list[Text]:
     """The children that hold most of the sentence's content words, best first."""
     wanted = [word_forms(word) for word in content_words(words(sentence))]
     counts = [

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from raptor_core.audit.base import Audited, Judge, SentenceFinding
+from raptor_core.audit.remembering import Known, RememberingJudge, audit_key
 from raptor_core.audit.sampling import sample
-from raptor_core.identity import digest
 from raptor_core.nodes import Node
-
-Known = Mapping[str, Sequence[SentenceFinding]]
-"""Findings of earlier audits by ``audit_key``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,64 +81,28 @@ def run_audits(
     judged by the same judge over the same texts is not judged again: its findings are taken from
     what is known, unless it was not judged then.
     """
-    chosen = [
-        [with_children(node, one.below) for node in sample(one.nodes, rate, minimum)]
-        for one in audits
+    asked = RememberingJudge(judge, {key: f for one in audits for key, f in one.known.items()})
+    chosen = [sample(one.nodes, rate, minimum) for one in audits]
+    items = [
+        [with_children(node, one.below) for node in nodes]
+        for one, nodes in zip(audits, chosen, strict=True)
     ]
-    keys = [tuple(audit_key(item, judge) for item in items) for items in chosen]
-    found = {key: tuple(f) for one in audits for key, f in one.known.items() if _is_judged(f)}
-    fresh = {
-        key: item
-        for of_layer, items in zip(keys, chosen, strict=True)
-        for key, item in zip(of_layer, items, strict=True)
-        if key not in found
-    }
-    judged = judge.judge(list(fresh.values())) if fresh else []
-    found.update(zip(fresh, map(tuple, judged), strict=True))
+    n_judged = [sum(not asked.knows(item) for item in of_layer) for of_layer in items]
+    found = iter(asked.judge([item for of_layer in items for item in of_layer]))
     return [
         AuditReport(
             judge=judge.name,
             version=judge.version,
             population=sum(not node.is_leaf for node in one.nodes),
-            audited=tuple(item.node for item in items),
-            keys=of_layer,
-            by_node=tuple(_of(item, found[key]) for key, item in zip(of_layer, items, strict=True)),
-            n_judged=sum(key in fresh for key in of_layer),
+            audited=tuple(nodes),
+            keys=tuple(audit_key(item, judge) for item in of_layer),
+            by_node=tuple(tuple(next(found)) for _ in of_layer),
+            n_judged=n,
         )
-        for one, items, of_layer in zip(audits, chosen, keys, strict=True)
+        for one, nodes, of_layer, n in zip(audits, chosen, items, n_judged, strict=True)
     ]
-
-
-def _is_judged(findings: Sequence[SentenceFinding]) -> bool:
-    return all(finding.judgement != "not judged" for finding in findings)
 
 
 def with_children(node: Node, below: Mapping[str, Node]) -> Audited:
     """The summary with those of its children that are known."""
     return Audited(node, tuple(below[child] for child in node.children if child in below))
-
-
-def audit_key(item: Audited, judge: Judge) -> str:
-    """Digest of all that a judge's findings depend on: its version, and the texts."""
-    texts = (child.text for child in item.children)
-    return digest("audit", judge.name, judge.version, item.node.text, *texts)
-
-
-def _of(item: Audited, findings: Sequence[SentenceFinding]) -> tuple[SentenceFinding, ...]:
-    """Findings on the same texts as findings on this node and its children.
-
-    An evidence child is known by its text, since ids change where texts do not; one that is not
-    among the children any more is found by the passage.
-    """
-    ids = {child.id for child in item.children}
-
-    def child_of(finding: SentenceFinding) -> str | None:
-        if finding.evidence_child is None or finding.evidence_child in ids:
-            return finding.evidence_child
-        holding = (c.id for c in item.children if finding.evidence and finding.evidence in c.text)
-        return next(holding, None)
-
-    return tuple(
-        replace(finding, node_id=item.node.id, evidence_child=child_of(finding))
-        for finding in findings
-    )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
-from raptor_core.audit.base import Audited, Judge, SentenceFinding
+from raptor_core.audit.base import Audited, Judge, NamedText, SentenceFinding
 from raptor_core.identity import fingerprint
-from raptor_core.nodes import Node
 from raptor_core.summarizing.base import FailedSummary, Summarizer, Summary, SummaryRequest
+
+BATCH_ANSWERS = 32
+"""Answers that wait for one another to be judged together."""
 
 
 class RevisingSummarizer:
@@ -33,50 +36,46 @@ class RevisingSummarizer:
         """See ``Summarizer.summarize``; what has to be revised comes last."""
         by_key = {request.key: request for request in requests}
         first: dict[str, tuple[Summary, list[SentenceFinding]]] = {}
-        for answer in self._inner.summarize(requests):
-            if isinstance(answer, Summary):
-                wrong = self._unsupported(by_key[answer.key], answer)
-                if wrong:
-                    first[answer.key] = (answer, wrong)
-                    continue
-            yield answer
+        for answer, wrong in self._judged(self._inner.summarize(requests), by_key):
+            if isinstance(answer, Summary) and wrong:
+                first[answer.key] = (answer, wrong)
+            else:
+                yield answer
         again = [
             replace(by_key[key], objections=tuple(map(_objection, wrong)))
             for key, (_, wrong) in first.items()
         ]
-        for second in self._inner.summarize(again) if again else ():
+        for second, left in self._judged(self._inner.summarize(again) if again else (), by_key):
             answer, wrong = first[second.key]
+            better = isinstance(second, Summary) and len(left) < len(wrong)
             usage = answer.usage + second.usage
-            if isinstance(second, Summary):
-                better = len(self._unsupported(by_key[second.key], second)) < len(wrong)
-                answer = second if better else answer
-            yield replace(answer, usage=usage)
+            yield replace(second if better else answer, usage=usage)
 
-    def _unsupported(self, request: SummaryRequest, answer: Summary) -> list[SentenceFinding]:
-        children = tuple(
-            _node(f"{request.key}:{at}", 0, text) for at, text in enumerate(request.texts)
-        )
-        (found,) = self._judge.judge([Audited(_node(request.key, 1, answer.text), children)])
-        return [finding for finding in found if finding.judgement == "unsupported"]
+    def _judged(
+        self,
+        answers: Iterable[Summary | FailedSummary],
+        requests: Mapping[str, SummaryRequest],
+    ) -> Iterator[tuple[Summary | FailedSummary, list[SentenceFinding]]]:
+        """Each answer with its unsupported sentences; a judge is asked about many at once."""
+        waiting = iter(answers)
+        while batch := list(islice(waiting, BATCH_ANSWERS)):
+            made = [answer for answer in batch if isinstance(answer, Summary)]
+            found = self._judge.judge([_audited(requests[one.key], one) for one in made])
+            wrong = {
+                answer.key: [f for f in of_answer if f.judgement == "unsupported"]
+                for answer, of_answer in zip(made, found, strict=True)
+            }
+            for answer in batch:
+                yield answer, wrong.get(answer.key, [])
+
+
+def _audited(request: SummaryRequest, answer: Summary) -> Audited:
+    children = tuple(
+        NamedText(f"{request.key}:{at}", text) for at, text in enumerate(request.texts)
+    )
+    return Audited(NamedText(request.key, answer.text), children)
 
 
 def _objection(finding: SentenceFinding) -> str:
     missing = ", ".join(finding.missing[:6])
     return f"{finding.sentence} ({missing})" if missing else finding.sentence
-
-
-def _node(name: str, layer: int, text: str) -> Node:
-    """A text as judges take it."""
-    return Node(
-        id=name,
-        tree="",
-        layer=layer,
-        content_key="",
-        text=text,
-        n_tokens=0,
-        position=0,
-        documents=(),
-        children=(),
-        fingerprint="",
-        embedding_key="",
-    )

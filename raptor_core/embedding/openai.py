@@ -44,13 +44,7 @@ class OpenAIEmbedder:
     ) -> None:
         self._settings = settings
         self._client = EndpointClient(
-            Endpoint(
-                purpose="embedder",
-                model=settings.model,
-                base_url=settings.base_url,
-                api_key_env=settings.api_key_env,
-                timeout_seconds=settings.timeout_seconds,
-            ),
+            Endpoint.of("embedder", settings),
             policy or RetryPolicy(),
             account=(ledger or Ledger()).account(EMBEDDINGS, settings.model),
         )

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, Self
 
 from raptor_core.money import estimate_tokens
 from raptor_core.money.usage import Usage
+
+
+class EndpointSettings(Protocol):
+    """A part of the settings that names an endpoint."""
+
+    @property
+    def model(self) -> str:
+        """Model's name, as the endpoint knows it."""
+
+    @property
+    def base_url(self) -> str:
+        """Where it answers; empty for the provider's own."""
+
+    @property
+    def api_key_env(self) -> str:
+        """Environment variable that holds the key."""
+
+    @property
+    def timeout_seconds(self) -> float:
+        """Of one attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +43,17 @@ class Endpoint:
     base_url: str
     api_key_env: str
     timeout_seconds: float
+
+    @classmethod
+    def of(cls, purpose: str, settings: EndpointSettings) -> Self:
+        """The endpoint that a part of the settings names."""
+        return cls(
+            purpose=purpose,
+            model=settings.model,
+            base_url=settings.base_url,
+            api_key_env=settings.api_key_env,
+            timeout_seconds=settings.timeout_seconds,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from raptor_core.audit.base import Audited, Segmenter
+from raptor_core.audit.base import Audited, NamedText, Segmenter
 from raptor_core.errors import SourceError
 from raptor_core.identity import digest
-from raptor_core.nodes import Node
 
 DOCUMENTS = "docs.jsonl"
 PAIRS = "pairs.jsonl"
@@ -48,7 +47,7 @@ class Labelled:
         """Each claim as a summary of its document's passages of about 500 characters."""
         wanted = {pair.document for pair in pairs}
         passages = {name: _passages(name, self.documents[name], segmenter) for name in wanted}
-        return [Audited(_claim(pair), passages[pair.document]) for pair in pairs]
+        return [Audited(NamedText(pair.id, pair.claim), passages[pair.document]) for pair in pairs]
 
 
 def load_labelled(folder: Path) -> Labelled:
@@ -105,8 +104,8 @@ def _row(line: str, where: str, fields: Sequence[str]) -> dict[str, Any]:
     return dict(row)
 
 
-def _passages(name: str, text: str, segmenter: Segmenter) -> tuple[Node, ...]:
-    """Runs of whole sentences, as leaves."""
+def _passages(name: str, text: str, segmenter: Segmenter) -> tuple[NamedText, ...]:
+    """Runs of whole sentences."""
     spans: list[tuple[int, int]] = []
     for start, end in segmenter(text):
         if spans and end - spans[-1][0] <= PASSAGE_CHARS:
@@ -114,25 +113,5 @@ def _passages(name: str, text: str, segmenter: Segmenter) -> tuple[Node, ...]:
         else:
             spans.append((start, end))
     return tuple(
-        _node(f"{name}:{at}", name, 0, text[start:end], at) for at, (start, end) in enumerate(spans)
-    )
-
-
-def _claim(pair: Pair) -> Node:
-    return _node(pair.id, pair.document, 1, pair.claim, 0)
-
-
-def _node(node_id: str, document: str, layer: int, text: str, position: int) -> Node:
-    return Node(
-        id=node_id,
-        tree=document,
-        layer=layer,
-        content_key="",
-        text=text,
-        n_tokens=0,
-        position=position,
-        documents=(document,),
-        children=(),
-        fingerprint="",
-        embedding_key="",
+        NamedText(f"{name}:{at}", text[start:end]) for at, (start, end) in enumerate(spans)
     )

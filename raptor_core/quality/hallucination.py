@@ -50,16 +50,17 @@ def evaluate_audit(report: AuditReport, settings: Settings) -> Verdict:
         )
     if n_unknown:
         summary += f" {n_unknown} sentences were not judged: {report.not_judged[0].reason}."
-    remedy = (
-        "Read the sentences named; try another summarizer.model, or let audit.on_unsupported "
-        '= "resummarize" or "quarantine" deal with them.'
-    )
-    if n_unknown and share <= settings.checks.max_unsupported:
+    exceeds = share > settings.checks.max_unsupported
+    if exceeds or not n_unknown:
+        check = audit_check(settings.audit)
+        remedy = (
+            "Read the sentences named; try another summarizer.model, or let audit.on_unsupported "
+            '= "resummarize" or "quarantine" deal with them.'
+        )
+    else:  # what was not judged warns, and never blocks
+        check = HALLUCINATION
         remedy = "Mend the judge's endpoint or model, and materialize the findings again."
-    passed = share <= settings.checks.max_unsupported and not n_unknown
-    check = audit_check(settings.audit)
-    if n_unknown and share <= settings.checks.max_unsupported:
-        check = HALLUCINATION  # what was not judged warns, and never blocks
+    passed = not exceeds and not n_unknown
     return verdict(check, passed, summary, numbers, _worst(report), remedy)
 
 

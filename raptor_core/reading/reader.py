@@ -20,13 +20,7 @@ class Reader:
     def __init__(self, settings: ReaderSettings, policy: RetryPolicy | None = None) -> None:
         self._settings = settings
         self._client = EndpointClient(
-            Endpoint(
-                purpose="reader",
-                model=settings.model,
-                base_url=settings.base_url,
-                api_key_env=settings.api_key_env,
-                timeout_seconds=settings.timeout_seconds,
-            ),
+            Endpoint.of("reader", settings),
             policy or RetryPolicy(max_retries=settings.max_retries),
         )
 

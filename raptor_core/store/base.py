@@ -86,6 +86,11 @@ class Published:
     unchanged: int
     removed: int
 
+    @property
+    def changed(self) -> bool:
+        """Whether readers see anything new."""
+        return bool(self.added or self.updated or self.removed)
+
 
 class VectorStore(Protocol):
     """One open collection. A context manager: an embedded engine is locked while it is open.

@@ -64,13 +64,7 @@ class ChatSummarizer:
         self._keep = keep
         self._prompt = prompt_of(settings)
         self._client = EndpointClient(
-            Endpoint(
-                purpose="summarizer",
-                model=settings.model,
-                base_url=settings.base_url,
-                api_key_env=settings.api_key_env,
-                timeout_seconds=settings.timeout_seconds,
-            ),
+            Endpoint.of("summarizer", settings),
             policy or RetryPolicy(max_retries=settings.max_retries),
             account=(ledger or Ledger()).account(SUMMARIES, settings.model),
         )

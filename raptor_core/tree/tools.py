@@ -6,6 +6,7 @@ from functools import cached_property
 
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge
+from raptor_core.audit.remembering import RememberingJudge
 from raptor_core.audit.revising import RevisingSummarizer
 from raptor_core.chunking import make_chunker
 from raptor_core.chunking.base import Chunker
@@ -77,8 +78,12 @@ class Tools:
 
     @cached_property
     def summarizer(self) -> Summarizer:
-        """What summarizes a cluster; with a judge of its answers where the settings want it."""
-        revises = self.settings.audit.on_unsupported == "resummarize"
+        """What summarizes a cluster; with a judge of its answers where the settings want it.
+
+        An extractive summary quotes, and another one would be the same.
+        """
+        writes = self._summarizer is not None or self.settings.summarizer.kind == "openai"
+        revises = writes and self.settings.audit.on_unsupported == "resummarize"
         return RevisingSummarizer(self._maker, self.judge) if revises else self._maker
 
     @property
@@ -105,8 +110,11 @@ class Tools:
         """What audits summaries; it shares the embedder where that is the bundled one."""
         bundled = self.settings.embedder.kind == "bundled" and not self._embedder
         shared = self.embedder if bundled else None
-        made = self._judge
-        return made or make_judge(self.settings.audit, embedder=shared, ledger=self.ledger)
+        given = self._judge
+        made = given or make_judge(self.settings.audit, embedder=shared, ledger=self.ledger)
+        # What a summary is revised by is not paid for again where it is audited.
+        revises = self.settings.audit.on_unsupported == "resummarize"
+        return RememberingJudge(made) if revises else made
 
     @property
     def store_identity(self) -> StoreIdentity:

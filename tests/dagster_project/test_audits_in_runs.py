@@ -160,6 +160,7 @@ def test_a_summary_that_fails_is_made_once_more_with_its_findings(tmp_path):
     assert any("7341" in told for told in workshop.summarizer.objections)
     assert all(finding.supported for finding in findings(workshop, "a.md"))
     n_made = workshop.summarizer.n_made
+    assert workshop.judge.n_judged == n_made, "the audit reuses the judgements"
     workshop.build(force=True)
     assert workshop.summarizer.n_made == n_made
 

@@ -5,17 +5,19 @@ from dataclasses import replace
 import pytest
 from support.trees import by_id, leaf, summary
 
-from raptor_core.audit.base import SentenceFinding
+from raptor_core.audit.base import Audited, SentenceFinding
 from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.audit.propagation import measure_propagation
+from raptor_core.audit.remembering import RememberingJudge
 from raptor_core.audit.report import Audit, run_audits
-from raptor_core.audit.revising import RevisingSummarizer
+from raptor_core.audit.revising import BATCH_ANSWERS, RevisingSummarizer
 from raptor_core.chunking.sentences import sentences
 from raptor_core.money import Usage
 from raptor_core.quality.hallucination import evaluate_audit
 from raptor_core.settings import Settings
 from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.tables import audit_to_frame, frame_to_findings, known_findings
+from raptor_core.tree.tools import Tools
 
 LEAVES = [leaf("a", "The ferry sank near Kverndal."), leaf("b", "Its bell was found in 1931.")]
 TRUE = summary("true", "ab", text="The ferry sank. Its bell was found in 1931.")
@@ -26,9 +28,11 @@ class Counting(OverlapJudge):
     def __init__(self):
         super().__init__(sentences)
         self.asked = []
+        self.sizes = []
 
     def judge(self, summaries):
         self.asked += [item.node.id for item in summaries]
+        self.sizes.append(len(summaries))
         return super().judge(summaries)
 
 
@@ -178,6 +182,56 @@ def test_a_second_answer_that_is_no_better_or_failed_leaves_the_first(second):
 def test_a_failure_is_handed_on():
     answer, requests = revised(None)
     assert (answer.reason, len(requests)) == ("down", 1)
+
+
+def test_many_answers_are_judged_together():
+    n_answers = 2 * BATCH_ANSWERS + 1
+    inner = Scripted(**{f"k{at}": [TRUE.text] for at in range(n_answers)})
+    texts = tuple(node.text for node in LEAVES)
+    requests = [SummaryRequest(f"k{at}", "node", texts, (5, 6), None) for at in range(n_answers)]
+    judge = Counting()
+    answers = list(RevisingSummarizer(inner, judge).summarize(requests))
+    assert [answer.key for answer in answers] == [request.key for request in requests]
+    assert judge.sizes == [BATCH_ANSWERS, BATCH_ANSWERS, 1]
+
+
+def test_texts_that_were_judged_are_not_judged_under_another_name():
+    inner = Counting()
+    judge = RememberingJudge(inner)
+    (before,) = judge.judge([Audited(FALSE, tuple(LEAVES))])
+    renamed = [replace(node, id=f"new-{node.id}") for node in (FALSE, *LEAVES)]
+    (after,) = judge.judge([Audited(renamed[0], tuple(renamed[1:]))])
+    assert inner.asked == ["false"]
+    assert [found.node_id for found in after] == ["new-false"] * len(before)
+    assert [found.judgement for found in after] == [found.judgement for found in before]
+    evidence = [found.evidence_child for found in before if found.evidence]
+    assert [found.evidence_child for found in after if found.evidence] == [
+        f"new-{name}" for name in evidence
+    ]
+
+
+def test_what_could_not_be_judged_is_asked_again():
+    class Failing(Counting):
+        def judge(self, summaries):
+            super().judge(summaries)
+            return [[SentenceFinding(i.node.id, "?", "not judged", 0.0)] for i in summaries]
+
+    inner = Failing()
+    judge = RememberingJudge(inner)
+    item = Audited(TRUE, tuple(LEAVES))
+    judge.judge([item])
+    assert not judge.knows(item)
+    judge.judge([item])
+    assert inner.asked == ["true", "true"]
+
+
+def test_quotations_are_not_revised():
+    audit = {"on_unsupported": "resummarize", "judge": "overlap"}
+    chat = {"kind": "openai", "model": "small"}
+    quoting = Tools(Settings.model_validate({"audit": audit}))
+    writing = Tools(Settings.model_validate({"audit": audit, "summarizer": chat}))
+    assert not isinstance(quoting.summarizer, RevisingSummarizer)
+    assert isinstance(writing.summarizer, RevisingSummarizer)
 
 
 def test_the_judge_is_part_of_the_fingerprint():
