@@ -9,22 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.audit.base import Judge, Segmenter, SentenceFinding
+from raptor_core.evaluation.bootstrap import Floats, Interval, bootstrap_interval, draws
 from raptor_core.evaluation.labelled import Labelled, Pair
-
-N_SAMPLES = 1000
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A figure and its 95 % interval, bootstrapped over documents.
-
-    All None where it is not defined, as where all claims have the same label.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +75,12 @@ def _score(name: str, pairs: Sequence[Pair], judged: Sequence[_Judged]) -> Datas
     reported = [item for item in of_set if not item.pair.calibrates]
     n_pairs = sum(pair.dataset == name and not pair.calibrates for pair in pairs)
     bound = best_bound(_labels(calibrating), _scores(calibrating))
-    draws = _draws([item.pair.document for item in reported])
+    samples = draws([item.pair.document for item in reported])
 
     def interval(measure: Callable[[NDArray[np.bool_], Floats], float], values: Floats) -> Interval:
         labels = _labels(reported)
-        value = measure(labels, values)
-        if np.isnan(value):
-            return Interval(None, None, None)
-        sampled = [measure(labels[rows], values[rows]) for rows in draws]
-        low, high = np.nanquantile(sampled, [0.025, 0.975])
-        return Interval(value, float(low), float(high))
+        sampled = [measure(labels[rows], values[rows]) for rows in samples]
+        return bootstrap_interval(measure(labels, values), sampled)
 
     verdicts = np.array([float(item.consistent) for item in reported])
     return DatasetScore(
@@ -149,16 +131,3 @@ def best_bound(labels: NDArray[np.bool_], scores: Floats) -> float:
     bounds = (distinct[1:] + distinct[:-1]) / 2
     found = [balanced_accuracy(labels, scores >= bound) for bound in bounds]
     return float(bounds[int(np.argmax(found))])
-
-
-def _draws(documents: Sequence[str]) -> list[NDArray[np.int64]]:
-    """Rows of each bootstrap sample: whole documents, drawn with replacement, always the same."""
-    rows: dict[str, list[int]] = {}
-    for row, name in enumerate(documents):
-        rows.setdefault(name, []).append(row)
-    groups = [np.array(rows[name], dtype=np.int64) for name in sorted(rows)]
-    rng = np.random.default_rng(0)
-    return [
-        np.concatenate([groups[at] for at in rng.integers(len(groups), size=len(groups))])
-        for _ in range(N_SAMPLES if groups else 0)
-    ]

@@ -36,6 +36,7 @@ class GoldenCase:
         spans: passages that answer it, as they stand in the documents.
         tree: the tree that is searched; empty for all.
         line: of the file, from 1.
+        kind, answer: the team's own words, empty for none.
     """
 
     question: str
@@ -43,6 +44,8 @@ class GoldenCase:
     spans: tuple[str, ...] = ()
     tree: str = ""
     line: int = 0
+    kind: str = ""
+    answer: str = ""
 
 
 def load_golden(path: Path) -> tuple[GoldenCase, ...]:
@@ -93,7 +96,8 @@ def _case(path: Path, number: int, values: Mapping[str, Any]) -> GoldenCase:
     documents, spans = (_texts(path, number, values, key) for key in ("expected", "span"))
     if not documents and not spans:
         raise _wrong(path, number, "neither 'expected' (documents) nor 'span' (text) is given")
-    return GoldenCase(question, documents, spans, tree, number)
+    own = {key: str(values.get(key) or "") for key in ("kind", "answer")}
+    return GoldenCase(question, documents, spans, tree, number, **own)
 
 
 def _texts(path: Path, number: int, values: Mapping[str, Any], key: str) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ import numpy as np
 
 from raptor_core.embedding.base import Embedder
 from raptor_core.evaluation.golden import GoldenCase
-from raptor_core.identity import normalize_text
+from raptor_core.evaluation.runs import Runs, held, runs
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Retrieval, Retriever
 from raptor_core.store.base import VectorStore
@@ -23,10 +22,6 @@ OpenStore = Callable[[], AbstractContextManager[VectorStore]]
 RANKS = (1, 3, 5, 10)
 MIN_HELD = 0.5
 """Share of a passage's runs of words that a node must hold to count as finding it."""
-_RUN = 4
-_WORD = re.compile(r"\w+")
-
-Runs = frozenset[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,25 +124,17 @@ def judge_case(case: GoldenCase, retrieval: Retrieval) -> GoldenHit:
     nodes = [hit.node for hit in retrieval.hits]
     spans = [runs(span) for span in case.spans]
     answers = (at for at, node in enumerate(nodes, 1) if _answers(node, case, spans))
-    texts: Runs = frozenset().union(*(runs(node.text) for node in nodes))
     wanted: Runs = frozenset().union(*spans)
+    found: Runs = frozenset().union(*(held(wanted, node.text) for node in nodes))
     there = {name for node in nodes if _is_of(node, case) for name in node.documents}
     expected = set(case.documents)
     return GoldenHit(
         case=case,
         rank=next(answers, 0),
-        evidence=len(wanted & texts) / len(wanted) if wanted else None,
+        evidence=len(found) / len(wanted) if wanted else None,
         documents_found=len(there & expected) / len(expected) if expected else None,
         retrieved=retrieval,
     )
-
-
-def runs(text: str) -> Runs:
-    """Runs of four words of a text; all of it as one run where it is shorter."""
-    words = _WORD.findall(normalize_text(text).casefold())
-    if len(words) <= _RUN:
-        return frozenset({tuple(words)} if words else ())
-    return frozenset(zip(*(words[start:] for start in range(_RUN)), strict=False))
 
 
 def golden_values(report: GoldenReport) -> Mapping[str, object]:
@@ -172,8 +159,7 @@ def golden_values(report: GoldenReport) -> Mapping[str, object]:
 def _answers(node: Node, case: GoldenCase, spans: Sequence[Runs]) -> bool:
     if _is_of(node, case):
         return True
-    held = runs(node.text) if spans else frozenset()
-    return any(len(span & held) >= MIN_HELD * len(span) for span in spans if span)
+    return any(len(held(span, node.text)) >= MIN_HELD * len(span) for span in spans if span)
 
 
 def _is_of(node: Node, case: GoldenCase) -> bool:

@@ -11,6 +11,7 @@ from dagster_project.cli.lazy import LazyGroup
 MEANINGS = {
     "audit": "Score a judge of summaries on labelled ones.",
     "golden": "Measure retrieval on questions whose answers are known.",
+    "retrieval": "Compare strategies at equal token budgets.",
 }
 
 

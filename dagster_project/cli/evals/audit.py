@@ -14,7 +14,8 @@ from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
     from raptor_core.audit.base import Judge
-    from raptor_core.evaluation.faithfulness import DatasetScore, Interval
+    from raptor_core.evaluation.bootstrap import Interval
+    from raptor_core.evaluation.faithfulness import DatasetScore
 
 PIPE_COLUMNS = 120
 SPLIT = "documents whose hash is odd are reported, the others calibrate"

@@ -10,7 +10,8 @@ from support.trees import leaf, summary
 from raptor_core.documents import Document
 from raptor_core.evaluation.golden import GoldenCase
 from raptor_core.evaluation.golden_check import evaluate_golden
-from raptor_core.evaluation.hits import GoldenReport, judge_case, measure_golden, runs
+from raptor_core.evaluation.hits import GoldenReport, judge_case, measure_golden
+from raptor_core.evaluation.runs import runs
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.settings import CheckSettings, Settings
 from raptor_core.store import open_store

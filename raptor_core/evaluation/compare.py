@@ -1,0 +1,201 @@
+"""Ways to retrieve, side by side on one data set, at equal token budgets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import mean
+from typing import Any
+
+import numpy as np
+
+from raptor_core.errors import SettingsError
+from raptor_core.evaluation.bootstrap import (
+    Difference,
+    Interval,
+    mean_interval,
+    paired_difference,
+)
+from raptor_core.evaluation.datasets.base import Question
+from raptor_core.evaluation.forest import Forest
+from raptor_core.evaluation.measures import MEASURES, Measurer
+from raptor_core.evaluation.ways import Asked, Way
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One question, one way, one budget.
+
+    ``layers`` counts the context's nodes by layer; ``measures`` are those that apply.
+    """
+
+    question: Question
+    way: str
+    budget_tokens: int
+    n_tokens: int
+    layers: Mapping[int, int]
+    measures: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A measure's mean over the questions that it applies to.
+
+    ``difference`` is to the first way of the comparison; None for that one itself.
+    """
+
+    n_questions: int
+    mean: Interval
+    difference: Difference | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One way at one budget.
+
+    Attributes:
+        way, budget_tokens: which.
+        mean_tokens: of the contexts.
+        figures: by the name of the measure.
+        layers: mean share of a context's nodes that are of each layer.
+    """
+
+    way: str
+    budget_tokens: int
+    mean_tokens: float
+    figures: Mapping[str, Figure]
+    layers: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All lines, budget by budget, and what they were computed from."""
+
+    dataset: str
+    pooled: bool
+    found: tuple[Found, ...]
+    lines: tuple[Line, ...]
+
+    @property
+    def measures(self) -> list[str]:
+        """Names of the measures that apply, in the order of ``MEASURES``."""
+        there = {name for line in self.lines for name in line.figures}
+        return [name for name in MEASURES if name in there]
+
+    def values(self) -> dict[str, Any]:
+        """The lines as plain values, and the meaning of each measure."""
+        return {
+            "dataset": self.dataset,
+            "pooled": self.pooled,
+            "n_questions": len({found.question.id for found in self.found}),
+            "measures": {name: MEASURES[name] for name in self.measures},
+            "lines": [asdict(line) for line in self.lines],
+        }
+
+
+Progress = Callable[[str, int], None]
+"""Called before each way and budget."""
+
+
+def compare(
+    forest: Forest,
+    ways: Sequence[Way],
+    budgets: Sequence[int],
+    *,
+    pooled: bool = False,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Retrieve for every question, in every way, at every budget, and measure.
+
+    Args:
+        forest: data set and trees.
+        ways: the first is what the others are compared with.
+        budgets: tokens of a context at the most.
+        pooled: ask every question of all documents, without naming its own.
+        progress: told of each way and budget.
+
+    Raises:
+        SettingsError: there is no way or no budget, or one of them twice.
+    """
+    names = [way.name for way in ways]
+    for what, given in (("strategy", names), ("budget", budgets)):
+        if not given or len(set(given)) < len(given):
+            raise SettingsError(f"expected each {what} once, got {list(given) or 'none'}")
+    measurer = Measurer.of(forest, pooled=pooled)
+    parts = list(_asked(forest, pooled=pooled))
+    found: list[Found] = []
+    for budget in budgets:
+        for way in ways:
+            if progress:
+                progress(way.name, budget)
+            found += _found(forest, way, budget, parts, measurer)
+    lines = tuple(_lines(found, names, budgets))
+    return Comparison(forest.dataset.name, pooled, tuple(found), lines)
+
+
+def _asked(forest: Forest, *, pooled: bool) -> Iterator[Asked]:
+    """Questions by what they are asked of, all embedded at once."""
+    questions = forest.dataset.questions
+    vectors = forest.tools.embedder.embed_queries([question.text for question in questions])
+    rows: dict[str | None, list[int]] = {}
+    for row, question in enumerate(questions):
+        rows.setdefault(None if pooled else question.document, []).append(row)
+    for places in rows.values():
+        part = [questions[row] for row in places]
+        yield Asked(part, vectors[np.array(places)], forest.where(part[0], pooled=pooled))
+
+
+def _found(
+    forest: Forest, way: Way, budget: int, parts: Sequence[Asked], measurer: Measurer
+) -> Iterator[Found]:
+    for asked in parts:
+        contexts = way.contexts(forest, asked, budget)
+        measured = measurer.measure(asked.questions, contexts)
+        for question, context, measures in zip(asked.questions, contexts, measured, strict=True):
+            layers = Counter(node.layer for node in context.nodes)
+            yield Found(question, way.name, budget, context.n_tokens, layers, measures)
+
+
+def _lines(found: Sequence[Found], ways: Sequence[str], budgets: Sequence[int]) -> Iterator[Line]:
+    by_line: dict[tuple[str, int], list[Found]] = {}
+    for item in found:
+        by_line.setdefault((item.way, item.budget_tokens), []).append(item)
+    for budget in budgets:
+        first = by_line[ways[0], budget]
+        for way in ways:
+            items = by_line[way, budget]
+            yield Line(
+                way=way,
+                budget_tokens=budget,
+                mean_tokens=mean(item.n_tokens for item in items),
+                figures=figures(items, None if way == ways[0] else first),
+                layers=_layer_shares(items),
+            )
+
+
+def figures(items: Sequence[Found], first: Sequence[Found] | None) -> dict[str, Figure]:
+    """Means of the measures, and their differences to ``first`` on the same questions in order."""
+    names = [name for name in MEASURES if any(name in item.measures for item in items)]
+    return {name: _figure(name, items, first) for name in names}
+
+
+def _figure(name: str, items: Sequence[Found], first: Sequence[Found] | None) -> Figure:
+    rows = [at for at, item in enumerate(items) if name in item.measures]
+    values = [items[at].measures[name] for at in rows]
+    documents = [items[at].question.cluster for at in rows]
+    difference = None
+    if first is not None:
+        others = [first[at].measures[name] for at in rows]
+        difference = paired_difference(values, others, documents)
+    return Figure(len(rows), mean_interval(values, documents), difference)
+
+
+def _layer_shares(items: Sequence[Found]) -> dict[int, float]:
+    """Mean over the contexts that have nodes."""
+    with_nodes = [item.layers for item in items if item.layers]
+    layers = sorted({layer for counts in with_nodes for layer in counts})
+    return {
+        layer: mean(counts.get(layer, 0) / sum(counts.values()) for counts in with_nodes)
+        for layer in layers
+    }

@@ -1,0 +1,80 @@
+"""Data sets of questions whose answers are known, in their published forms and in a plain one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from raptor_core.documents.base import Document
+from raptor_core.errors import SourceError
+from raptor_core.evaluation.datasets.base import Dataset, Question
+from raptor_core.evaluation.datasets.narrativeqa import load_narrativeqa
+from raptor_core.evaluation.datasets.own import load_own
+from raptor_core.evaluation.datasets.qasper import load_qasper
+from raptor_core.evaluation.datasets.quality import load_quality
+from raptor_core.evaluation.datasets.records import load_records
+from raptor_core.evaluation.datasets.rows import read_text
+
+__all__ = ["Dataset", "Question", "load_dataset", "needs_documents"]
+
+FORMS = (
+    "expected QASPER (.json), QuALITY (JSON Lines), the folder of NarrativeQA, JSON Lines of "
+    "documents with 'text' and 'questions', or JSON Lines of questions with 'expected' or 'span'"
+)
+
+
+def load_dataset(path: Path, *, documents: Sequence[Document] = (), split: str = "test") -> Dataset:
+    """A data set; its form is found out from what the file holds.
+
+    Args:
+        path: a file, or the folder of NarrativeQA.
+        documents: what a user's own questions are asked of; other forms bring theirs.
+        split: of NarrativeQA.
+
+    Raises:
+        SourceError: it cannot be read, is of no known form, or holds something wrong, which is
+            named by line and remedy.
+        SettingsError: the same in a user's own questions.
+    """
+    found = _load(path, documents, split)
+    if not found.questions:
+        raise SourceError(f"{path} holds no question; {FORMS}")
+    return found
+
+
+def needs_documents(path: Path) -> bool:
+    """Whether a file holds questions alone, so that their documents have to be given.
+
+    Raises:
+        SourceError: it cannot be read, or starts with no object.
+    """
+    first = {} if path.is_dir() else _first_object(path, read_text(path))
+    return "question" in first and "questions" not in first
+
+
+def _load(path: Path, documents: Sequence[Document], split: str) -> Dataset:
+    if path.is_dir():
+        return load_narrativeqa(path, split)
+    text = read_text(path)
+    first = _first_object(path, text)
+    if "questions" in first:
+        return load_quality(path, text) if "article" in first else load_records(path, text)
+    if "question" in first:
+        return load_own(path, documents)
+    if first and all(isinstance(p, Mapping) and "qas" in p for p in first.values()):
+        return load_qasper(path, text)
+    named = ", ".join(sorted(map(str, first))[:6])
+    raise SourceError(f"{path} starts with an object of {named or 'nothing'}; {FORMS}")
+
+
+def _first_object(path: Path, text: str) -> Mapping[str, Any]:
+    start = text.lstrip()
+    try:
+        value, _ = json.JSONDecoder().raw_decode(start)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise SourceError(f"{path} starts with no JSON ({error}); {FORMS}") from error
+    if not isinstance(value, Mapping):
+        raise SourceError(f"{path} starts with {start[:40]!r}; {FORMS}")
+    return value

@@ -1,0 +1,92 @@
+"""NarrativeQA (Kociský et al. 2018, arXiv:1712.07040) as it is published: a folder of tables.
+
+The repository holds the questions; its ``download_stories.sh`` puts the stories into ``tmp/``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from raptor_core.documents.base import Document, Skipped
+from raptor_core.documents.encoding import decode
+from raptor_core.documents.html import parse_html
+from raptor_core.documents.parsed import UnreadableError, clean_text, one_line
+from raptor_core.errors import SourceError
+from raptor_core.evaluation.datasets.base import Dataset, Question
+from raptor_core.evaluation.datasets.rows import Row, read_text
+
+DOCUMENTS, QUESTIONS, STORIES = "documents.csv", "qaps.csv", "tmp"
+REMEDY = (
+    f"expected the NarrativeQA repository: {DOCUMENTS}, {QUESTIONS}, and the stories in "
+    f"{STORIES}/DOCUMENT_ID.content, which its download_stories.sh fetches"
+)
+_HTML = re.compile(rb"<\s*(?:!doctype\s+html|html|head|body|pre)\b", re.IGNORECASE)
+_SNIFFED_BYTES = 4096
+
+
+def load_narrativeqa(folder: Path, split: str) -> Dataset:
+    """The stories of one split (train, valid or test) and their questions.
+
+    A story whose text is missing or empty is left out with its questions, and named.
+
+    Raises:
+        SourceError: a table is missing or wrong, or no story is there.
+    """
+    listed = [row for row in _table(folder / DOCUMENTS) if row.text("set") == split]
+    documents: list[Document] = []
+    left_out: list[Skipped] = []
+    for row in listed:
+        found = _story(folder, row)
+        (documents if isinstance(found, Document) else left_out).append(found)  # type: ignore[arg-type]
+    if not documents:
+        raise SourceError(
+            f"{folder / STORIES} holds none of the {len(listed)} stories of the split {split!r}; "
+            f"{REMEDY}"
+        )
+    known = {document.id for document in documents}
+    questions = tuple(
+        _question(number, row)
+        for number, row in enumerate(_table(folder / QUESTIONS), 1)
+        if row.text("document_id") in known
+    )
+    return Dataset("narrativeqa", tuple(documents), questions, left_out=tuple(left_out))
+
+
+def _table(path: Path) -> Iterator[Row]:
+    if not path.is_file():
+        raise SourceError(f"there is no {path}; {REMEDY}")
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
+    for values in reader:
+        yield Row(values, f"{path}, line {reader.line_num}", REMEDY)
+
+
+def _story(folder: Path, row: Row) -> Document | Skipped:
+    name = row.text("document_id")
+    path = folder / STORIES / f"{name}.content"
+    if not path.is_file():
+        return Skipped(name, f"there is no {path}")
+    data = path.read_bytes()
+    try:
+        is_html = _HTML.search(data[:_SNIFFED_BYTES])
+        text = parse_html(data).text if is_html else clean_text(decode(data))
+    except UnreadableError as error:
+        return Skipped(name, f"{path} {error}")
+    if not text.strip():
+        return Skipped(name, f"{path} holds no text", is_empty=True)
+    return Document(name, text, title=one_line(row.text_or("wiki_title")), source=name)
+
+
+def _question(number: int, row: Row) -> Question:
+    document = row.text("document_id")
+    answers = (row.text_or("answer1"), row.text_or("answer2"))
+    return Question(
+        id=f"{document}-{number}",
+        text=row.text("question"),
+        document=document,
+        sources=(document,),
+        answers=tuple(dict.fromkeys(filter(None, answers))),
+    )

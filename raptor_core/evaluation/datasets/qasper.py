@@ -1,0 +1,100 @@
+"""QASPER (Dasigi et al. 2021, arXiv:2105.03011) as it is published: one JSON object of papers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from raptor_core.documents.base import Document
+from raptor_core.documents.parsed import clean_text, one_line
+from raptor_core.documents.records import find_sections
+from raptor_core.evaluation.datasets.base import Dataset, Question
+from raptor_core.evaluation.datasets.rows import Row, parse_row
+
+REMEDY = (
+    "expected QASPER as it is published, such as qasper-dev-v0.3.json: an object of papers, each "
+    "with title, abstract, full_text and qas"
+)
+UNANSWERABLE = "Unanswerable"
+_FLOAT = "FLOAT SELECTED"
+"""Marks evidence that is a figure or a table, which the text does not hold."""
+
+
+def load_qasper(path: Path, text: str) -> Dataset:
+    """The papers and their questions; the abstract is a paper's first section.
+
+    Evidence is that of all annotators, without figures and tables.
+
+    Raises:
+        SourceError: a field is missing or wrong; its place is named.
+    """
+    file = parse_row(text, str(path), REMEDY)
+    documents: list[Document] = []
+    questions: list[Question] = []
+    abstracts: dict[str, str] = {}
+    for paper in file.values:
+        row = file.row(paper)
+        documents.append(_document(paper, row))
+        abstracts[paper] = clean_text(row.text_or("abstract"))
+        questions += (_question(paper, item) for item in row.rows("qas"))
+    return Dataset("qasper", tuple(documents), tuple(questions), abstracts)
+
+
+def gold_answer(answer: Row) -> str:
+    """One annotator's answer, as the official evaluation reads it.
+
+    Raises:
+        SourceError: it holds none.
+    """
+    if answer.values.get("unanswerable"):
+        return UNANSWERABLE
+    spans = answer.texts("extractive_spans")
+    if spans:
+        return ", ".join(spans)
+    free = answer.text_or("free_form_answer")
+    yes_no = answer.values.get("yes_no")
+    if not free and yes_no is None:
+        raise answer.wrong("free_form_answer", "an answer of some kind", free)
+    return free or ("Yes" if yes_no else "No")
+
+
+def text_evidence(passages: tuple[str, ...]) -> tuple[str, ...]:
+    """Evidence without figures and tables, each passage once."""
+    return tuple(dict.fromkeys(p for p in passages if _FLOAT not in p))
+
+
+def _document(paper: str, row: Row) -> Document:
+    listed = [{"name": "Abstract"}] if row.text_or("abstract") else []
+    parts = [f"Abstract\n{row.text('abstract')}"] if listed else []
+    for section in row.rows("full_text"):
+        name = one_line(section.text_or("section_name"))
+        listed += [{"name": name}] if name else []
+        parts.append("\n".join(part for part in (name, *section.texts("paragraphs")) if part))
+    text = clean_text("\n\n".join(part for part in parts if part))
+    title = one_line(row.text_or("title"))
+    sections = find_sections(text, listed)
+    return Document(paper, text, title=title, source=paper, sections=sections)
+
+
+def _question(paper: str, row: Row) -> Question:
+    answers = [item.row("answer") for item in row.rows("answers")]
+    evidence = tuple(passage for answer in answers for passage in answer.texts("evidence"))
+    return Question(
+        id=row.text("question_id"),
+        text=row.text("question"),
+        document=paper,
+        sources=(paper,),
+        evidence=text_evidence(evidence),
+        answers=tuple(dict.fromkeys(map(gold_answer, answers))),
+        kind=", ".join(sorted(set(_kinds(answers)))),
+    )
+
+
+def _kinds(answers: list[Row]) -> Iterator[str]:
+    for answer in answers:
+        if answer.values.get("unanswerable"):
+            yield "none"
+        elif answer.texts("extractive_spans"):
+            yield "extractive"
+        else:
+            yield "abstractive" if answer.text_or("free_form_answer") else "boolean"

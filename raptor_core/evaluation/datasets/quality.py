@@ -1,0 +1,76 @@
+"""QuALITY (Pang et al. 2022, arXiv:2112.08608) as it is published: JSON Lines of articles."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from raptor_core.documents.base import Document
+from raptor_core.documents.html import parse_html
+from raptor_core.documents.parsed import clean_text, one_line
+from raptor_core.evaluation.datasets.base import Dataset, Question
+from raptor_core.evaluation.datasets.rows import Row, json_lines
+
+REMEDY = (
+    "expected QuALITY as it is published, such as QuALITY.v1.0.1.htmlstripped.dev: one JSON object "
+    "to a line with article_id, title, article and questions"
+)
+_MARKUP = re.compile(r"</?(?:p|html|body|div|br|span)\b[^>]*>", re.IGNORECASE)
+
+
+def load_quality(path: Path, text: str) -> Dataset:
+    """The articles and their questions; lines of one article are one document.
+
+    ``gold`` is the gold label, which the published test set does not hold; ``hard`` is
+    ``difficult``, the data set's HARD subset.
+
+    Raises:
+        SourceError: a field is missing or wrong; its place is named.
+    """
+    documents: dict[str, Document] = {}
+    questions: dict[str, Question] = {}
+    for row in json_lines(path, text, REMEDY):
+        article = row.text("article_id")
+        documents.setdefault(article, _document(article, row))
+        for number, item in enumerate(row.rows("questions"), 1):
+            name = item.text_or("question_unique_id", f"{row.text('set_unique_id')}_{number}")
+            questions[name] = _question(name, article, item)
+    return Dataset("quality", tuple(documents.values()), tuple(questions.values()))
+
+
+def options_of(row: Row) -> tuple[tuple[str, ...], int | None]:
+    """The options of a question, and the index of the right one, from 0.
+
+    Raises:
+        SourceError: there are not two or more, or the label names none of them.
+    """
+    options = row.texts("options")
+    if len(options) < 2:
+        raise row.wrong("options", "two options or more", row.values.get("options"))
+    label = row.whole("gold_label", 1, len(options))
+    return options, None if label is None else label - 1
+
+
+def _document(article: str, row: Row) -> Document:
+    text = row.text("article")
+    title = one_line(row.text_or("title"))
+    if not _MARKUP.search(text):
+        return Document(article, clean_text(text), title=title, source=article)
+    parsed = parse_html(f'<meta charset="utf-8">{text}'.encode())
+    return Document(article, parsed.text, title=title, source=article, sections=parsed.sections)
+
+
+def _question(name: str, article: str, row: Row) -> Question:
+    options, gold = options_of(row)
+    difficult = row.whole("difficult", 0, 1)
+    return Question(
+        id=name,
+        text=row.text("question"),
+        document=article,
+        sources=(article,),
+        answers=() if gold is None else (options[gold],),
+        options=options,
+        gold=gold,
+        hard=None if difficult is None else bool(difficult),
+        kind="" if difficult is None else ("hard" if difficult else "easy"),
+    )

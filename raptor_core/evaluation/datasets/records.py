@@ -1,0 +1,78 @@
+"""One document to a line, with its questions: the plain form of any data set.
+
+    {"paper_id": "a", "title": "On mills", "text": "The mill …", "questions": [
+        {"question": "Who owned it?", "answers": ["Aud"], "evidence": ["It was owned by Aud."]}]}
+
+The document's id is the first field whose name is ``id`` or ends in ``_id``; ``sections`` and
+``abstract`` may be there. A question may have ``qid``, ``answers``, ``evidence``, ``options`` and
+``gold_label`` (from 1), ``difficult``, ``unanswerable`` and ``kind``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from raptor_core.documents.base import Document
+from raptor_core.documents.parsed import UnreadableError
+from raptor_core.documents.records import Table, row_document
+from raptor_core.errors import SourceError
+from raptor_core.evaluation.datasets.base import Dataset, Question
+from raptor_core.evaluation.datasets.qasper import UNANSWERABLE, text_evidence
+from raptor_core.evaluation.datasets.quality import options_of
+from raptor_core.evaluation.datasets.rows import Row, json_lines
+from raptor_core.settings import SourceSettings
+
+REMEDY = "expected one JSON object to a line with an id, text and questions"
+_NAMES = {"paper_id": "qasper", "article_id": "quality", "document_id": "narrativeqa"}
+"""Data sets by the field that names their documents."""
+
+
+def load_records(path: Path, text: str) -> Dataset:
+    """The documents, as `raptor build` would read them from this file, and their questions.
+
+    Raises:
+        SourceError: a line is malformed; it and its place are named.
+    """
+    documents: list[Document] = []
+    questions: list[Question] = []
+    abstracts: dict[str, str] = {}
+    name = path.stem
+    for row in json_lines(path, text, REMEDY):
+        document = _document(row)
+        name = next((_NAMES[key] for key in row.values if key in _NAMES), name)
+        documents.append(document)
+        abstract = row.text_or("abstract")
+        abstracts |= {document.id: abstract} if abstract else {}
+        questions += (
+            _question(f"{document.id}-{number}", document.id, item)
+            for number, item in enumerate(row.rows("questions"), 1)
+        )
+    return Dataset(name, tuple(documents), tuple(questions), abstracts)
+
+
+def _document(row: Row) -> Document:
+    table = Table(name="", source="", metadata={})
+    try:
+        read = row_document(row.values, table, SourceSettings())
+    except UnreadableError as error:
+        raise SourceError(f"{row.where}: it {error}; {row.remedy}") from error
+    return replace(read, source=read.id, metadata={})
+
+
+def _question(name: str, document: str, row: Row) -> Question:
+    options, gold = options_of(row) if row.values.get("options") else ((), None)
+    answers = row.texts("answers") or ((UNANSWERABLE,) if row.values.get("unanswerable") else ())
+    difficult = row.whole("difficult", 0, 1)
+    return Question(
+        id=row.text_or("qid", name),
+        text=row.text("question"),
+        document=document,
+        sources=(document,),
+        evidence=text_evidence(row.texts("evidence")),
+        answers=answers or (() if gold is None else (options[gold],)),
+        options=options,
+        gold=gold,
+        hard=None if difficult is None else bool(difficult),
+        kind=row.text_or("kind"),
+    )

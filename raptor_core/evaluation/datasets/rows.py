@@ -1,0 +1,135 @@
+"""Values of a data set's file, each knowing where it stands, so that a wrong one is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from raptor_core.errors import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An object of a file.
+
+    Attributes:
+        values: its fields.
+        where: file, line, and place in the line.
+        remedy: what the file should be, for messages.
+    """
+
+    values: Mapping[str, Any]
+    where: str
+    remedy: str
+
+    def text(self, key: str) -> str:
+        """A field that holds text.
+
+        Raises:
+            SourceError: it is missing, empty or something else.
+        """
+        value = self.values.get(key)
+        if not isinstance(value, str) or not value.strip():
+            raise self.wrong(key, "a text", value)
+        return value
+
+    def text_or(self, key: str, default: str = "") -> str:
+        """The same where the field may be missing, null or empty."""
+        return default if self.values.get(key) in (None, "") else self.text(key)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A field that holds a list of texts, or one; empty where it is missing or null.
+
+        Raises:
+            SourceError: it is something else.
+        """
+        value = self.values.get(key)
+        listed = [value] if isinstance(value, str) else value or []
+        if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+            raise self.wrong(key, "a list of texts", value)
+        return tuple(item for item in listed if item.strip())
+
+    def whole(self, key: str, low: int, high: int) -> int | None:
+        """A field that holds a whole number within bounds; None where it is missing or null.
+
+        Raises:
+            SourceError: it is something else.
+        """
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, int | float) or value != int(value) or not low <= value <= high:
+            raise self.wrong(key, f"a whole number from {low} to {high}", value)
+        return int(value)
+
+    def row(self, key: str) -> Row:
+        """A field that holds an object.
+
+        Raises:
+            SourceError: it is missing or something else.
+        """
+        value = self.values.get(key)
+        if not isinstance(value, Mapping):
+            raise self.wrong(key, "an object", value)
+        return Row(value, f"{self.where}, {key}", self.remedy)
+
+    def rows(self, key: str) -> Iterator[Row]:
+        """A field that holds a list of objects.
+
+        Raises:
+            SourceError: it is missing or something else.
+        """
+        value = self.values.get(key)
+        if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+            raise self.wrong(key, "a list of objects", value)
+        for number, item in enumerate(value, 1):
+            yield Row(item, f"{self.where}, {key} {number}", self.remedy)
+
+    def wrong(self, key: str, expected: str, value: object) -> SourceError:
+        """What to raise where a field is not what it must be."""
+        came = "it is missing" if key not in self.values else f"got {value!r:.60}"
+        return SourceError(f"{self.where}: expected {expected} as {key!r}, {came}; {self.remedy}")
+
+
+def read_text(path: Path) -> str:
+    """A file's text.
+
+    Raises:
+        SourceError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8").removeprefix("\ufeff")
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read ({error})") from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from error
+
+
+def json_lines(path: Path, text: str, remedy: str) -> Iterator[Row]:
+    """The objects of a JSON Lines file; blank lines are passed over.
+
+    Raises:
+        SourceError: a line is no object; it is named.
+    """
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield parse_row(line, f"{path}, line {number}", remedy)
+
+
+def parse_row(text: str, where: str, remedy: str) -> Row:
+    """One object from its JSON.
+
+    Raises:
+        SourceError: it is no object.
+    """
+    try:
+        values = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise SourceError(f"{where}: it is no JSON ({error}); {remedy}") from error
+    if not isinstance(values, Mapping):
+        came = text.strip()[:40]
+        raise SourceError(f"{where}: expected an object, got {came!r}; {remedy}")
+    return Row(values, where, remedy)

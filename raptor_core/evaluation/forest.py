@@ -1,0 +1,125 @@
+"""The trees over a data set's documents in a store of their own, kept for the next evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+from raptor_core.documents.base import Document
+from raptor_core.documents.grouping import group_documents, tree_name
+from raptor_core.evaluation.datasets.base import Dataset, Question
+from raptor_core.identity import digest
+from raptor_core.retrieval import Retriever
+from raptor_core.settings import Settings
+from raptor_core.settings.models import StoreSettings
+from raptor_core.store import open_store
+from raptor_core.store.base import Manifest, VectorStore, Where
+from raptor_core.tree.build import build_trees
+from raptor_core.tree.publish import build_settings_fingerprint, make_manifest
+from raptor_core.tree.tools import Tools
+
+TREES_AT_ONCE = 16
+"""Trees that are built side by side; those of a killed run that were finished are kept."""
+
+_CORPUS = "evaluation"
+
+Progress = Callable[[int, int], None]
+"""Called with the trees that are built and the trees of the data set."""
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """A data set with its published trees.
+
+    Attributes:
+        dataset: what the trees are over.
+        store: open, and holding nothing else.
+        tools: what the trees were built with.
+    """
+
+    dataset: Dataset
+    store: VectorStore
+    tools: Tools
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """Searches the trees."""
+        return Retriever(self.store, self.tools.embedder)
+
+    @cached_property
+    def manifests(self) -> Sequence[Manifest]:
+        """What is published, by tree name."""
+        return self.store.manifests()
+
+    def where(self, question: Question, *, pooled: bool) -> Where:
+        """What a question is asked of: its own document, or everything."""
+        if pooled or question.document is None:
+            return Where()
+        tree = tree_name(question.document, self.tools.settings.grouping)
+        alone = tree == question.document
+        return Where(trees=(tree,), documents=None if alone else (question.document,))
+
+
+@contextmanager
+def open_forest(
+    dataset: Dataset, tools: Tools, cache: Path, progress: Progress | None = None
+) -> Iterator[Forest]:
+    """The trees of a data set, from the cache where they are there, else built and kept there.
+
+    The place in the cache is named by the documents and by every setting that a tree depends on.
+
+    Args:
+        dataset: its documents are grouped into trees as ``tools.settings.grouping`` says.
+        tools: what builds.
+        cache: folder of all evaluations.
+        progress: told of what is built.
+
+    Raises:
+        RaptorError: as a build raises; the trees that are finished are kept.
+    """
+    settings = StoreSettings(corpus=_CORPUS, lock_seconds=tools.settings.store.lock_seconds)
+    identity = replace(tools.store_identity, corpus=_CORPUS)
+    place = cache / forest_key(dataset, tools.settings)
+    with open_store(settings, place, identity) as store:
+        _build_missing(dataset, tools, store, progress)
+        yield Forest(dataset, store, tools)
+
+
+def forest_key(dataset: Dataset, settings: Settings) -> str:
+    """Digest of everything that the trees depend on, whatever the file is called."""
+    versions = sorted(document.version for document in dataset.documents)
+    built = build_settings_fingerprint(settings)
+    return digest("forest", built, settings.grouping.by, *versions)
+
+
+def _build_missing(
+    dataset: Dataset, tools: Tools, store: VectorStore, progress: Progress | None
+) -> None:
+    trees = _trees(dataset, tools.settings)
+    built = {manifest.tree for manifest in store.manifests()}
+    missing = iter([name for name in trees if name not in built])
+    while names := list(islice(missing, TREES_AT_ONCE)):
+        made = build_trees({name: trees[name] for name in names}, tools=tools, cache=store)
+        for name in names:
+            tree = made[name]
+            for layer in tree.layers:
+                store.stage(layer.nodes, layer.vectors)
+            store.publish(make_manifest(tree, trees[name], tools.settings), tuple(tree.nodes()))
+        built.update(names)
+        if progress:
+            progress(len(built), len(trees))
+        store.optimize()
+
+
+def _trees(dataset: Dataset, settings: Settings) -> Mapping[str, Sequence[Document]]:
+    documents = {document.id: document for document in dataset.documents}
+    grouped = group_documents(dataset.documents, settings.grouping)
+    return {
+        tree: [documents[member.id] for member in members]
+        for trees in grouped.values()
+        for tree, members in trees.items()
+    }

@@ -1,0 +1,146 @@
+"""What a context is worth without a reader, one figure per question and measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from raptor_core.evaluation.datasets.base import Question
+from raptor_core.evaluation.forest import Forest
+from raptor_core.evaluation.runs import Runs, held, runs, words
+from raptor_core.evaluation.ways import Context
+from raptor_core.nodes import Node
+from raptor_core.summarizing.stopwords import STOPWORDS
+from raptor_core.vectors import Vectors
+
+MEASURES: Mapping[str, str] = MappingProxyType(
+    {
+        "evidence_recall": "share of the evidence's runs of four words that the context holds",
+        "document_hit": "whether a document that answers is in the context",
+        "document_recall": "share of the documents that answer that are in the context",
+        "option_stand_in": (
+            "whether the right option is the one most similar to a passage of the context; a weak "
+            "stand-in for a reader's accuracy"
+        ),
+        "option_stand_in_hard": "the same on the HARD subset",
+        "answer_stand_in": (
+            "share of a reference answer's words, without common ones and the question's, that "
+            "the context holds; a weak stand-in for a reader's answers"
+        ),
+    }
+)
+"""Measures by stable names, and what each means."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measurer:
+    """Measures contexts of one data set.
+
+    Attributes:
+        forest: the data set and its trees.
+        pooled: whether questions are asked of all documents.
+        options: vectors of each question's options, by question id, ``(n_options, n_dims)``.
+        has_evidence: whether the data set names evidence, so that answers need not stand in.
+    """
+
+    forest: Forest
+    pooled: bool
+    options: Mapping[str, Vectors]
+    has_evidence: bool
+
+    @classmethod
+    def of(cls, forest: Forest, *, pooled: bool) -> Measurer:
+        """All options are embedded at once, each after its question."""
+        asked = [q for q in forest.dataset.questions if q.gold is not None]
+        texts = [f"{q.text} {option}" for q in asked for option in q.options]
+        vectors = forest.tools.embedder.embed_queries(texts)
+        ends = np.cumsum([len(q.options) for q in asked])[:-1]
+        parts = np.split(vectors, ends) if asked else []
+        options = {q.id: part for q, part in zip(asked, parts, strict=True)}
+        has_evidence = any(question.evidence for question in forest.dataset.questions)
+        return cls(forest, pooled, options, has_evidence)
+
+    def measure(
+        self, questions: Sequence[Question], contexts: Sequence[Context]
+    ) -> list[dict[str, float]]:
+        """The measures that each question allows."""
+        passages = self._passages(contexts) if self.options else {}
+        return [
+            self._measure(question, context, passages)
+            for question, context in zip(questions, contexts, strict=True)
+        ]
+
+    def _measure(
+        self, question: Question, context: Context, passages: Mapping[str, Vectors]
+    ) -> dict[str, float]:
+        found: dict[str, float] = {}
+        if question.evidence:
+            found["evidence_recall"] = evidence_recall(question.evidence, context.text)
+        if question.sources and (self.pooled or question.document is None):
+            found |= document_measures(question.sources, context.nodes)
+        if question.id in self.options:
+            rows = [passages[key] for key in _keys(context)]
+            right = float(nearest_option(self.options[question.id], rows) == question.gold)
+            found["option_stand_in"] = right
+            if question.hard:
+                found["option_stand_in_hard"] = right
+        elif question.answers and not self.has_evidence:
+            share = answer_words(question, context.text)
+            found |= {} if share is None else {"answer_stand_in": share}
+        return found
+
+    def _passages(self, contexts: Sequence[Context]) -> dict[str, Vectors]:
+        """Vectors by embedding key, or by the text of a context without nodes."""
+        keys = {node.embedding_key for context in contexts for node in context.nodes}
+        bare = sorted({c.text for c in contexts if not c.nodes and c.text})
+        found = self.forest.store.vectors(sorted(keys))
+        return found | dict(zip(bare, self.forest.tools.embedder.embed(bare), strict=True))
+
+
+def evidence_recall(evidence: Sequence[str], context: str) -> float:
+    """Share of the passages' runs of four words that stand in the context.
+
+    Words of adjoining passages make runs too, as a reader would read them.
+    """
+    wanted: Runs = frozenset().union(*map(runs, evidence))
+    return len(held(wanted, context)) / len(wanted) if wanted else 0.0
+
+
+def document_measures(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str, float]:
+    """Whether one, and what share, of the documents that answer is in the context.
+
+    A document is in it with a node that is of documents that answer alone: a summary over others
+    too says little of them.
+    """
+    wanted = set(sources)
+    there = {name for node in nodes if set(node.documents) <= wanted for name in node.documents}
+    hit = {"document_hit": float(bool(there))}
+    return hit if len(wanted) == 1 else hit | {"document_recall": len(there) / len(wanted)}
+
+
+def nearest_option(options: Vectors, passages: Sequence[Vectors]) -> int:
+    """The option that is most similar to any passage, the first of equals; -1 without passages."""
+    if not passages:
+        return -1
+    return int((options @ np.stack(list(passages)).T).max(axis=1).argmax())
+
+
+def answer_words(question: Question, context: str) -> float | None:
+    """The largest share of an answer's telling words that the context holds.
+
+    None where every answer consists of common words and words of the question.
+    """
+    asked = STOPWORDS.union(words(question.text))
+    telling = [set(words(answer)) - asked for answer in question.answers]
+    there = set(words(context))
+    shares = [len(answer & there) / len(answer) for answer in telling if answer]
+    return max(shares, default=None)
+
+
+def _keys(context: Context) -> list[str]:
+    if context.nodes or not context.text:
+        return [node.embedding_key for node in context.nodes]
+    return [context.text]

@@ -1,0 +1,71 @@
+"""`raptor eval retrieval` on small data sets, with the hashing embedder."""
+
+import json
+
+import pytest
+from support.command import embedder_made_by, raptor
+from support.evaluation_sets import LAMP, MILL, records, write_lines
+from support.hashing import HashingEmbedder
+
+
+@pytest.fixture
+def call(tmp_path):
+    small = {"RAPTOR_CLUSTERING__METHOD": "contiguous", "RAPTOR_CHUNKING__MAX_TOKENS": "24"}
+
+    def run(file, *arguments):
+        where = ("--home", tmp_path / "home")
+        with embedder_made_by(lambda *_: HashingEmbedder()):
+            return raptor("eval", "retrieval", file, *arguments, *where, **small)
+
+    return run
+
+
+def test_the_comparison_as_json_and_as_a_table(call, tmp_path):
+    file = write_lines(tmp_path / "village.jsonl", records())
+    ways = ("--strategy", "collapsed@0", "--strategy", "collapsed")
+    printed = call(file, *ways, "--budget-tokens", "30, 900", "--json", "--questions")
+    assert printed.code == 0, printed.err
+    found = printed.json
+    lines = [(line["way"], line["budget_tokens"]) for line in found["lines"]]
+    assert lines == [(w, b) for b in (30, 900) for w in ("collapsed@0", "collapsed")]
+    assert found["lines"][3]["figures"]["evidence_recall"]["mean"]["value"] == 1
+    assert len(found["questions"]) == 12
+    assert "trees built" in printed.err
+    table = call(file, *ways, "--pooled")
+    assert table.code == 0
+    assert "trees built" not in table.err
+    assert "village: evidence recall" in table.out
+    assert "village: document hit" in table.out
+    assert "1.000 [1.000, 1.000]" in table.out
+
+
+def test_own_questions_over_a_folder(call, tmp_path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "mill.md").write_text(MILL)
+    (docs / "lamp.md").write_text(LAMP)
+    questions = [
+        {"question": "Who bought the wheel?", "expected": "mill.md"},
+        {"question": "Which burned?", "span": "It burned rape oil until paraffin came in 1911."},
+    ]
+    file = write_lines(tmp_path / "mine.jsonl", questions)
+    printed = call(file, "--source", docs, "--budget-tokens", "500", "--json")
+    assert printed.code == 0, printed.err
+    figures = printed.json["lines"][0]["figures"]
+    assert {name: figure["mean"]["value"] for name, figure in figures.items()} == {
+        "evidence_recall": 1,
+        "document_hit": 1,
+    }
+    without = call(file, "--json")
+    assert (without.code, without.json["error"]) == (4, "SourceError")
+    assert "--source docs/" in without.json["message"]
+
+
+def test_what_is_wrong_is_told(call, tmp_path):
+    file = write_lines(tmp_path / "village.jsonl", records())
+    assert call(file, "--budget-tokens", "many").code == 2
+    assert call(file, "--budget-tokens", "0").code == 2
+    wrong = call(file, "--strategy", "nearest", "--json")
+    assert (wrong.code, wrong.json["error"]) == (3, "SettingsError")
+    file.write_text(json.dumps({"id": "a"}))
+    assert call(file).code == 4

@@ -1,0 +1,186 @@
+"""Strategies side by side on small trees."""
+
+import math
+
+import numpy as np
+import pytest
+from support.evaluation_sets import quality, records, write_lines
+from support.hashing import HashingEmbedder
+from support.trees import leaf, summary
+
+from raptor_core.documents.base import Document
+from raptor_core.errors import SettingsError
+from raptor_core.evaluation.compare import compare
+from raptor_core.evaluation.datasets import Dataset, Question, load_dataset
+from raptor_core.evaluation.forest import forest_key, open_forest
+from raptor_core.evaluation.measures import (
+    answer_words,
+    document_measures,
+    evidence_recall,
+    nearest_option,
+)
+from raptor_core.evaluation.ways import make_way
+from raptor_core.settings import Settings
+from raptor_core.tree.tools import Tools
+
+SETTINGS = {
+    "chunking": {"max_tokens": 24},
+    "clustering": {"method": "contiguous", "window": 2},
+    "tree": {"max_layers": 2},
+}
+
+
+def tools(**settings):
+    return Tools(Settings.model_validate(SETTINGS | settings), embedder=HashingEmbedder())
+
+
+@pytest.fixture
+def village(tmp_path):
+    return load_dataset(write_lines(tmp_path / "village.jsonl", records()))
+
+
+def run(dataset, cache, *names, budgets=(30, 4000), given=None, **options):
+    with open_forest(dataset, given or tools(), cache) as forest:
+        return compare(forest, [make_way(name) for name in names], budgets, **options)
+
+
+def figure(found, way, budget, measure):
+    (line,) = [i for i in found.lines if (i.way, i.budget_tokens) == (way, budget)]
+    return line.figures[measure]
+
+
+def test_evidence_recall_counts_runs_of_four_words():
+    evidence = ["She sold the wheel to a smith."]  # four runs of four words
+    assert evidence_recall(evidence, "She sold the wheel, then slept.") == 0.25
+    assert evidence_recall(evidence, "SHE SOLD THE\n\nWHEEL TO a smith!") == 1
+    assert evidence_recall([*evidence, "two crabs"], "of two crabs and a smith") == 0.2
+    assert evidence_recall(["to a smith"], "It went to a smith in Osby.") == 1
+    assert evidence_recall(["..."], "to a smith") == 0
+
+
+def test_a_document_is_found_with_a_node_of_its_own():
+    named = [leaf("a"), summary("s", ["a"])]
+    assert document_measures(["d"], named) == {"document_hit": 1}
+    assert document_measures(["other"], named) == {"document_hit": 0}
+    assert document_measures(["d", "other"], named) == {"document_hit": 1, "document_recall": 0.5}
+    assert document_measures(["d"], []) == {"document_hit": 0}
+
+
+def test_the_nearest_option_is_that_of_the_best_passage():
+    options = np.eye(3, dtype=np.float32)
+    passages = [np.array([0.6, 0, 0.1]), np.array([0.1, 0.2, 0.9])]
+    assert nearest_option(options, passages) == 2
+    assert nearest_option(options, passages[:1]) == 0
+    assert nearest_option(options, []) == -1
+
+
+def test_answer_words_leave_out_common_ones_and_the_questions():
+    asked = Question("q", "Who bought the wheel?", answers=("The wheel's smith", "Aud of Bergen"))
+    assert answer_words(asked, "a smith and the wheel") == 0.5  # of "s" and "smith"
+    assert answer_words(asked, "Aud lived in Bergen") == 1
+    assert answer_words(asked, "wheel") == 0
+    assert answer_words(Question("q", "Who was it?", answers=("It was.",)), "it was") is None
+
+
+def test_everything_is_found_where_everything_fits(village, tmp_path):
+    found = run(village, tmp_path, "collapsed@0", "collapsed")
+    assert figure(found, "collapsed", 4000, "evidence_recall").mean.value == 1
+    assert figure(found, "collapsed@0", 4000, "evidence_recall").n_questions == 2
+    assert "answer_stand_in" not in found.measures
+    assert all(item.n_tokens <= item.budget_tokens for item in found.found)
+    leaves, everything = (i for i in found.lines if i.budget_tokens == 4000)
+    assert leaves.layers == {0: 1.0}
+    assert sum(everything.layers.values()) == pytest.approx(1)
+    assert max(everything.layers) > 0
+
+
+def test_the_first_way_is_what_the_others_are_compared_with(village, tmp_path):
+    found = run(village, tmp_path, "collapsed@0", "collapsed@1-2", "traversal", budgets=[4000])
+    assert figure(found, "collapsed@0", 4000, "evidence_recall").difference is None
+    worse = figure(found, "collapsed@1-2", 4000, "evidence_recall")
+    assert worse.difference.interval.value == pytest.approx(worse.mean.value - 1)
+    with pytest.raises(SettingsError, match="each strategy once"):
+        run(village, tmp_path, "collapsed", "collapsed")
+    with pytest.raises(SettingsError, match="each budget once"):
+        run(village, tmp_path, "collapsed", budgets=[])
+
+
+def test_pooled_questions_do_not_name_their_document(village, tmp_path):
+    found = run(village, tmp_path, "collapsed", budgets=[50], pooled=True)
+    hits = figure(found, "collapsed", 50, "document_hit")
+    assert hits.n_questions == 3
+    alone = run(village, tmp_path, "collapsed", budgets=[50])
+    assert "document_hit" not in alone.measures
+    everything = run(village, tmp_path, "collapsed", budgets=[9000], pooled=True)
+    assert figure(everything, "collapsed", 9000, "document_hit").mean.value == 1
+
+
+def test_one_tree_over_the_corpus_still_answers_of_one_document(village, tmp_path):
+    given = tools(grouping={"by": "corpus"})
+    found = run(village, tmp_path, "collapsed@0", budgets=[9000], given=given)
+    assert figure(found, "collapsed@0", 9000, "evidence_recall").mean.value == 1
+    with open_forest(village, given, tmp_path) as forest:
+        where = forest.where(village.questions[0], pooled=False)
+        assert (where.trees, where.documents) == (("corpus",), ("mill",))
+        assert len(forest.manifests) == 1
+
+
+def test_a_layer_is_searched_alone_and_a_walk_is_cut(village, tmp_path):
+    found = run(village, tmp_path, "collapsed@1", "traversal@0", "traversal@0-1", budgets=[9000])
+    by_way = {line.way: set(line.layers) for line in found.lines}
+    assert by_way == {"collapsed@1": {1}, "traversal@0": {0}, "traversal@0-1": {0, 1}}
+
+
+def test_options_stand_in_for_accuracy(tmp_path):
+    dataset = load_dataset(write_lines(tmp_path / "q.jsonl", quality()))
+    found = run(dataset, tmp_path, "collapsed")
+    assert found.measures == ["option_stand_in", "option_stand_in_hard"]
+    assert figure(found, "collapsed", 4000, "option_stand_in").n_questions == 3
+    assert figure(found, "collapsed", 4000, "option_stand_in_hard").n_questions == 2
+    assert {item.measures["option_stand_in"] for item in found.found} <= {0.0, 1.0}
+    assert "weak stand-in" in found.values()["measures"]["option_stand_in"]
+
+
+def test_answers_stand_in_where_there_is_no_evidence(tmp_path):
+    rows = [{**row, "questions": [dict(q) for q in row["questions"]]} for row in records()]
+    for row in rows:
+        row["questions"][0].pop("evidence", None)
+    found = run(load_dataset(write_lines(tmp_path / "n.jsonl", rows)), tmp_path, "collapsed")
+    assert found.measures == ["answer_stand_in"]
+    assert figure(found, "collapsed", 4000, "answer_stand_in").mean.value == 1
+
+
+def test_trees_are_built_once_and_finished_ones_are_kept(village, tmp_path):
+    told = []
+    for _ in range(2):
+        with open_forest(village, tools(), tmp_path, lambda *n: told.append(n)) as forest:
+            assert len(forest.manifests) == 3
+    assert told == [(3, 3)]
+    other = Settings.model_validate(SETTINGS | {"tree": {"max_layers": 1}})
+    key = forest_key(village, tools().settings)
+    assert key != forest_key(village, other)
+    renamed = Dataset("other", village.documents, village.questions)
+    assert key == forest_key(renamed, tools().settings)
+    changed = Dataset("village", (*village.documents[1:], Document("mill", "A.")), ())
+    assert key != forest_key(changed, tools().settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("flatly", "no strategy is called 'flatly'"),
+        ("collapsed@", "no strategy is called 'collapsed@'"),
+        ("collapsed@2-1", "write the lowest first, @1-2"),
+    ],
+)
+def test_a_way_that_is_not_there_is_told(name, told):
+    with pytest.raises(SettingsError, match=told):
+        make_way(name)
+
+
+def test_the_values_are_plain(village, tmp_path):
+    values = run(village, tmp_path, "collapsed", "traversal").values()
+    assert (values["dataset"], values["n_questions"], values["pooled"]) == ("village", 3, False)
+    line = values["lines"][1]
+    assert line["way"] == "traversal"
+    assert math.isfinite(line["figures"]["evidence_recall"]["difference"]["p"])
