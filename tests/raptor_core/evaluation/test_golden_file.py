@@ -1,11 +1,15 @@
 """Reading a golden set: what it holds, and what a mistake in it is told as."""
 
+import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from raptor_core.documents import load_documents
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.golden import load_golden
+from raptor_core.identity import normalize_text
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "questions.jsonl"
 
@@ -36,11 +40,41 @@ def test_documents_spans_and_trees_are_read(tmp_path):
     )
 
 
-def test_the_examples_questions_are_a_golden_set():
-    cases = load_golden(EXAMPLE)
-    assert len(cases) == 12
-    handbook = EXAMPLE.parent / "handbook"
-    assert all((handbook / name).exists() for case in cases for name in case.documents)
+@pytest.fixture(scope="module")
+def rows():
+    return [json.loads(line) for line in EXAMPLE.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_examples_questions_are_a_golden_set_of_three_kinds(rows):
+    assert [case.question for case in load_golden(EXAMPLE)] == [row["question"] for row in rows]
+    assert len({row["question"].casefold() for row in rows}) == 60
+    assert Counter(row["kind"] for row in rows) == {"local": 20, "thematic": 20, "multi": 20}
+    assert all(row["answer"].strip() for row in rows)
+
+
+def test_local_questions_need_one_passage_and_the_others_several(rows):
+    for row in rows:
+        names, spans = row["expected"], row["span"]
+        assert len(set(names)) == len(names)
+        assert len(set(spans)) == len(spans)
+        if row["kind"] == "local":
+            assert (len(names), len(spans)) == (1, 1), row["question"]
+        else:
+            assert len(names) >= 2, row["question"]
+            assert 3 <= len(spans) <= 5, row["question"]
+
+
+def test_every_passage_stands_in_an_expected_document_and_each_of_these_has_one(rows):
+    documents = load_documents(EXAMPLE.parent / "handbook").documents
+    texts = {document.id: normalize_text(document.text) for document in documents}
+    for row in rows:
+        assert set(row["expected"]) <= texts.keys(), row["question"]
+        found = [
+            {name for name in row["expected"] if normalize_text(span) in texts[name]}
+            for span in row["span"]
+        ]
+        assert all(found), row["question"]
+        assert set().union(*found) == set(row["expected"]), row["question"]
 
 
 @pytest.mark.parametrize(
