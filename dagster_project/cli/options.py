@@ -18,8 +18,8 @@ _QUERY = (
     click.option("--top-k", type=click.IntRange(min=1), help="Nodes, or nodes per layer."),
     click.option(
         "--strategy",
-        type=click.Choice(["collapsed", "traversal"]),
-        help="All layers at once, or down from the top.",
+        type=click.Choice(["hybrid", "collapsed", "traversal", "beam", "flat", "lexical"]),
+        help="How to search; see docs/retrieval.md.",
     ),
     click.option(
         "--start-layer", type=click.IntRange(min=0), help="Traversal: where the walk starts."

@@ -1,12 +1,13 @@
-"""Retrieval over published trees: collapsed, traversal, trace."""
+"""Retrieval over published trees: strategies, and the trace to the source."""
 
-from raptor_core.retrieval.base import Query, Retrieval, Strategy
+from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy
 from raptor_core.retrieval.retriever import STRATEGIES, Retriever
 from raptor_core.retrieval.trace import SourceSpan, Trace, trace
 
 __all__ = [
     "STRATEGIES",
     "Query",
+    "Questions",
     "Retrieval",
     "Retriever",
     "SourceSpan",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from raptor_core.settings import RetrievalSettings
+from raptor_core.settings.retrieval import HybridSettings
 from raptor_core.store.base import Hit, VectorStore, Where
 from raptor_core.vectors import Vectors
 
@@ -16,25 +17,51 @@ class Query:
     """How to retrieve; the question itself goes beside it.
 
     Attributes:
-        strategy: "collapsed" searches all layers at once, "traversal" walks down the tree.
+        strategy: a name in ``STRATEGIES``.
         budget_tokens: tokens of the context; a node that does not fit is passed over.
-        top_k: nodes at the most (collapsed), or per layer (traversal).
+        top_k: nodes at the most (collapsed, beam), or per layer (traversal); hybrid takes what
+            the budget holds.
         where: filter on trees, documents, layers and metadata.
-        start_layer: traversal only, the layer to start at; None is each tree's top.
+        start_layer: traversal and beam, the layer to start at; None is each tree's top.
         n_layers: traversal only, how many layers to walk; None is down to the leaves.
+        beam_width: beam only, summaries that are kept on each layer.
+        max_per_document: hybrid only, chunks of one document at most; None is any number.
+        hybrid: hybrid only, the weights of its signals.
     """
 
-    strategy: str = "collapsed"
+    strategy: str = "hybrid"
     budget_tokens: int = 2000
     top_k: int = 20
     where: Where = field(default_factory=Where)
     start_layer: int | None = None
     n_layers: int | None = None
+    beam_width: int = 3
+    max_per_document: int | None = None
+    hybrid: HybridSettings = field(default_factory=HybridSettings)
 
     @classmethod
     def from_settings(cls, settings: RetrievalSettings) -> Query:
         """The query that the settings describe."""
-        return cls(settings.strategy, settings.budget_tokens, settings.top_k)
+        return cls(
+            strategy=settings.strategy,
+            budget_tokens=settings.budget_tokens,
+            top_k=settings.top_k,
+            beam_width=settings.beam_width,
+            max_per_document=settings.max_per_document or None,
+            hybrid=settings.hybrid,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Questions and their vectors, row for row, shape ``(len(texts), n_dims)``."""
+
+    texts: tuple[str, ...]
+    vectors: Vectors
+
+    def one(self, row: int) -> Questions:
+        """One of them."""
+        return Questions(self.texts[row : row + 1], self.vectors[row : row + 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +84,22 @@ class Retrieval:
         """The texts of the hits in order, a blank line between."""
         return "\n\n".join(hit.node.text for hit in self.hits)
 
+    @property
+    def ranked(self) -> list[Hit]:
+        """The hits by score, best first; those of equal score in their order."""
+        return sorted(self.hits, key=lambda hit: -hit.score)
+
 
 class Strategy(Protocol):
-    """Chooses candidate nodes for questions; the budget is applied to them afterwards."""
+    """A way from questions to the nodes of their contexts."""
 
-    def candidates(self, vectors: Vectors, query: Query, store: VectorStore) -> list[list[Hit]]:
-        """Candidates for each row of ``vectors``, shape ``(n_questions, n_dims)``, best first."""
+    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
+        """One retrieval for each question, in order."""
 
 
-def fit_budget(question: str, query: Query, candidates: Sequence[Hit], most: int) -> Retrieval:
+def fit_budget(
+    question: str, query: Query, candidates: Sequence[Hit], most: int | None = None
+) -> Retrieval:
     """Take candidates in order while they fit the token budget, at most ``most`` of them."""
     taken: list[Hit] = []
     spent = passed_over = 0
@@ -78,3 +112,14 @@ def fit_budget(question: str, query: Query, candidates: Sequence[Hit], most: int
         taken.append(hit)
         spent += hit.node.n_tokens
     return Retrieval(question, query, tuple(taken), spent, len(candidates), passed_over)
+
+
+def fit_budgets(
+    questions: Questions,
+    query: Query,
+    candidates: Sequence[Sequence[Hit]],
+    most: int | None = None,
+) -> list[Retrieval]:
+    """``fit_budget`` for each question."""
+    pairs = zip(questions.texts, candidates, strict=True)
+    return [fit_budget(question, query, hits, most) for question, hits in pairs]

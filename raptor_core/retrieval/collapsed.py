@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from raptor_core.retrieval.base import Query
-from raptor_core.store.base import Hit, VectorStore
-from raptor_core.vectors import Vectors
+from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
+from raptor_core.store.base import VectorStore
 
 SPARE = 2
 """Candidates per node asked for, so that one that does not fit the budget can be replaced."""
@@ -13,6 +12,7 @@ SPARE = 2
 class Collapsed:
     """The nodes most similar to the question, whatever their layer."""
 
-    def candidates(self, vectors: Vectors, query: Query, store: VectorStore) -> list[list[Hit]]:
-        """See ``Strategy.candidates``."""
-        return store.search(vectors, query.top_k * SPARE, query.where)
+    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
+        """See ``Strategy.retrieve``."""
+        found = store.search(questions.vectors, query.top_k * SPARE, query.where)
+        return fit_budgets(questions, query, found, query.top_k)

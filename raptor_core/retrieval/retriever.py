@@ -8,8 +8,11 @@ from types import MappingProxyType
 from raptor_core.embedding.base import Embedder
 from raptor_core.errors import EmptySourceError, SettingsError
 from raptor_core.nodes import Tree
-from raptor_core.retrieval.base import Query, Retrieval, Strategy, fit_budget
+from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy
+from raptor_core.retrieval.beam import Beam
 from raptor_core.retrieval.collapsed import Collapsed
+from raptor_core.retrieval.flat import Flat, Lexical
+from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.trace import Trace, trace
 from raptor_core.retrieval.traversal import Traversal
 from raptor_core.settings import StoreSettings
@@ -20,7 +23,14 @@ from raptor_core.tree.tools import Tools
 from raptor_core.vectors import Vectors
 
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
-    {"collapsed": Collapsed(), "traversal": Traversal()}
+    {
+        "hybrid": Hybrid(),
+        "collapsed": Collapsed(),
+        "traversal": Traversal(),
+        "beam": Beam(),
+        "flat": Flat(),
+        "lexical": Lexical(),
+    }
 )
 
 
@@ -79,12 +89,8 @@ class Retriever:
             )
         if not questions:
             return []
-        found = STRATEGIES[query.strategy].candidates(vectors, query, self._store)
-        collapsed = query.strategy == "collapsed"
-        return [
-            fit_budget(question, query, hits, query.top_k if collapsed else len(hits))
-            for question, hits in zip(questions, found, strict=True)
-        ]
+        asked = Questions(tuple(questions), vectors)
+        return STRATEGIES[query.strategy].retrieve(asked, query, self._store)
 
     def trace(self, node_id: str) -> Trace:
         """The exact spans of the documents under a node.

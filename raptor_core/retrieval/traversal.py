@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from raptor_core.errors import SettingsError
-from raptor_core.retrieval.base import Query
+from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
 from raptor_core.store.base import Hit, VectorStore, Where
 from raptor_core.vectors import Vectors
 
@@ -18,17 +18,17 @@ class Traversal:
     ``top_k`` of all trees together.
     """
 
-    def candidates(self, vectors: Vectors, query: Query, store: VectorStore) -> list[list[Hit]]:
-        """See ``Strategy.candidates``; nodes of higher layers come first."""
-        starts = _starts(query, store)
-        return [
-            self._walk(vectors[row : row + 1], query, starts, store) for row in range(len(vectors))
-        ]
+    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
+        """See ``Strategy.retrieve``; nodes of higher layers come first."""
+        starts = start_filters(query, store)
+        rows = (questions.one(row).vectors for row in range(len(questions.texts)))
+        found = [self._walk(vector, query, starts, store) for vector in rows]
+        return fit_budgets(questions, query, found)
 
     def _walk(
         self, vector: Vectors, query: Query, starts: list[Where], store: VectorStore
     ) -> list[Hit]:
-        chosen = _best(
+        chosen = best(
             (hit for start in starts for hit in store.search(vector, query.top_k, start)[0]),
             query.top_k,
         )
@@ -45,12 +45,12 @@ class Traversal:
         return found
 
 
-def _starts(query: Query, store: VectorStore) -> list[Where]:
+def start_filters(query: Query, store: VectorStore) -> list[Where]:
     """One filter per start layer: trees of equal height are searched together."""
     where = query.where
     if where.layers is not None:
         raise SettingsError(
-            "traversal takes start_layer and n_layers; a filter on layers would cut the walk"
+            f"{query.strategy} takes start_layer; a filter on layers would cut the walk"
         )
     if query.start_layer is not None and query.start_layer < 0:
         raise SettingsError(f"start_layer is {query.start_layer}; layers are counted from 0")
@@ -66,5 +66,6 @@ def _starts(query: Query, store: VectorStore) -> list[Where]:
     ]
 
 
-def _best(hits: Iterable[Hit], most: int) -> list[Hit]:
+def best(hits: Iterable[Hit], most: int) -> list[Hit]:
+    """The ``most`` hits of highest score, ties by node id."""
     return sorted(hits, key=lambda hit: (-hit.score, hit.node.id))[:most]

@@ -8,7 +8,6 @@ from raptor_core.settings.models import (
     EmbedderSettings,
     GroupingSettings,
     ReaderSettings,
-    RetrievalSettings,
     Settings,
     StoreSettings,
     SummarizerSettings,
@@ -17,6 +16,7 @@ from raptor_core.settings.models import (
 )
 from raptor_core.settings.part import Part
 from raptor_core.settings.presets import PRESETS, preset
+from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import DatabaseTable, SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings
 from raptor_core.settings.trees import ClusteringSettings, RebuildSettings, TreeSettings
@@ -31,6 +31,7 @@ __all__ = [
     "DatabaseTable",
     "EmbedderSettings",
     "GroupingSettings",
+    "HybridSettings",
     "Part",
     "PriceSettings",
     "ReaderSettings",

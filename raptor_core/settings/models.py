@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from raptor_core.settings.audits import AuditSettings
 from raptor_core.settings.checks import CheckSettings
 from raptor_core.settings.part import Part
+from raptor_core.settings.retrieval import RetrievalSettings
 from raptor_core.settings.sources import SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price
 from raptor_core.settings.trees import ClusteringSettings, RebuildSettings, TreeSettings
@@ -141,20 +142,6 @@ class TablesSettings(Part):
     """
 
     url: str = ""
-
-
-class RetrievalSettings(Part):
-    """Defaults of a query.
-
-    Attributes:
-        strategy: search all layers at once, or walk down from the top.
-        budget_tokens: tokens of the context.
-        top_k: nodes at the most (collapsed), or per layer (traversal).
-    """
-
-    strategy: Literal["collapsed", "traversal"] = "collapsed"
-    budget_tokens: int = Field(2000, ge=1)
-    top_k: int = Field(20, ge=1, le=1000)
 
 
 class ReaderSettings(Part):

@@ -5,7 +5,9 @@ inverse document frequency of its tokens (its IDF modifier), so that the inner p
 
 - Tokens: NFKC, casefolded, runs of letters, digits and combining marks. Scripts written without
   spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer) give overlapping pairs of characters.
-  There is no stop-word list and no stemming: IDF weighs common words down in any language.
+  Words without a digit are cut after ``STEM_CHARS`` characters, which joins most inflected forms
+  in many languages (truncation stemming; compare McNamee and Mayfield 2004). There is no
+  stop-word list: IDF weighs common words down in any language.
 - Weight of a token that occurs ``tf`` times among ``n`` tokens (Robertson and Zaragoza 2009,
   formula 3.15): ``tf * (k1 + 1) / (tf + k1 * (1 - b + b * n / AVERAGE_TOKENS))``. The average is
   a constant, because the true one moves with every document, and weights must not.
@@ -25,12 +27,14 @@ from zlib import crc32
 K1 = 1.2
 B = 0.75
 AVERAGE_TOKENS = 64
+STEM_CHARS = 6
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_DIGIT = re.compile(r"\d")
 _RUNS = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 
 
@@ -60,8 +64,12 @@ def tokens(text: str) -> list[str]:
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = folded.translate(_WORD_CHARACTERS).split()
     if not _HAS_UNSPACED.search(folded):
-        return words
-    return [token for word in words for token in _split_unspaced(word)]
+        return [_stem(word) for word in words]
+    return [_stem(token) for word in words for token in _split_unspaced(word)]
+
+
+def _stem(word: str) -> str:
+    return word if len(word) <= STEM_CHARS or _DIGIT.search(word) else word[:STEM_CHARS]
 
 
 def _split_unspaced(word: str) -> list[str]:

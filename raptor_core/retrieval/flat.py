@@ -1,0 +1,42 @@
+"""Retrieval without the tree: what the tree has to beat."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from raptor_core.errors import SettingsError
+from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
+from raptor_core.retrieval.collapsed import SPARE
+from raptor_core.store.base import VectorStore, Where
+
+
+class Flat:
+    """The chunks most similar to the question by vector."""
+
+    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
+        """See ``Strategy.retrieve``."""
+        found = store.search(questions.vectors, query.top_k * SPARE, chunks_of(query))
+        return fit_budgets(questions, query, found, query.top_k)
+
+
+class Lexical:
+    """The chunks that match the question's words best (BM25)."""
+
+    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
+        """See ``Strategy.retrieve``."""
+        found = store.search_text(questions.texts, query.top_k * SPARE, chunks_of(query))
+        return fit_budgets(questions, query, found, query.top_k)
+
+
+def chunks_of(query: Query) -> Where:
+    """The query's filter, on chunks alone.
+
+    Raises:
+        SettingsError: it asks for other layers.
+    """
+    if query.where.layers is not None and set(query.where.layers) != {0}:
+        raise SettingsError(
+            f"{query.strategy} retrieves chunks only, which are layer 0; leave the filter on "
+            "layers out, or take the strategy collapsed"
+        )
+    return replace(query.where, layers=(0,))

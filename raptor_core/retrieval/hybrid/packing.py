@@ -1,0 +1,96 @@
+"""From scores to a context: the best that fits, of several documents, in document order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from raptor_core.nodes import Node
+from raptor_core.retrieval.hybrid.pool import Scores
+from raptor_core.store.base import Hit
+
+
+@dataclass(slots=True)
+class Packing:
+    """A context that is being filled.
+
+    Attributes:
+        budget_tokens: that it may take.
+        hits: what it holds, in the order of its coming.
+        n_tokens: of those.
+        n_passed_over: nodes that were the best left and did not fit.
+    """
+
+    budget_tokens: int
+    hits: list[Hit] = field(default_factory=list)
+    n_tokens: int = 0
+    n_passed_over: int = 0
+
+    def add_summaries(self, summaries: Sequence[Node], scores: Scores, budget_tokens: int) -> None:
+        """Take summaries, best first, while they fit ``budget_tokens``; ties by node id."""
+        end = min(self.budget_tokens, self.n_tokens + budget_tokens)
+        order = sorted(range(len(summaries)), key=lambda at: (-scores[at], summaries[at].id))
+        for at in order:
+            self._take(summaries[at], scores[at], end)
+
+    def add_leaves(
+        self,
+        leaves: Sequence[Node],
+        scores: Scores,
+        diversity: float = 0.0,
+        max_per_document: int | None = None,
+    ) -> None:
+        """Take chunks while they fit the budget, always the one that is the best now.
+
+        The score of a chunk falls by ``diversity * log(1 + n)`` once ``n`` of its document are
+        taken; after ``max_per_document`` of them no more are.
+        """
+        if not leaves:
+            return
+        rows = sorted(range(len(leaves)), key=lambda at: (-scores[at], leaves[at].id))
+        names = list(dict.fromkeys(leaf.documents[0] for leaf in leaves))
+        number = {name: at for at, name in enumerate(names)}
+        document = np.array([number[leaves[at].documents[0]] for at in rows])
+        left = scores[rows].astype(np.float64)
+        n_taken = np.zeros(len(names), dtype=np.int64)
+        n_tokens = np.array([leaves[at].n_tokens for at in rows])
+        smallest = int(n_tokens.min())
+        while self.n_tokens + smallest <= self.budget_tokens:
+            now = left - diversity * np.log1p(n_taken)[document]
+            best = int(np.argmax(now))
+            if now[best] == -np.inf:
+                return
+            left[best] = -np.inf
+            leaf = leaves[rows[best]]
+            if self._take(leaf, scores[rows[best]], self.budget_tokens):
+                n_taken[document[best]] += 1
+                if n_taken[document[best]] == max_per_document:
+                    left[document == document[best]] = -np.inf
+
+    def _take(self, node: Node, score: float, end: int) -> bool:
+        if self.n_tokens + node.n_tokens > end:
+            self.n_passed_over += 1
+            return False
+        self.hits.append(Hit(node, round(float(score), 6)))
+        self.n_tokens += node.n_tokens
+        return True
+
+
+def in_document_order(hits: Sequence[Hit]) -> list[Hit]:
+    """The document of the best hit first; within a document as it reads, summaries before."""
+    best: dict[str, float] = {}
+    for hit in hits:
+        name = hit.node.documents[0]
+        best[name] = max(best.get(name, hit.score), hit.score)
+    return sorted(
+        hits,
+        key=lambda hit: (
+            -best[hit.node.documents[0]],
+            hit.node.documents[0],
+            hit.node.position,
+            -hit.node.layer,
+            hit.node.id,
+        ),
+    )

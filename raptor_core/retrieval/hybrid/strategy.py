@@ -1,0 +1,49 @@
+"""Hybrid retrieval over the tree; ``docs/retrieval.md`` tells how it was tuned."""
+
+from __future__ import annotations
+
+from raptor_core.retrieval.base import Query, Questions, Retrieval
+from raptor_core.retrieval.hybrid.packing import Packing, in_document_order
+from raptor_core.retrieval.hybrid.pool import Pool, gather, mixed
+from raptor_core.retrieval.hybrid.scoring import leaf_scores
+from raptor_core.retrieval.hybrid.themes import theme
+from raptor_core.store.base import VectorStore
+
+
+class Hybrid:
+    """Chunks by dense and lexical score, parents, neighbours, section and document.
+
+    A share of the budget goes to summaries, the more thematic the question is. The rest is filled
+    with chunks, best first; what does not fit is passed over. The context is in document order.
+    """
+
+    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
+        """See ``Strategy.retrieve``."""
+        pools = gather(questions, query, store)
+        pairs = zip(questions.texts, pools, strict=True)
+        return [_retrieval(question, pool, query) for question, pool in pairs]
+
+
+def _retrieval(question: str, pool: Pool, query: Query) -> Retrieval:
+    leaves, summaries = (pool.take(pool.rows(leaves=kind)) for kind in (True, False))
+    weights = query.hybrid
+    packing = Packing(query.budget_tokens)
+    if summaries.nodes:
+        own = mixed(leaves, weights.lexical)
+        share = weights.summaries * theme(own) if leaves.nodes else 1.0
+        scores = mixed(summaries, weights.lexical)
+        packing.add_summaries(summaries.nodes, scores, round(share * query.budget_tokens))
+    packing.add_leaves(
+        leaves.nodes,
+        leaf_scores(leaves, summaries, weights),
+        weights.diversity if len({leaf.documents for leaf in leaves.nodes}) > 1 else 0.0,
+        query.max_per_document,
+    )
+    return Retrieval(
+        question=question,
+        query=query,
+        hits=tuple(in_document_order(packing.hits)),
+        n_tokens=packing.n_tokens,
+        n_candidates=len(pool.nodes),
+        n_passed_over=packing.n_passed_over,
+    )

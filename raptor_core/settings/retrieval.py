@@ -1,0 +1,63 @@
+"""Settings of retrieval."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from raptor_core.settings.part import Part
+
+
+class HybridSettings(Part):
+    """What the strategy "hybrid" makes of its signals; `docs/retrieval.md` has the formula.
+
+    Dense and lexical scores are standardized over a question's candidates, so that 1 is a standard
+    deviation.
+
+    Attributes:
+        lexical: weight of the lexical score; the dense one has the rest of 1.
+        parents: of the best summary right above a chunk.
+        neighbours: of the better chunk right before or after it, then of those two away, and so on.
+        section: of the two best chunks of its section.
+        document: of the three best chunks of its document, where documents compete.
+        diversity: what a chunk loses, times log(1 + n), once n of its document are taken, where
+            documents compete.
+        summaries: share of the budget that summaries may take when the question is as thematic
+            as can be; 0 takes chunks only.
+        candidates: nodes that each search of all documents finds.
+        documents: documents that are then looked at whole.
+    """
+
+    lexical: float = Field(0.35, ge=0, le=1)
+    parents: float = Field(0.1, ge=0)
+    neighbours: tuple[float, ...] = (0.7, 0.2)
+    section: float = Field(0.4, ge=0)
+    document: float = Field(4.0, ge=0)
+    diversity: float = Field(2.0, ge=0)
+    summaries: float = Field(0.1, ge=0, le=1)
+    candidates: int = Field(256, ge=1, le=10_000)
+    documents: int = Field(8, ge=1, le=1000)
+
+
+class RetrievalSettings(Part):
+    """Defaults of a query.
+
+    Attributes:
+        strategy: "hybrid" scores chunks by all signals of the tree, "collapsed" searches all
+            layers at once and "traversal" walks down from the top, both as in the paper; "beam"
+            walks down and returns chunks alone; "flat" (vectors) and "lexical" (BM25) search the
+            chunks without the tree.
+        budget_tokens: tokens of the context.
+        top_k: nodes at the most (collapsed, beam, flat, lexical), or per layer (traversal).
+        beam_width: summaries that "beam" keeps on each layer.
+        max_per_document: chunks of one document at most, for "hybrid"; 0 is any number.
+        hybrid: weights of "hybrid".
+    """
+
+    strategy: Literal["hybrid", "collapsed", "traversal", "beam", "flat", "lexical"] = "hybrid"
+    budget_tokens: int = Field(2000, ge=1)
+    top_k: int = Field(20, ge=1, le=1000)
+    beam_width: int = Field(3, ge=1, le=1000)
+    max_per_document: int = Field(0, ge=0)
+    hybrid: HybridSettings = HybridSettings()
