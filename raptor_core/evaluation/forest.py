@@ -55,6 +55,16 @@ class Forest:
         """What is published, by tree name."""
         return self.store.manifests()
 
+    @cached_property
+    def n_nodes(self) -> int:
+        """Nodes of all trees."""
+        return sum(sum(manifest.layer_sizes) for manifest in self.manifests)
+
+    @cached_property
+    def mean_tokens(self) -> float:
+        """Tokens of a node."""
+        return sum(manifest.n_tokens for manifest in self.manifests) / self.n_nodes
+
     def where(self, question: Question, *, pooled: bool) -> Where:
         """What a question is asked of: its own document, or everything."""
         if pooled or question.document is None:
