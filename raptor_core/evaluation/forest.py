@@ -93,17 +93,20 @@ def open_forest(
     """
     settings = StoreSettings(corpus=_CORPUS, lock_seconds=tools.settings.store.lock_seconds)
     identity = replace(tools.store_identity, corpus=_CORPUS)
-    place = cache / forest_key(dataset, tools.settings)
+    place = cache / forest_key(dataset, tools)
     with open_store(settings, place, identity) as store:
         _build_missing(dataset, tools, store, progress)
         yield Forest(dataset, store, tools)
 
 
-def forest_key(dataset: Dataset, settings: Settings) -> str:
+def forest_key(dataset: Dataset, tools: Tools) -> str:
     """Digest of everything that the trees depend on, whatever the file is called."""
     versions = sorted(document.version for document in dataset.documents)
+    settings = tools.settings
+    parts = (tools.chunker, tools.embedder, tools.clusterer, tools.summarizer)
+    made_by = [part.fingerprint for part in parts]
     built = build_settings_fingerprint(settings)
-    return digest("forest", built, settings.grouping.by, *versions)
+    return digest("forest", built, settings.grouping.by, *made_by, *versions)
 
 
 def _build_missing(

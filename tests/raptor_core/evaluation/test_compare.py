@@ -156,13 +156,13 @@ def test_trees_are_built_once_and_finished_ones_are_kept(village, tmp_path):
         with open_forest(village, tools(), tmp_path, lambda *n: told.append(n)) as forest:
             assert len(forest.manifests) == 3
     assert told == [(3, 3)]
-    other = Settings.model_validate(SETTINGS | {"tree": {"max_layers": 1}})
-    key = forest_key(village, tools().settings)
-    assert key != forest_key(village, other)
+    key = forest_key(village, tools())
+    assert key != forest_key(village, tools(tree={"max_layers": 1}))
+    assert key != forest_key(village, Tools(tools().settings))
     renamed = Dataset("other", village.documents, village.questions)
-    assert key == forest_key(renamed, tools().settings)
+    assert key == forest_key(renamed, tools())
     changed = Dataset("village", (*village.documents[1:], Document("mill", "A.")), ())
-    assert key != forest_key(changed, tools().settings)
+    assert key != forest_key(changed, tools())
 
 
 @pytest.mark.parametrize(
