@@ -15,7 +15,7 @@ from raptor_core.evaluation.forest import Forest
 from raptor_core.retrieval import STRATEGIES, Query, Retrieval
 from raptor_core.store.base import Where
 
-SPARE = 1.5
+SPARE = 4.0
 """Nodes asked for, against those of average length that fill the budget."""
 
 WALKS = frozenset({"traversal"})

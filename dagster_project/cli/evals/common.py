@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from raptor_core.evaluation.compare import Comparison
     from raptor_core.evaluation.contexts import Way
     from raptor_core.evaluation.forest import Forest
+    from raptor_core.evaluation.tree_statistics import TreeStatistics
     from raptor_core.money import Ledger
     from raptor_core.settings import Settings
 
@@ -42,9 +43,10 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class Opened:
-    """A data set with its trees, and the folder that keeps what is paid for."""
+    """A data set with its trees, their sizes, and the folder that keeps what is paid for."""
 
     forest: Forest
+    trees: TreeStatistics
     cache: Path
 
 
@@ -117,6 +119,7 @@ def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> I
     """
     from dagster_project.home import Home
     from raptor_core.evaluation.forest import open_forest
+    from raptor_core.evaluation.tree_statistics import tree_statistics
     from raptor_core.tree.answers import AnswerLog
     from raptor_core.tree.tools import Tools
 
@@ -126,7 +129,7 @@ def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> I
     cache = values["cache"] or home.path / "evaluation"
     tools = Tools(settings, answers=AnswerLog(cache / "built"))
     with open_forest(dataset, tools, cache, _tell) as forest:
-        yield Opened(forest, cache)
+        yield Opened(forest, tree_statistics(forest), cache)
 
 
 def the_ways(values: Mapping[str, Any]) -> list[Way]:
@@ -152,18 +155,20 @@ def show(
     as_json: bool,
 ) -> None:
     """Print a comparison, what the reader spent, and what of the data set was left out."""
-    from dagster_project.cli.evals.tables import print_comparison, question_values
+    from dagster_project.cli.evals.tables import print_comparison, print_trees, question_values
     from dagster_project.cli.output import print_json
 
     left_out = [f"{item.name}: {item.reason}" for item in opened.forest.dataset.left_out]
     if as_json:
-        told = {"file": str(file), **found.values(), "left_out": left_out}
+        trees = opened.trees.values()
+        told = {"file": str(file), "trees": trees, **found.values(), "left_out": left_out}
         if ledger:
             told["spent"] = [asdict(spending) for spending in ledger.spendings]
         questions = {"questions": question_values(found)} if values["with_questions"] else {}
         print_json(told | questions)
         return
     print_comparison(found)
+    print_trees(opened.trees)
     for line in left_out:
         click.secho(f"left out: {line}", fg="yellow", err=True)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+import click
+
 if TYPE_CHECKING:
     from raptor_core.evaluation.bootstrap import Interval
     from raptor_core.evaluation.compare import Comparison, Figure, Line
+    from raptor_core.evaluation.tree_statistics import TreeStatistics
 
 PIPE_COLUMNS = 160
 
@@ -51,6 +54,17 @@ def print_comparison(found: Comparison) -> None:
             if measure in line.figures:
                 table.add_row(*_cells(line, line.figures[measure]))
         console.print(table)
+
+
+def print_trees(trees: TreeStatistics) -> None:
+    """Sizes of the trees in two lines, beside the paper's (Table 10)."""
+    layers = ", ".join(f"{layer}: {n:,}" for layer, n in enumerate(trees.nodes_by_layer))
+    click.echo(f"{trees.n_trees} trees, nodes by layer {layers}")
+    click.echo(
+        f"children per summary {trees.mean_children:.1f} (paper 6.7), tokens of a summary "
+        f"{trees.mean_summary_tokens:.0f} (131), of a child {trees.mean_child_tokens:.0f} (86), "
+        f"ratio {trees.mean_ratio:.2f} (0.28)"
+    )
 
 
 def _cells(line: Line, figure: Figure) -> tuple[str, ...]:
