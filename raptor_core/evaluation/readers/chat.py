@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -29,6 +30,7 @@ SHORT = (
     "context does not hold the answer, write Unanswerable."
 )
 CHOOSE = "Answer with the number of the best option alone."
+_FENCE = re.compile(r"<(?=/?\s*context\b)", re.IGNORECASE)
 
 
 class ChatReader:
@@ -85,8 +87,8 @@ class ChatReader:
 
 
 def prompt(ask: Ask) -> str:
-    """The user message."""
-    context = ask.context.replace("<context>", "").replace("</context>", "")
+    """The user message; a fence in the context's own text is made harmless."""
+    context = _FENCE.sub("&lt;", ask.context)
     options = [f"{number}. {option}" for number, option in enumerate(ask.question.options, 1)]
     told = [CHOOSE] if options else [SHORT]
     parts = (f"<context>\n{context}\n</context>\n", ask.question.text, *options, *told)
