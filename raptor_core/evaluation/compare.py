@@ -11,23 +11,28 @@ from typing import Any
 import numpy as np
 
 from raptor_core.errors import SettingsError
+from raptor_core.evaluation.answer_scores import SCORES
 from raptor_core.evaluation.bootstrap import (
     Difference,
     Interval,
     mean_interval,
     paired_difference,
 )
+from raptor_core.evaluation.contexts import Asked, Context, Measurer, Way
 from raptor_core.evaluation.datasets.base import Question
 from raptor_core.evaluation.forest import Forest
-from raptor_core.evaluation.measures import MEASURES, Measurer
-from raptor_core.evaluation.ways import Asked, Way
+from raptor_core.evaluation.measures import MEASURES, ContextMeasurer
+
+MEANINGS: Mapping[str, str] = {**MEASURES, **SCORES}
+"""All measures, of contexts and of answers, in the order in which they are told."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """One question, one way, one budget.
 
-    ``layers`` counts the context's nodes by layer; ``measures`` are those that apply.
+    ``layers`` counts the context's nodes by layer; ``measures`` are those that apply; ``answer``
+    is what a reader made of it.
     """
 
     question: Question
@@ -36,6 +41,7 @@ class Found:
     n_tokens: int
     layers: Mapping[int, int]
     measures: Mapping[str, float]
+    answer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +85,9 @@ class Comparison:
 
     @property
     def measures(self) -> list[str]:
-        """Names of the measures that apply, in the order of ``MEASURES``."""
+        """Names of the measures that apply, in the order of ``MEANINGS``."""
         there = {name for line in self.lines for name in line.figures}
-        return [name for name in MEASURES if name in there]
+        return [name for name in MEANINGS if name in there]
 
     def values(self) -> dict[str, Any]:
         """The lines as plain values, and the meaning of each measure."""
@@ -89,7 +95,7 @@ class Comparison:
             "dataset": self.dataset,
             "pooled": self.pooled,
             "n_questions": len({found.question.id for found in self.found}),
-            "measures": {name: MEASURES[name] for name in self.measures},
+            "measures": {name: MEANINGS[name] for name in self.measures},
             "lines": [asdict(line) for line in self.lines],
         }
 
@@ -104,6 +110,7 @@ def compare(
     budgets: Sequence[int],
     *,
     pooled: bool = False,
+    measurer: Measurer | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Retrieve for every question, in every way, at every budget, and measure.
@@ -113,6 +120,7 @@ def compare(
         ways: the first is what the others are compared with.
         budgets: tokens of a context at the most.
         pooled: ask every question of all documents, without naming its own.
+        measurer: what the contexts are measured by; None measures them without a reader.
         progress: told of each way and budget.
 
     Raises:
@@ -122,7 +130,7 @@ def compare(
     for what, given in (("strategy", names), ("budget", budgets)):
         if not given or len(set(given)) < len(given):
             raise SettingsError(f"expected each {what} once, got {list(given) or 'none'}")
-    measurer = Measurer.of(forest, pooled=pooled)
+    measurer = measurer or ContextMeasurer.of(forest, pooled=pooled)
     parts = list(_asked(forest, pooled=pooled))
     found: list[Found] = []
     for budget in budgets:
@@ -149,12 +157,17 @@ def _asked(forest: Forest, *, pooled: bool) -> Iterator[Asked]:
 def _found(
     forest: Forest, way: Way, budget: int, parts: Sequence[Asked], measurer: Measurer
 ) -> Iterator[Found]:
+    questions: list[Question] = []
+    contexts: list[Context] = []
     for asked in parts:
-        contexts = way.contexts(forest, asked, budget)
-        measured = measurer.measure(asked.questions, contexts)
-        for question, context, measures in zip(asked.questions, contexts, measured, strict=True):
-            layers = Counter(node.layer for node in context.nodes)
-            yield Found(question, way.name, budget, context.n_tokens, layers, measures)
+        questions += asked.questions
+        contexts += way.contexts(forest, asked, budget)
+    measured = measurer.measure(questions, contexts)
+    for question, context, worth in zip(questions, contexts, measured, strict=True):
+        layers = Counter(node.layer for node in context.nodes)
+        yield Found(
+            question, way.name, budget, context.n_tokens, layers, worth.values, worth.answer
+        )
 
 
 def _lines(found: Sequence[Found], ways: Sequence[str], budgets: Sequence[int]) -> Iterator[Line]:
@@ -176,7 +189,7 @@ def _lines(found: Sequence[Found], ways: Sequence[str], budgets: Sequence[int]) 
 
 def figures(items: Sequence[Found], first: Sequence[Found] | None) -> dict[str, Figure]:
     """Means of the measures, and their differences to ``first`` on the same questions in order."""
-    names = [name for name in MEASURES if any(name in item.measures for item in items)]
+    names = [name for name in MEANINGS if any(name in item.measures for item in items)]
     return {name: _figure(name, items, first) for name in names}
 
 

@@ -55,6 +55,16 @@ class Forest:
         """What is published, by tree name."""
         return self.store.manifests()
 
+    @cached_property
+    def n_nodes(self) -> int:
+        """Nodes of all trees."""
+        return sum(sum(manifest.layer_sizes) for manifest in self.manifests)
+
+    @cached_property
+    def mean_tokens(self) -> float:
+        """Tokens of a node."""
+        return sum(manifest.n_tokens for manifest in self.manifests) / self.n_nodes
+
     def where(self, question: Question, *, pooled: bool) -> Where:
         """What a question is asked of: its own document, or everything."""
         if pooled or question.document is None:
@@ -83,17 +93,20 @@ def open_forest(
     """
     settings = StoreSettings(corpus=_CORPUS, lock_seconds=tools.settings.store.lock_seconds)
     identity = replace(tools.store_identity, corpus=_CORPUS)
-    place = cache / forest_key(dataset, tools.settings)
+    place = cache / forest_key(dataset, tools)
     with open_store(settings, place, identity) as store:
         _build_missing(dataset, tools, store, progress)
         yield Forest(dataset, store, tools)
 
 
-def forest_key(dataset: Dataset, settings: Settings) -> str:
+def forest_key(dataset: Dataset, tools: Tools) -> str:
     """Digest of everything that the trees depend on, whatever the file is called."""
     versions = sorted(document.version for document in dataset.documents)
+    settings = tools.settings
+    parts = (tools.chunker, tools.embedder, tools.clusterer, tools.summarizer)
+    made_by = [part.fingerprint for part in parts]
     built = build_settings_fingerprint(settings)
-    return digest("forest", built, settings.grouping.by, *versions)
+    return digest("forest", built, settings.grouping.by, *made_by, *versions)
 
 
 def _build_missing(

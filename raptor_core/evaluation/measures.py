@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 import numpy as np
 
+from raptor_core.evaluation.contexts import Context, Measured
 from raptor_core.evaluation.datasets.base import Question
 from raptor_core.evaluation.forest import Forest
 from raptor_core.evaluation.runs import Runs, held, runs, words
-from raptor_core.evaluation.ways import Context
 from raptor_core.nodes import Node
 from raptor_core.summarizing.stopwords import STOPWORDS
 from raptor_core.vectors import Vectors
@@ -36,8 +36,8 @@ MEASURES: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, eq=False)
-class Measurer:
-    """Measures contexts of one data set.
+class ContextMeasurer:
+    """Measures contexts of one data set without a reader.
 
     Attributes:
         forest: the data set and its trees.
@@ -52,7 +52,7 @@ class Measurer:
     has_evidence: bool
 
     @classmethod
-    def of(cls, forest: Forest, *, pooled: bool) -> Measurer:
+    def of(cls, forest: Forest, *, pooled: bool) -> ContextMeasurer:
         """All options are embedded at once, each after its question."""
         asked = [q for q in forest.dataset.questions if q.gold is not None]
         texts = [f"{q.text} {option}" for q in asked for option in q.options]
@@ -63,13 +63,11 @@ class Measurer:
         has_evidence = any(question.evidence for question in forest.dataset.questions)
         return cls(forest, pooled, options, has_evidence)
 
-    def measure(
-        self, questions: Sequence[Question], contexts: Sequence[Context]
-    ) -> list[dict[str, float]]:
-        """The measures that each question allows."""
+    def measure(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Measured]:
+        """See ``Measurer.measure``."""
         passages = self._passages(contexts) if self.options else {}
         return [
-            self._measure(question, context, passages)
+            Measured(self._measure(question, context, passages))
             for question, context in zip(questions, contexts, strict=True)
         ]
 

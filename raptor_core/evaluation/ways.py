@@ -1,71 +1,27 @@
-"""Ways from a question to a context: every strategy, on all layers or on some, and baselines."""
+"""Ways from a question to a context: every strategy, on all layers or on some; and by name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from math import ceil
+from types import MappingProxyType
 
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.datasets.base import Question
+from raptor_core.evaluation.baselines import Dpr, RootOnly, TitleAndAbstract
+from raptor_core.evaluation.contexts import Asked, Context, Way
 from raptor_core.evaluation.forest import Forest
-from raptor_core.nodes import Node
 from raptor_core.retrieval import STRATEGIES, Query, Retrieval
 from raptor_core.store.base import Where
-from raptor_core.vectors import Vectors
 
-FEWEST_TOKENS = 10
-"""Nodes are taken to have at least this many tokens on average, so that a budget can be filled."""
+SPARE = 4.0
+"""Nodes asked for, against those of average length that fill the budget."""
 
 WALKS = frozenset({"traversal"})
 """Strategies whose ``top_k`` is per layer, so that a large one would never leave the top."""
 
 _NAME = re.compile(r"(?P<strategy>[^@]+)(?:@(?P<low>\d+)(?:-(?P<high>\d+))?)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Questions that are asked of the same documents.
-
-    Attributes:
-        questions: at least one.
-        vectors: of their texts, shape ``(len(questions), n_dims)``.
-        where: what they are asked of.
-    """
-
-    questions: Sequence[Question]
-    vectors: Vectors
-    where: Where
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a reader would be given.
-
-    ``nodes`` are those that it was put together from, in order; a baseline may have none.
-    """
-
-    text: str
-    n_tokens: int
-    nodes: tuple[Node, ...] = ()
-
-    @classmethod
-    def of(cls, retrieval: Retrieval) -> Context:
-        """The context that was retrieved."""
-        nodes = tuple(hit.node for hit in retrieval.hits)
-        return cls(retrieval.context, retrieval.n_tokens, nodes)
-
-
-class Way(Protocol):
-    """One system of a comparison."""
-
-    @property
-    def name(self) -> str:
-        """As it is written on the command line."""
-
-    def contexts(self, forest: Forest, asked: Asked, budget_tokens: int) -> list[Context]:
-        """A context for each question, none over the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,41 +42,60 @@ class StrategyWay:
         """See ``Way.contexts``."""
         query = self._query(forest, asked.where, budget_tokens)
         texts = [question.text for question in asked.questions]
-        found = forest.retriever.search_vectors(texts, asked.vectors, query)
-        return list(map(Context.of, found))
+        while True:
+            found = forest.retriever.search_vectors(texts, asked.vectors, query)
+            if self._is_whole(forest, query, found):
+                return list(map(Context.of, found))
+            query = replace(query, top_k=4 * query.top_k)
+
+    def _is_whole(self, forest: Forest, query: Query, found: Sequence[Retrieval]) -> bool:
+        """Whether the budget ended the contexts, not the number of nodes that was asked for."""
+        if self.strategy in WALKS or query.top_k >= forest.n_nodes:
+            return True
+        return all(len(retrieval.hits) != query.top_k for retrieval in found)
 
     def _query(self, forest: Forest, where: Where, budget_tokens: int) -> Query:
         query = Query(self.strategy, budget_tokens, where=where)
         if self.strategy in WALKS:
             return self._walk(forest, query)
         layers = None if self.layers is None else tuple(range(self.layers[0], self.layers[1] + 1))
-        top_k = max(20, budget_tokens // FEWEST_TOKENS)
+        top_k = ceil(SPARE * budget_tokens / forest.mean_tokens) + 1
         return replace(query, top_k=top_k, where=replace(where, layers=layers))
 
     def _walk(self, forest: Forest, query: Query) -> Query:
         """As many nodes per layer as fill the budget, the same number in each."""
-        n_nodes = sum(sum(manifest.layer_sizes) for manifest in forest.manifests)
-        n_tokens = sum(manifest.n_tokens for manifest in forest.manifests) / n_nodes
         highest = max(len(manifest.layer_sizes) for manifest in forest.manifests)
         n_layers = highest if self.layers is None else self.layers[1] - self.layers[0] + 1
-        top_k = max(1, round(query.budget_tokens / (n_tokens * n_layers)))
+        top_k = max(1, round(query.budget_tokens / (forest.mean_tokens * n_layers)))
         if self.layers is None:
             return replace(query, top_k=top_k)
         return replace(query, top_k=top_k, start_layer=self.layers[1], n_layers=n_layers)
 
 
-def make_way(name: str) -> Way:
-    """The way of a name: STRATEGY, STRATEGY@LAYER or STRATEGY@LOWEST-HIGHEST.
+BASELINES: Mapping[str, Way] = MappingProxyType(
+    {way.name: way for way in (RootOnly(), TitleAndAbstract())}
+)
+"""Ways that are no strategy, by name; "dpr" is another, which needs its models."""
+
+
+def make_way(name: str, dpr: Dpr | None = None) -> Way:
+    """The way of a name: STRATEGY, STRATEGY@LAYER, STRATEGY@LOWEST-HIGHEST, or a baseline.
 
     Raises:
-        SettingsError: nothing is called so.
+        SettingsError: nothing is called so, or its models are not named.
     """
+    if name in BASELINES:
+        return BASELINES[name]
+    if name == Dpr.name:
+        if dpr is None:
+            raise SettingsError(f"dpr has two encoders; {Dpr.remedy}")
+        return dpr
     found = _NAME.fullmatch(name)
     strategy = found["strategy"] if found else name
     if not found or strategy not in STRATEGIES:
         raise SettingsError(
             f"no strategy is called {name!r}; there are: {', '.join(STRATEGIES)}, each with or "
-            "without layers, such as collapsed@0 or collapsed@1-2"
+            f"without layers, such as collapsed@0 or collapsed@1-2; and {', '.join(BASELINES)}, dpr"
         )
     if found["low"] is None:
         return StrategyWay(name, strategy)

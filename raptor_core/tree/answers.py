@@ -45,10 +45,15 @@ class AnswerLog:
     Nothing is read or written outside ``with``, and nothing at all without a folder. A process
     takes every file that no living process holds, so several may work in one folder. When all
     answers are forgotten, no file is left.
+
+    Args:
+        folder: None keeps nothing.
+        keep_seconds: age from which an answer is dropped; None is ``KEEP_SECONDS``.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, keep_seconds: float | None = None) -> None:
         self._folder = folder
+        self._keep_seconds = keep_seconds
         self._turn = threading.RLock()
         self._depth = 0
         self._entries: dict[str, _Entry] = {}
@@ -143,7 +148,8 @@ class AnswerLog:
         return True
 
     def _read(self) -> None:
-        oldest = time.time() - KEEP_SECONDS
+        kept = KEEP_SECONDS if self._keep_seconds is None else self._keep_seconds
+        oldest = time.time() - kept
         for path in self._paths:
             with disk_errors(path):
                 lines = path.read_bytes().splitlines() if path.exists() else []

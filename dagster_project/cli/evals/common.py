@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,11 @@ import click
 from dagster_project.cli.options import Command
 
 if TYPE_CHECKING:
+    from raptor_core.evaluation.compare import Comparison
+    from raptor_core.evaluation.contexts import Way
     from raptor_core.evaluation.forest import Forest
+    from raptor_core.evaluation.tree_statistics import TreeStatistics
+    from raptor_core.money import Ledger
     from raptor_core.settings import Settings
 
 _OPTIONS = (
@@ -36,6 +41,56 @@ _OPTIONS = (
 )
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A data set with its trees, their sizes, and the folder that keeps what is paid for."""
+
+    forest: Forest
+    trees: TreeStatistics
+    cache: Path
+
+
+def comparison_options(budgets: str) -> Callable[[Command], Command]:
+    """Add what is compared; ``budgets`` are those by default."""
+    options = (
+        click.option(
+            "--strategy",
+            "strategies",
+            multiple=True,
+            default=("collapsed",),
+            show_default=True,
+            metavar="NAME[@LAYERS]",
+            help="A strategy, on all layers or on some, such as collapsed@0 or collapsed@1-2; or "
+            "root, title-abstract, dpr. May be repeated: the others are compared with the first.",
+        ),
+        click.option(
+            "--budget-tokens",
+            "budgets",
+            default=budgets,
+            show_default=True,
+            callback=parse_budgets,
+            help="Tokens of a context, one or several.",
+        ),
+        click.option("--pooled", is_flag=True, help="Ask every question of all documents."),
+        click.option(
+            "--dpr",
+            nargs=2,
+            metavar="QUESTION_MODEL PASSAGE_MODEL",
+            help="Encoders of the strategy dpr: sentence-transformers models.",
+        ),
+        click.option(
+            "--questions", "with_questions", is_flag=True, help="With --json: every question."
+        ),
+    )
+
+    def decorate(function: Command) -> Command:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
 def dataset_options(function: Command) -> Command:
     """Add what names a data set and the trees over it."""
     for option in reversed(_OPTIONS):
@@ -56,7 +111,7 @@ def parse_budgets(_context: click.Context, _option: click.Parameter, given: str)
 
 
 @contextmanager
-def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> Iterator[Forest]:
+def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> Iterator[Opened]:
     """The data set of a file with its trees, built where the cache does not have them.
 
     Raises:
@@ -64,6 +119,7 @@ def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> I
     """
     from dagster_project.home import Home
     from raptor_core.evaluation.forest import open_forest
+    from raptor_core.evaluation.tree_statistics import tree_statistics
     from raptor_core.tree.answers import AnswerLog
     from raptor_core.tree.tools import Tools
 
@@ -71,9 +127,50 @@ def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> I
     settings = _settings(home, values["preset"])
     dataset = _dataset(file, settings, values)
     cache = values["cache"] or home.path / "evaluation"
-    tools = Tools(settings, answers=AnswerLog(cache / "answers"))
+    tools = Tools(settings, answers=AnswerLog(cache / "built"))
     with open_forest(dataset, tools, cache, _tell) as forest:
-        yield forest
+        yield Opened(forest, tree_statistics(forest), cache)
+
+
+def the_ways(values: Mapping[str, Any]) -> list[Way]:
+    """What the command line compares.
+
+    Raises:
+        SettingsError: one of them is not there.
+    """
+    from raptor_core.evaluation.baselines import Dpr
+    from raptor_core.evaluation.ways import make_way
+
+    dpr = Dpr(*values["dpr"]) if values["dpr"] else None
+    return [make_way(name, dpr) for name in values["strategies"]]
+
+
+def show(
+    file: Path,
+    opened: Opened,
+    found: Comparison,
+    values: Mapping[str, Any],
+    ledger: Ledger | None = None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print a comparison, what the reader spent, and what of the data set was left out."""
+    from dagster_project.cli.evals.tables import print_comparison, print_trees, question_values
+    from dagster_project.cli.output import print_json
+
+    left_out = [f"{item.name}: {item.reason}" for item in opened.forest.dataset.left_out]
+    if as_json:
+        trees = opened.trees.values()
+        told = {"file": str(file), "trees": trees, **found.values(), "left_out": left_out}
+        if ledger:
+            told["spent"] = [asdict(spending) for spending in ledger.spendings]
+        questions = {"questions": question_values(found)} if values["with_questions"] else {}
+        print_json(told | questions)
+        return
+    print_comparison(found)
+    print_trees(opened.trees)
+    for line in left_out:
+        click.secho(f"left out: {line}", fg="yellow", err=True)
 
 
 def _settings(home: Any, preset_name: str | None) -> Settings:

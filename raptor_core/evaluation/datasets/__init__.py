@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,18 @@ def load_dataset(path: Path, *, documents: Sequence[Document] = (), split: str =
     found = _load(path, documents, split)
     if not found.questions:
         raise SourceError(f"{path} holds no question; {FORMS}")
+    _require_unique(path, "document", [document.id for document in found.documents])
+    _require_unique(path, "question", [question.id for question in found.questions])
     return found
+
+
+def _require_unique(path: Path, what: str, ids: Sequence[str]) -> None:
+    twice = [name for name, n in Counter(ids).items() if n > 1]
+    if twice:
+        raise SourceError(
+            f"{path} holds {len(twice)} {what}s whose id another one has too, first {twice[0]!r}; "
+            "give each an id of its own"
+        )
 
 
 def needs_documents(path: Path) -> bool:

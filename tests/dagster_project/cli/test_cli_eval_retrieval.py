@@ -37,6 +37,8 @@ def test_the_comparison_as_json_and_as_a_table(call, tmp_path):
     assert "village: evidence recall" in table.out
     assert "village: document hit" in table.out
     assert "1.000 [1.000, 1.000]" in table.out
+    assert "3 trees, nodes by layer 0: " in table.out
+    assert found["trees"]["n_trees"] == 3
 
 
 def test_own_questions_over_a_folder(call, tmp_path):

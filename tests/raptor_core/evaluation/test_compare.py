@@ -19,6 +19,7 @@ from raptor_core.evaluation.measures import (
     evidence_recall,
     nearest_option,
 )
+from raptor_core.evaluation.tree_statistics import tree_statistics
 from raptor_core.evaluation.ways import make_way
 from raptor_core.settings import Settings
 from raptor_core.tree.tools import Tools
@@ -156,13 +157,38 @@ def test_trees_are_built_once_and_finished_ones_are_kept(village, tmp_path):
         with open_forest(village, tools(), tmp_path, lambda *n: told.append(n)) as forest:
             assert len(forest.manifests) == 3
     assert told == [(3, 3)]
-    other = Settings.model_validate(SETTINGS | {"tree": {"max_layers": 1}})
-    key = forest_key(village, tools().settings)
-    assert key != forest_key(village, other)
+    key = forest_key(village, tools())
+    assert key != forest_key(village, tools(tree={"max_layers": 1}))
+    assert key != forest_key(village, Tools(tools().settings))
     renamed = Dataset("other", village.documents, village.questions)
-    assert key == forest_key(renamed, tools().settings)
+    assert key == forest_key(renamed, tools())
     changed = Dataset("village", (*village.documents[1:], Document("mill", "A.")), ())
-    assert key != forest_key(changed, tools().settings)
+    assert key != forest_key(changed, tools())
+
+
+def test_sizes_of_the_trees_are_those_of_their_nodes(village, tmp_path):
+    with open_forest(village, tools(), tmp_path) as forest:
+        found = tree_statistics(forest)
+        nodes = {node.id: node for node in forest.store.nodes()}
+    summaries = [node for node in nodes.values() if node.layer]
+    children = [nodes[child] for node in summaries for child in node.children]
+    layers = [node.layer for node in nodes.values()]
+    assert found.n_trees == 3
+    assert list(found.nodes_by_layer) == [layers.count(layer) for layer in sorted(set(layers))]
+    assert found.mean_children == pytest.approx(len(children) / len(summaries))
+    assert found.mean_child_tokens == pytest.approx(np.mean([n.n_tokens for n in children]))
+    assert found.mean_summary_tokens == pytest.approx(np.mean([n.n_tokens for n in summaries]))
+    ratios = [s.n_tokens / sum(nodes[c].n_tokens for c in s.children) for s in summaries]
+    assert found.mean_ratio == pytest.approx(np.mean(ratios))
+
+
+def test_trees_of_one_leaf_have_no_summaries_to_measure(tmp_path):
+    rows = [{"id": "a", "text": "Short.", "questions": [{"question": "Why?"}]}]
+    dataset = load_dataset(write_lines(tmp_path / "short.jsonl", rows))
+    with open_forest(dataset, tools(), tmp_path) as forest:
+        found = tree_statistics(forest)
+        assert (found.nodes_by_layer, found.mean_ratio) == ((1,), 0)
+        assert compare(forest, [make_way("traversal")], [400]).measures == []
 
 
 @pytest.mark.parametrize(

@@ -202,3 +202,13 @@ def test_a_missing_file_and_a_wrong_golden_line_are_told(tmp_path):
     path = write_lines(tmp_path / "mine.jsonl", [{"question": "Who?"}])
     with pytest.raises(SettingsError, match="line 1: neither 'expected'"):
         load_dataset(path, documents=[Document("a", "b")])
+
+
+def test_ids_that_stand_twice_are_told(tmp_path):
+    rows = records()
+    path = write_lines(tmp_path / "twice.jsonl", [*rows, rows[1]])
+    with pytest.raises(SourceError, match="1 documents whose id another one has too, first 'lamp'"):
+        load_dataset(path)
+    rows[1]["questions"][0]["qid"] = "w"
+    with pytest.raises(SourceError, match="1 questions whose id another one has too, first 'w'"):
+        load_dataset(write_lines(path, rows))

@@ -1,0 +1,85 @@
+"""A comparison as tables for people, and question by question for machines."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from raptor_core.evaluation.bootstrap import Interval
+    from raptor_core.evaluation.compare import Comparison, Figure, Line
+    from raptor_core.evaluation.tree_statistics import TreeStatistics
+
+PIPE_COLUMNS = 160
+
+
+def question_values(found: Comparison) -> list[dict[str, Any]]:
+    """Every question's figures as plain values."""
+    return [
+        {
+            "id": item.question.id,
+            "document": item.question.document,
+            "strategy": item.way,
+            "budget_tokens": item.budget_tokens,
+            "n_tokens": item.n_tokens,
+            **item.measures,
+            **({} if item.answer is None else {"answer": item.answer}),
+        }
+        for item in found.found
+    ]
+
+
+def print_comparison(found: Comparison) -> None:
+    """A table for each measure."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from raptor_core.evaluation.compare import MEANINGS
+
+    console = Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS)
+    for measure in found.measures:
+        table = Table(
+            title=f"{found.dataset}: {measure.replace('_', ' ')}",
+            caption=MEANINGS[measure],
+            title_justify="left",
+            caption_justify="left",
+        )
+        table.add_column("strategy", no_wrap=True)
+        for name in ("budget", "tokens", "questions", "mean", "difference", "p"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("nodes by layer", no_wrap=True)
+        for line in found.lines:
+            if measure in line.figures:
+                table.add_row(*_cells(line, line.figures[measure]))
+        console.print(table)
+
+
+def print_trees(trees: TreeStatistics) -> None:
+    """Sizes of the trees in two lines, beside the paper's (Table 10)."""
+    layers = ", ".join(f"{layer}: {n:,}" for layer, n in enumerate(trees.nodes_by_layer))
+    click.echo(f"{trees.n_trees} trees, nodes by layer {layers}")
+    click.echo(
+        f"children per summary {trees.mean_children:.1f} (paper 6.7), tokens of a summary "
+        f"{trees.mean_summary_tokens:.0f} (131), of a child {trees.mean_child_tokens:.0f} (86), "
+        f"ratio {trees.mean_ratio:.2f} (0.28)"
+    )
+
+
+def _cells(line: Line, figure: Figure) -> tuple[str, ...]:
+    difference = figure.difference
+    return (
+        line.way,
+        f"{line.budget_tokens:,}",
+        f"{line.mean_tokens:,.0f}",
+        str(figure.n_questions),
+        _told(figure.mean),
+        "" if difference is None else _told(difference.interval, "+"),
+        "" if difference is None else f"{difference.p:.3f}",
+        ", ".join(f"{layer}: {share:.0%}" for layer, share in line.layers.items()),
+    )
+
+
+def _told(figure: Interval, sign: str = "") -> str:
+    return f"{figure.value:{sign}.3f} [{figure.low:{sign}.3f}, {figure.high:{sign}.3f}]"

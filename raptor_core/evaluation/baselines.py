@@ -1,0 +1,137 @@
+"""Baselines that are no strategy of the retriever: only evaluation needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from raptor_core.errors import ModelError
+from raptor_core.evaluation.contexts import Asked, Context
+from raptor_core.evaluation.forest import Forest
+from raptor_core.nodes import Node
+from raptor_core.retrieval import Query
+from raptor_core.retrieval.base import fit_budget
+from raptor_core.store.base import Hit, Where
+from raptor_core.vectors import Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class RootOnly:
+    """The top layer of each tree alone."""
+
+    name: str = "root"
+
+    def contexts(self, forest: Forest, asked: Asked, budget_tokens: int) -> list[Context]:
+        """See ``Way.contexts``."""
+        query = Query("traversal", budget_tokens, forest.n_nodes, asked.where, n_layers=1)
+        texts = [question.text for question in asked.questions]
+        found = forest.retriever.search_vectors(texts, asked.vectors, query)
+        return list(map(Context.of, found))
+
+
+@dataclass(frozen=True, slots=True)
+class TitleAndAbstract:
+    """A document's title and abstract, whole or cut at the budget; nothing is searched.
+
+    Without an abstract it is the title; a question that names no document gets nothing.
+    """
+
+    name: str = "title-abstract"
+
+    def contexts(self, forest: Forest, asked: Asked, budget_tokens: int) -> list[Context]:
+        """See ``Way.contexts``."""
+        if asked.where.trees is None:
+            return [Context("", 0)] * len(asked.questions)
+        return [self._context(forest, q.document or "", budget_tokens) for q in asked.questions]
+
+    def _context(self, forest: Forest, document: str, budget_tokens: int) -> Context:
+        title = next((d.title for d in forest.dataset.documents if d.id == document), "")
+        text = f"{title}\n\n{forest.dataset.abstracts.get(document, '')}".strip()
+        spans = forest.tools.counter.token_spans(text)
+        if len(spans) > budget_tokens:
+            text, spans = text[: spans[budget_tokens - 1][1]], spans[:budget_tokens]
+        return Context(text, len(spans))
+
+
+@dataclass(eq=False)
+class Dpr:
+    """Dense passage retrieval (Karpukhin et al. 2020, arXiv:2004.04906): leaves, two encoders.
+
+    Similarity is the inner product of the encoders' own vectors. A passage is read as its
+    document's title, ``[SEP]``, and its text.
+
+    Args:
+        question_model, passage_model: sentence-transformers models, by hub name or local path.
+    """
+
+    question_model: str
+    passage_model: str
+    name = "dpr"
+    _encoded: tuple[Forest, list[Node], Vectors] | None = field(default=None, init=False)
+
+    remedy = "name a question encoder and a passage encoder with --dpr QUESTION_MODEL PASSAGE_MODEL"
+
+    def contexts(self, forest: Forest, asked: Asked, budget_tokens: int) -> list[Context]:
+        """See ``Way.contexts``.
+
+        Raises:
+            ModelError: an encoder cannot be loaded.
+        """
+        nodes, passages = self._leaves(forest, asked.where)
+        texts = [question.text for question in asked.questions]
+        scores = _encode(self._questions, texts) @ passages.T
+        query = Query("dpr", budget_tokens, where=asked.where)
+        found = []
+        for text, row in zip(texts, scores, strict=True):
+            best = np.argsort(-row, kind="stable")
+            hits = [Hit(nodes[at], float(row[at])) for at in best]
+            found.append(Context.of(fit_budget(text, query, hits, len(hits))))
+        return found
+
+    def _leaves(self, forest: Forest, where: Where) -> tuple[list[Node], Vectors]:
+        """The leaves that are searched, encoded once for all budgets."""
+        if self._encoded is None or self._encoded[0] is not forest:
+            leaves = forest.store.nodes(Where(layers=(0,)))
+            titles = {document.id: document.title for document in forest.dataset.documents}
+            texts = [f"{titles[n.documents[0]]} [SEP] {n.text}" for n in leaves]
+            self._encoded = (forest, leaves, _encode(self._encoder, texts))
+        _, nodes, vectors = self._encoded
+        wanted = [
+            at
+            for at, node in enumerate(nodes)
+            if (where.trees is None or node.tree in where.trees)
+            and (where.documents is None or node.documents[0] in where.documents)
+        ]
+        return [nodes[at] for at in wanted], vectors[wanted]
+
+    @cached_property
+    def _questions(self) -> Any:
+        return _load(self.question_model)
+
+    @cached_property
+    def _encoder(self) -> Any:
+        return _load(self.passage_model)
+
+
+def _load(model: str) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    from raptor_core.embedding.loading import no_progress_bar
+
+    try:
+        with no_progress_bar():
+            return SentenceTransformer(model)
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"the encoder {model!r} cannot be loaded: {error}. Check --dpr (hub names or local "
+            "folders) and that the hub can be reached"
+        ) from error
+
+
+def _encode(model: Any, texts: Sequence[str]) -> Vectors:
+    vectors = model.encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
+    return np.asarray(vectors, dtype=np.float32)

@@ -1,0 +1,73 @@
+"""The seam for what a comparison compares: from questions to contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from raptor_core.evaluation.datasets.base import Question
+from raptor_core.evaluation.forest import Forest
+from raptor_core.nodes import Node
+from raptor_core.retrieval import Retrieval
+from raptor_core.store.base import Where
+from raptor_core.vectors import Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Questions that are asked of the same documents.
+
+    Attributes:
+        questions: at least one.
+        vectors: of their texts, shape ``(len(questions), n_dims)``.
+        where: what they are asked of.
+    """
+
+    questions: Sequence[Question]
+    vectors: Vectors
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a reader would be given.
+
+    ``nodes`` are those that it was put together from, in order; a baseline may have none.
+    """
+
+    text: str
+    n_tokens: int
+    nodes: tuple[Node, ...] = ()
+
+    @classmethod
+    def of(cls, retrieval: Retrieval) -> Context:
+        """The context that was retrieved."""
+        nodes = tuple(hit.node for hit in retrieval.hits)
+        return cls(retrieval.context, retrieval.n_tokens, nodes)
+
+
+class Way(Protocol):
+    """One system of a comparison."""
+
+    @property
+    def name(self) -> str:
+        """As it is written on the command line."""
+
+    def contexts(self, forest: Forest, asked: Asked, budget_tokens: int) -> list[Context]:
+        """A context for each question, none over the budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one context is worth, by measure; with the answer that was read from it, if any."""
+
+    values: Mapping[str, float]
+    answer: str | None = None
+
+
+class Measurer(Protocol):
+    """Says what contexts are worth."""
+
+    def measure(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Measured]:
+        """The measures that each question allows."""

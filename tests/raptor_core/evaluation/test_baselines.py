@@ -1,0 +1,103 @@
+"""Ways that only evaluation has: root, title and abstract, two encoders."""
+
+import numpy as np
+import pytest
+from support.evaluation_sets import records, write_lines
+from support.hashing import HashingEmbedder
+
+from raptor_core.errors import ModelError, SettingsError
+from raptor_core.evaluation import baselines
+from raptor_core.evaluation.baselines import Dpr
+from raptor_core.evaluation.compare import compare
+from raptor_core.evaluation.contexts import Asked
+from raptor_core.evaluation.datasets import load_dataset
+from raptor_core.evaluation.forest import open_forest
+from raptor_core.evaluation.ways import make_way
+from raptor_core.settings import Settings
+from raptor_core.tree.tools import Tools
+
+SETTINGS = {
+    "chunking": {"max_tokens": 24},
+    "clustering": {"method": "contiguous", "window": 2},
+    "tree": {"max_layers": 2},
+}
+
+
+@pytest.fixture
+def forest(tmp_path):
+    rows = records()
+    rows[0]["abstract"] = "We study a mill and what became of its wheel."
+    dataset = load_dataset(write_lines(tmp_path / "village.jsonl", rows))
+    tools = Tools(Settings.model_validate(SETTINGS), embedder=HashingEmbedder())
+    with open_forest(dataset, tools, tmp_path / "cache") as opened:
+        yield opened
+
+
+def asked(forest, at=0, *, pooled=False):
+    question = forest.dataset.questions[at]
+    vectors = forest.tools.embedder.embed_queries([question.text])
+    return Asked([question], vectors, forest.where(question, pooled=pooled))
+
+
+def test_root_is_the_top_layer_of_each_tree(forest):
+    (alone,) = make_way("root").contexts(forest, asked(forest), 4000)
+    tops = {manifest.tree: len(manifest.layer_sizes) - 1 for manifest in forest.manifests}
+    assert {node.layer for node in alone.nodes} == {tops["mill"]}
+    assert {node.tree for node in alone.nodes} == {"mill"}
+    (pooled,) = make_way("root").contexts(forest, asked(forest, pooled=True), 4000)
+    assert {(node.tree, node.layer) for node in pooled.nodes} == set(tops.items())
+
+
+def test_title_and_abstract_are_cut_at_the_budget(forest):
+    way = make_way("title-abstract")
+    (whole,) = way.contexts(forest, asked(forest), 400)
+    assert whole.text == "Mills\n\nWe study a mill and what became of its wheel."
+    assert forest.tools.counter.count([whole.text]) == [whole.n_tokens]
+    (cut,) = way.contexts(forest, asked(forest), 4)
+    assert (cut.n_tokens, whole.text.startswith(cut.text)) == (4, True)
+    assert way.contexts(forest, asked(forest, 1), 400)[0].text == ""
+    assert way.contexts(forest, asked(forest, pooled=True), 400)[0].n_tokens == 0
+
+
+class Words:
+    """An encoder: counts of words, so that lengths of vectors differ."""
+
+    encoded = 0
+
+    def __init__(self, *words):
+        self.words = words
+
+    def encode(self, texts, **_):
+        type(self).encoded += len(texts)
+        return np.array([[text.count(word) for word in self.words] for text in texts], float)
+
+
+def test_dpr_ranks_leaves_by_the_inner_product_of_two_encoders(forest, monkeypatch):
+    encoders = {"questions": Words("wheel", "burn"), "passages": Words("smith", "rape")}
+    monkeypatch.setattr(baselines, "_load", encoders.__getitem__)
+    dpr = Dpr("questions", "passages")
+    (found,) = make_way("dpr", dpr).contexts(forest, asked(forest), 30)
+    assert "smith" in found.nodes[0].text
+    assert {node.tree for node in found.nodes} == {"mill"}
+    before = Words.encoded
+    (pooled,) = dpr.contexts(forest, asked(forest, 1, pooled=True), 4000)
+    assert Words.encoded == before + 1
+    assert "rape" in pooled.nodes[0].text
+    assert {node.layer for node in pooled.nodes} == {0}
+    assert {node.tree for node in pooled.nodes} == {"mill", "lamp", "soup"}
+
+
+def test_baselines_stand_in_a_comparison(forest):
+    names = ("collapsed@0", "root", "title-abstract")
+    found = compare(forest, [make_way(name) for name in names], [4000])
+    recall = {line.way: line.figures["evidence_recall"].mean.value for line in found.lines}
+    assert recall["collapsed@0"] == 1
+    assert recall["title-abstract"] == 0
+    assert all(item.n_tokens <= 4000 for item in found.found)
+
+
+def test_encoders_that_are_not_named_or_not_there_are_told(forest, tmp_path):
+    with pytest.raises(SettingsError, match="dpr has two encoders; name a question encoder"):
+        make_way("dpr")
+    with pytest.raises(ModelError, match=r"cannot be loaded.*Check --dpr"):
+        Dpr(str(tmp_path), str(tmp_path)).contexts(forest, asked(forest), 400)
