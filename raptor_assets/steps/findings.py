@@ -35,10 +35,10 @@ class FindingsStep:
         audits = [self._audit(bench, *pair) for pair in zip(works, records, strict=True)]
         reports = run_audits(audits, bench.tools.judge, checks.audit_rate, checks.audit_minimum)
         usage = bench.tools.ledger.spent(AUDITS) - spent
-        n_judged = max(sum(report.n_judged for report in reports), 1)
+        shares = usage.shares([report.n_judged for report in reports])
         return [
-            self._outcome(bench, work, before, report, usage.share(report.n_judged / n_judged))
-            for work, before, report in zip(works, records, reports, strict=True)
+            self._outcome(bench, *found)
+            for found in zip(works, records, reports, shares, strict=True)
         ]
 
     def _audit(self, bench: Bench, work: Work, before: Record | None) -> Audit:

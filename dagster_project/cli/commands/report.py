@@ -73,6 +73,7 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
     from dagster_project.cli.session import published, require_trees
     from dagster_project.resources import TablesResource
     from raptor_assets import keys
+    from raptor_assets.costs import node_usages, read_usages
     from raptor_assets.report import read_findings, read_records
     from raptor_core.documents import partition_key
     from raptor_core.report import Report, ReportTree, settings_text
@@ -88,6 +89,7 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
     documents = {}
     if tables.exists(keys.DOCUMENTS.path, partition):
         documents = frame_to_documents(tables.read(keys.DOCUMENTS.path, partition))
+    layers = range(1, len(manifest.layer_sizes))
     record = read_records(tables, partition).get(tree)
     if record and record.build_id != manifest.build_id:
         record = None
@@ -106,6 +108,7 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
         findings=read_findings(tables, partition, settings.tree.max_layers),
         settings=settings_text(settings),
         cost=record.cost if record else None,
+        usages=node_usages(nodes, read_usages(tables, partition, layers)),
     )
 
 
