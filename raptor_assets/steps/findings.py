@@ -10,6 +10,7 @@ from raptor_assets.bench import Bench
 from raptor_assets.evaluations import past_top
 from raptor_assets.metadata import past_top_metadata
 from raptor_assets.report import read_findings
+from raptor_assets.report_links import node_link
 from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import PAST_TOP, findings_version, nodes_version
 from raptor_assets.work import Outcome, Work
@@ -65,7 +66,7 @@ class FindingsStep:
             verdicts = past_top([check], self.layer)
             return Outcome(work, version, past_top_metadata(), 0, before is not None, verdicts)
         verdicts = located([evaluate_audit(report, bench.settings)], nodes)
-        metadata = findings_metadata(report, usage)
+        metadata = findings_metadata(report, usage, node_link(bench.settings, work.name))
         n_rows, reused = len(report.findings), report.n_judged == 0
         return Outcome(work, version, metadata, n_rows, reused, verdicts)
 

@@ -20,6 +20,7 @@ from raptor_assets.report import (
     read_records,
     records_frame,
 )
+from raptor_assets.report_links import page_url
 from raptor_assets.steps.base import inputs_digest, recorded, save
 from raptor_assets.work import Outcome, Work
 from raptor_core.audit.base import SentenceFinding
@@ -81,6 +82,8 @@ class ReportStep:
             "path": dg.MetadataValue.path(str(path)),
             "n_bytes": path.stat().st_size,
         }
+        if (url := page_url(bench.settings, work.name)) is not None:
+            metadata["page"] = dg.MetadataValue.url(url)
         return Outcome(work, inputs, metadata, len(records), same)
 
     def _usages(self, bench: Bench, work: Work, trees: Sequence[ReportTree]) -> Mapping[str, Usage]:

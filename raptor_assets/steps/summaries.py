@@ -10,6 +10,7 @@ from raptor_assets.costliest import paid_metadata
 from raptor_assets.costs import add_usages, is_metered, keep_usages, read_usages
 from raptor_assets.evaluations import past_top
 from raptor_assets.metadata import summaries_metadata
+from raptor_assets.report_links import node_link
 from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import clusters_version, nodes_version
 from raptor_assets.work import Outcome, Work
@@ -146,7 +147,9 @@ class SummariesStep:
         paid, judged = work.paid.get(self.layer, {}), work.judged.get(self.layer, Usage())
         metadata = {
             **summaries_metadata(nodes, below, known, bench.settings),
-            **paid_metadata(nodes, paid, judged, bench.settings),
+            **paid_metadata(
+                nodes, paid, judged, bench.settings, node_link(bench.settings, work.name)
+            ),
         }
         work.n_summarized += metadata.get("n_made", 0)
         return Outcome(work, version, metadata, metadata["n_nodes"], reused, verdicts)

@@ -143,6 +143,17 @@ class TablesSettings(Part):
     url: str = ""
 
 
+class ReportSettings(Part):
+    """Where the reports' pages are served.
+
+    Attributes:
+        url: address of the home's folder ``reports`` on a web server, such as
+            ``https://team.example/raptor``; with it nodes that the UI names link into the pages.
+    """
+
+    url: str = Field("", pattern=r"^(https?://[^\s()<>|\\\[\]]+)?$")
+
+
 class RetrievalSettings(Part):
     """Defaults of a query.
 
@@ -194,6 +205,7 @@ class Settings(Part):
     rebuild: RebuildSettings = RebuildSettings()
     store: StoreSettings = StoreSettings()
     tables: TablesSettings = TablesSettings()
+    report: ReportSettings = ReportSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     reader: ReaderSettings = ReaderSettings()
     checks: CheckSettings = CheckSettings()

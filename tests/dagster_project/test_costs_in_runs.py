@@ -59,7 +59,8 @@ def frames(workshop, partition="a.md"):
 
 def test_every_summary_has_its_calls_tokens_and_money(tmp_path, server):
     server.fail(Fault(status=503), times=1)
-    workshop = paying(tmp_path, server, "a.md", "b.md")
+    address = "https://team.example/raptor"
+    workshop = paying(tmp_path, server, "a.md", "b.md", report={"url": address})
     assert workshop.build().succeeded
     found = paid(workshop) | paid(workshop, "b.md")
     assert paid(workshop).keys() == {node.content_key for node in summaries(workshop)}
@@ -79,6 +80,9 @@ def test_every_summary_has_its_calls_tokens_and_money(tmp_path, server):
     head, _, row = layer["costliest_summaries"].splitlines()[:3]
     assert head.count("|") == 8
     assert f"| {most.prompt_tokens} | {most.completion_tokens} |" in row
+
+    assert f"]({address}/a.md.html#node=" in row
+    assert workshop.metadata("tree_report", "a.md")["page"] == f"{address}/a.md.html"
 
     by_node = node_usages(summaries(workshop), found)
     assert shown(workshop).keys() == by_node.keys()

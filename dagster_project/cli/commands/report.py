@@ -24,12 +24,16 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write; without it one in the home's folder `reports`.",
 )
+@click.option("--node", metavar="NODE", help="Open it at this node.")
 @click.option("--no-open", is_flag=True, help="Only write it; do not open a browser.")
 @home_and_json
-def command(tree: str, output: Path | None, no_open: bool, home: Path, as_json: bool) -> None:
+def command(
+    tree: str, output: Path | None, node: str | None, no_open: bool, home: Path, as_json: bool
+) -> None:
     """Show a published tree as one HTML page, which needs no network.
 
-    The browser is opened only where the command was typed at a terminal.
+    The browser is opened only where the command was typed at a terminal. With --node the page's
+    address at that node is printed, to be opened in any browser.
     """
     from dagster_project.cli.output import print_json
     from dagster_project.cli.session import open_home
@@ -38,15 +42,33 @@ def command(tree: str, output: Path | None, no_open: bool, home: Path, as_json: 
 
     opened, settings = open_home(home)
     report = read_report(opened, settings, tree)
+    if node is not None:
+        _require_node(report, node)
     path = (output or default_path(opened, settings, tree)).absolute()
     write_page(path, render_report(report))
+    url = path.as_uri() if node is None else f"{path.as_uri()}#node={node}"
     if as_json:
-        values = {"tree": tree, "path": str(path), "url": path.as_uri()}
+        values = {"tree": tree, "path": str(path), "url": url}
         print_json({**values, "n_bytes": path.stat().st_size, "n_findings": _n_findings(report)})
     else:
-        click.echo(str(path))
+        click.echo(str(path) if node is None else url)
     if at_terminal() and not (no_open or as_json):
-        webbrowser.open(path.as_uri())
+        webbrowser.open(url)
+
+
+def _require_node(report: Report, node: str) -> None:
+    """Refuse a node that the page does not show.
+
+    Raises:
+        UnknownTreeError: the published tree has no such node.
+    """
+    from raptor_core.errors import UnknownTreeError
+
+    if not any(found.id == node for tree in report.trees for found in tree.nodes):
+        raise UnknownTreeError(
+            f"the published tree {report.name!r} has no node {node}; "
+            f"raptor tree {report.name} --ids lists those it has"
+        )
 
 
 def at_terminal() -> bool:
