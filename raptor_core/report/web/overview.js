@@ -84,7 +84,7 @@ function paidFigures(paid) {
   ];
 }
 
-/** Summaries by money, then by tokens; a link to each. */
+/** Summaries by money, then by tokens, whichever build made them; a link to each. */
 function costliestList(tree) {
   const found = nodes.filter((node) => node.t === tree && node.u).map((node) => ({ node, paid: paidOf(node) }));
   if (!found.length) return null;
@@ -98,7 +98,7 @@ function costliestList(tree) {
     return el('li', {}, el('a', { href: address(node) },
       el('span', { class: 'meta' }, told.join(' · ')), el('span', { class: 'line' }, shorten(textOf(node), 160))));
   };
-  return el('details', { class: 'costliest' }, el('summary', {}, `The costliest of ${counted(found.length, 'summary', 'summaries')}`),
+  return el('details', { class: 'costliest' }, el('summary', {}, `What ${counted(found.length, 'summary', 'summaries')} took, the costliest first`),
     portioned(list, found.length, row, 10));
 }
 

@@ -216,7 +216,7 @@ def test_the_costliest_summaries_lead_into_the_tree_and_each_says_what_it_took(s
         node_id("gone"): Usage(1, 1, 1),
     }
     page = show(replace(report, cost={"calls": 3}, usages=usages))
-    page.get_by_text("The costliest of 2 summaries").click()
+    page.get_by_text("What 2 summaries took").click()
     links = page.locator(".costliest a")
     assert links.first.locator(".meta").inner_text() == (
         "layer 1 · 2 calls · 330 tokens · 1 retry · 0.03 USD"
@@ -246,7 +246,7 @@ def test_without_prices_the_costliest_are_those_of_most_tokens(show):
         node_id("s1"): Usage(1, 300, 30, 0, None),
     }
     page = show(replace(lighthouse(), usages=usages))
-    page.get_by_text("The costliest of 2 summaries").click()
+    page.get_by_text("What 2 summaries took").click()
     assert page.locator(".costliest .meta").all_inner_texts() == [
         "layer 1 · 1 call · 330 tokens",
         "layer 1 · 1 call · 110 tokens",
