@@ -60,6 +60,10 @@ class Home:
         """The tables, unless the settings name another place."""
         return self.path / "tables"
 
+    def tables_url(self, settings: Settings) -> str:
+        """Where the tables are: in the home, or where the settings say."""
+        return settings.tables.url or str(self.tables)
+
     @property
     def qdrant(self) -> Path:
         """The vector store, when it is embedded."""

@@ -11,6 +11,7 @@ from dagster._core.definitions.data_version import (
 
 from dagster_project.resources import StoreResource
 from raptor_assets import keys
+from raptor_assets.costs import delete_usages
 from raptor_assets.ownership import abandoned_trees
 from raptor_assets.versions import DROPPED
 from raptor_core.settings import Settings
@@ -81,6 +82,7 @@ def _drop(
     n_nodes = sum(store.drop(tree) for store in place.open_each() for tree in gone)
     for key in reversed(keys.chain_keys(keys.MAX_LAYERS)):
         tables.delete(key.path, partition)
+    delete_usages(tables, partition, range(1, keys.MAX_LAYERS + 1))
     return n_nodes
 
 

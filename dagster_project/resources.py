@@ -104,7 +104,7 @@ class TablesResource:
     """The tables, in the home or where the settings say."""
 
     def __init__(self, settings: Settings, home: Home) -> None:
-        self._url = settings.tables.url or str(home.tables)
+        self._url = home.tables_url(settings)
 
     @cached_property
     def _store(self) -> TableStore:

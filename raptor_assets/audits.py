@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from raptor_assets.metadata import BUILT, SHOWN_ROWS, usage_metadata
+from raptor_assets.report_links import NodeLink
 from raptor_assets.tables_markdown import markdown_table, shorten
 from raptor_assets.work import Work
 from raptor_core.audit.propagation import Propagation, measure_propagation
@@ -19,15 +20,15 @@ Metadata = dict[str, Any]
 SHOWN_CHARS = 160
 
 
-def findings_metadata(report: AuditReport, usage: Usage) -> Metadata:
+def findings_metadata(report: AuditReport, usage: Usage, link: NodeLink = str) -> Metadata:
     """Of ``layer_k/findings``.
 
     ``usage`` is what the judge's endpoint took: the partition's share by nodes, where it was asked
-    about several partitions at once.
+    about several partitions at once; ``link`` makes the cell of a node from its id.
     """
     rows = [
         (
-            f.node_id,
+            link(f.node_id),
             shorten(f.sentence, SHOWN_CHARS),
             f"{f.score:.2f}",
             shorten("; ".join((f.reason, *f.missing[:3])), SHOWN_CHARS),

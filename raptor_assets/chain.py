@@ -21,6 +21,7 @@ from raptor_assets.failures import not_started, run_failure
 from raptor_assets.golden import GOLDEN_KEY, golden_events
 from raptor_assets.process import process_tags, spending_tags
 from raptor_assets.provenance import Provenance, Recorded
+from raptor_assets.report_links import node_link
 from raptor_assets.specs import build_asset_specs, build_check_specs
 from raptor_assets.steps import Step, build_steps
 from raptor_assets.versions import code_versions
@@ -217,7 +218,8 @@ class _Run:
         for verdict in outcome.verdicts:
             if dg.AssetCheckKey(step.key, verdict.name) in self._checks:
                 blocking = verdict.severity == "error"
-                yield evaluation(step.key, name, verdict, blocking, target)
+                link = node_link(self._settings, name)
+                yield evaluation(step.key, name, verdict, blocking, target, link)
 
     def _target(self, recorded: Recorded) -> Target:
         return Target(

@@ -10,6 +10,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData as Target,
 )
 
+from raptor_assets.report_links import NodeLink
 from raptor_assets.tables_markdown import worst_markdown
 from raptor_core.quality.verdicts import CheckInfo, Verdict
 
@@ -20,8 +21,12 @@ def evaluation(
     verdict: Verdict,
     blocking: bool,
     target: Target | None = None,
+    link: NodeLink = str,
 ) -> dg.AssetCheckEvaluation:
-    """One verdict on a partition, None for all: its numbers, the worst nodes, the remedy."""
+    """One verdict on a partition, None for all: its numbers, the worst nodes, the remedy.
+
+    ``link`` leads from the worst nodes into the partition's page.
+    """
     return dg.AssetCheckEvaluation(
         asset_key=key,
         check_name=verdict.name,
@@ -30,7 +35,7 @@ def evaluation(
         severity=_severity(verdict),
         blocking=blocking,
         description=" ".join(text for text in (verdict.summary, verdict.remedy) if text),
-        metadata=_metadata(verdict),
+        metadata=_metadata(verdict, link),
         target_materialization_data=target,
     )
 
@@ -46,10 +51,10 @@ def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:
     return dg.AssetCheckSeverity.ERROR if error else dg.AssetCheckSeverity.WARN
 
 
-def _metadata(verdict: Verdict) -> Mapping[str, Any]:
+def _metadata(verdict: Verdict, link: NodeLink) -> Mapping[str, Any]:
     found: dict[str, Any] = dict(verdict.numbers)
     if verdict.remedy:
         found["remedy"] = verdict.remedy
     if verdict.worst:
-        found["worst_nodes"] = dg.MetadataValue.md(worst_markdown(verdict.worst))
+        found["worst_nodes"] = dg.MetadataValue.md(worst_markdown(verdict.worst, link=link))
     return found

@@ -22,7 +22,6 @@ from raptor_core.quality.compression import measure_compression
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Published
 from raptor_core.tree.cluster import Clustering
-from raptor_core.tree.steps import Summarized
 from raptor_core.tree.tools import Tools
 
 BUILT = "built"
@@ -63,8 +62,13 @@ def nodes_metadata(nodes: Mapping[str, Sequence[Node]]) -> Metadata:
     }
 
 
-def embeddings_metadata(nodes: Sequence[Node], known: set[str], tools: Tools) -> Metadata:
-    """Of ``layer_k/embeddings``. ``known`` are the embedding keys that the store had."""
+def embeddings_metadata(
+    nodes: Sequence[Node], known: set[str], tools: Tools, usage: Usage
+) -> Metadata:
+    """Of ``layer_k/embeddings``. ``known`` are the embedding keys that the store had.
+
+    ``usage`` is the partition's share, by texts, of what the embedder's endpoint took.
+    """
     if not nodes:
         return past_top_metadata()
     distinct = {node.embedding_key for node in nodes}
@@ -77,6 +81,7 @@ def embeddings_metadata(nodes: Sequence[Node], known: set[str], tools: Tools) ->
         "n_computed": len(distinct - known),
         "model": tools.embedder.model,
         "n_dims": tools.embedder.n_dims,
+        **(usage_metadata(usage) if usage.calls else {}),
     }
 
 
@@ -116,7 +121,6 @@ def summaries_metadata(
     nodes: Mapping[str, Sequence[Node]],
     below: Mapping[str, Sequence[Node]],
     known: set[str] | None,
-    done: Summarized,
     settings: Settings,
 ) -> Metadata:
     """Of ``layer_k/summaries``.
@@ -130,12 +134,6 @@ def summaries_metadata(
     content = {node.content_key for node in flat}
     made = set() if known is None else content - known
     found = {**nodes_metadata(nodes), "n_made": len(made), "n_reused": len(content - made)}
-    usage = sum((done.usages.get(tree, Usage()) for tree in nodes), Usage())
-    if made and settings.summarizer.kind == "openai":
-        found |= {
-            "model": settings.summarizer.model,
-            **usage_metadata(usage),
-        }
     return found | _distributions(flat, {node.id: node for node in _flat(below)}, settings)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from raptor_core.nodes import Node
 from raptor_core.quality.verdicts import WorstNode
@@ -13,6 +13,12 @@ _TEXT_CHARS = 160
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=:@-])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 """A summary is any text: it must neither end its cell nor become markup, HTML or a link."""
+
+
+class Markdown(str):
+    """A cell that is Markdown already, on one line and without a bar outside of it."""
+
+    __slots__ = ()
 
 
 def nodes_markdown(nodes: Sequence[Node], limit: int = 5, text_chars: int = _TEXT_CHARS) -> str:
@@ -29,12 +35,20 @@ def nodes_markdown(nodes: Sequence[Node], limit: int = 5, text_chars: int = _TEX
     return markdown_table(("tree", "tokens", "children", "text"), rows)
 
 
-def worst_markdown(worst: Sequence[WorstNode], text_chars: int = _TEXT_CHARS) -> str:
-    """Table of the nodes that a check wants looked at, and how to see one; empty without nodes."""
+def worst_markdown(
+    worst: Sequence[WorstNode],
+    text_chars: int = _TEXT_CHARS,
+    link: Callable[[str], str] = str,
+) -> str:
+    """Table of the nodes that a check wants looked at, and how to see one; empty without nodes.
+
+    ``link`` makes the cell of a node from its id.
+    """
     if not worst:
         return ""
     rows = (
-        (w.tree, w.node_id, f"{w.value:.4g}", w.why, shorten(w.text, text_chars)) for w in worst
+        (w.tree, link(w.node_id), f"{w.value:.4g}", w.why, shorten(w.text, text_chars))
+        for w in worst
     )
     table = markdown_table(("tree", "node", "value", "why", "text"), rows)
     named = next((w for w in worst if w.node_id and w.tree), None)
@@ -43,11 +57,11 @@ def worst_markdown(worst: Sequence[WorstNode], text_chars: int = _TEXT_CHARS) ->
     tree = shlex.quote(named.tree)
     trace, report = (
         code(f"raptor tree {tree} --trace {named.node_id}"),
-        code(f"raptor report {tree}"),
+        code(f"raptor report {tree} --node {named.node_id}"),
     )
     return (
         f"{table}\n\nOnce published, {trace} shows the first and the spans of the documents under "
-        f"it, {report} the tree as a page."
+        f"it, {report} opens it in the tree's page."
     )
 
 
@@ -60,12 +74,16 @@ def code(text: str) -> str:
 
 
 def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of plain texts, which it escapes; one row of it is one line."""
+    """A table of plain texts, which it escapes, and ``Markdown``; one row of it is one line."""
     lines = [headers, ["---"] * len(headers), *rows]
     rule = lines.pop(1)
-    cells = ["| " + " | ".join(map(escape_cell, line)) + " |" for line in lines]
+    cells = ["| " + " | ".join(map(_cell, line)) + " |" for line in lines]
     cells.insert(1, "| " + " | ".join(rule) + " |")
     return "\n".join(cells)
+
+
+def _cell(text: str) -> str:
+    return text if isinstance(text, Markdown) else escape_cell(text)
 
 
 def escape_cell(text: str) -> str:

@@ -10,6 +10,7 @@ from raptor_assets import keys
 from raptor_assets.bench import Bench, StoreCache
 from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document
+from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import DamagedTreeError, RaptorError, StoreError
 from raptor_core.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree
@@ -46,7 +47,9 @@ class Work:
 
     ``plans`` are of its trees, made before their first summary; ``n_summarized`` and
     ``n_embedded`` count the texts that this run made or embedded, with ``usage``. ``audits`` are
-    this run's, by layer, and took ``audit_usage``.
+    this run's, by layer, and took ``audit_usage``, what was judged before it was kept included.
+    ``paid`` is what the summaries of a layer took in this run, by content key, and ``judged``
+    what judging those took.
     """
 
     name: str
@@ -64,6 +67,16 @@ class Work:
     n_embedded: int = 0
     usage: Usage = field(default_factory=Usage)
     audit_usage: Usage = field(default_factory=Usage)
+    paid: dict[int, dict[str, Usage]] = field(default_factory=dict)
+    judged: dict[int, Usage] = field(default_factory=dict)
+
+    def pay(self, layer: int, paid: Mapping[str, Usage], judged: Usage) -> None:
+        """Count what summaries took, by content key, and what judging them took."""
+        known = self.paid.setdefault(layer, {})
+        known |= {key: known.get(key, Usage()) + usage for key, usage in paid.items()}
+        self.usage += sum(paid.values(), Usage())
+        self.judged[layer] = self.judged.get(layer, Usage()) + judged
+        self.audit_usage += judged
 
     def fail(self, key: dg.AssetKey, error: RaptorError) -> None:
         """Stop this partition at an asset."""
@@ -121,6 +134,16 @@ class Work:
                     for tree in documents:
                         self._earlier[tree] = self._read_earlier(bench, store, tree)
         return self._earlier
+
+    def sources(self, bench: Bench) -> set[str]:
+        """Other partitions whose published trees this one's go on from under new names."""
+        found = (
+            bench.published.source(tree, documents)
+            for tree, documents in self.documents(bench).items()
+        )
+        grouping = bench.settings.grouping
+        names = {partition_key(source.tree, grouping) for source in found if source}
+        return names - {self.name}
 
     def _read_earlier(self, bench: Bench, store: VectorStore, tree: str) -> Tree | None:
         leaves, documents = self.nodes(bench, 0), self.documents(bench)[tree]

@@ -32,9 +32,12 @@ class EmbeddingsStep:
         vectors = dict(zip((node.embedding_key for node in nodes), rows, strict=True))
         for work in works:
             work.put_vectors(self.layer, vectors)
-        if embedded:
-            self._account(works, flat, cache.known, embedded.usage)
-        return [self._outcome(bench, work, flat[work.name], cache.known) for work in works]
+        usage = embedded.usage if embedded else Usage()
+        shares = self._account(works, flat, cache.known, usage)
+        return [
+            self._outcome(bench, work, flat[work.name], cache.known, share)
+            for work, share in zip(works, shares, strict=True)
+        ]
 
     def _account(
         self,
@@ -42,26 +45,26 @@ class EmbeddingsStep:
         flat: Mapping[str, Sequence[Node]],
         known: set[str],
         usage: Usage,
-    ) -> None:
+    ) -> list[Usage]:
         """Share out what the texts of all partitions took, by their number."""
-        computed = {
-            work.name: len({node.embedding_key for node in flat[work.name]} - known)
-            for work in works
-        }
-        total = max(sum(computed.values()), 1)
-        for work in works:
-            work.n_embedded += computed[work.name]
-            work.usage += usage.share(computed[work.name] / total)
+        computed = [len({node.embedding_key for node in flat[work.name]} - known) for work in works]
+        shares = usage.shares(computed)
+        for work, n_computed, share in zip(works, computed, shares, strict=True):
+            work.n_embedded += n_computed
+            work.usage += share
+        return shares
 
     def _is_short(self, bench: Bench, nodes: Sequence[Node]) -> bool:
         return bench.settings.embedder.kind != "openai" and len(nodes) <= HELD_NODES
 
-    def _outcome(self, bench: Bench, work: Work, nodes: Sequence[Node], known: set[str]) -> Outcome:
+    def _outcome(
+        self, bench: Bench, work: Work, nodes: Sequence[Node], known: set[str], usage: Usage
+    ) -> Outcome:
         version = nodes_version(nodes)
         inputs = inputs_digest(bench, self.key, version)
         if recorded_version(bench, self.key, work, inputs) is None:
             save(bench, self.key, work, _frame(nodes), version, inputs)
-        metadata = embeddings_metadata(nodes, known, bench.tools)
+        metadata = embeddings_metadata(nodes, known, bench.tools, usage)
         reused = not metadata.get("n_computed")
         return Outcome(work, version, metadata, len(nodes), reused)
 

@@ -10,6 +10,7 @@ from raptor_assets.bench import Bench
 from raptor_assets.evaluations import past_top
 from raptor_assets.metadata import past_top_metadata
 from raptor_assets.report import read_findings
+from raptor_assets.report_links import node_link
 from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import PAST_TOP, findings_version, nodes_version
 from raptor_assets.work import Outcome, Work
@@ -35,10 +36,10 @@ class FindingsStep:
         audits = [self._audit(bench, *pair) for pair in zip(works, records, strict=True)]
         reports = run_audits(audits, bench.tools.judge, checks.audit_rate, checks.audit_minimum)
         usage = bench.tools.ledger.spent(AUDITS) - spent
-        n_judged = max(sum(report.n_judged for report in reports), 1)
+        shares = usage.shares([report.n_judged for report in reports])
         return [
-            self._outcome(bench, work, before, report, usage.share(report.n_judged / n_judged))
-            for work, before, report in zip(works, records, reports, strict=True)
+            self._outcome(bench, *found)
+            for found in zip(works, records, reports, shares, strict=True)
         ]
 
     def _audit(self, bench: Bench, work: Work, before: Record | None) -> Audit:
@@ -65,7 +66,7 @@ class FindingsStep:
             verdicts = past_top([check], self.layer)
             return Outcome(work, version, past_top_metadata(), 0, before is not None, verdicts)
         verdicts = located([evaluate_audit(report, bench.settings)], nodes)
-        metadata = findings_metadata(report, usage)
+        metadata = findings_metadata(report, usage, node_link(bench.settings, work.name))
         n_rows, reused = len(report.findings), report.n_judged == 0
         return Outcome(work, version, metadata, n_rows, reused, verdicts)
 

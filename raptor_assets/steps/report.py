@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.bench import Bench
+from raptor_assets.costs import node_usages, read_usages
 from raptor_assets.report import (
     TreeRecord,
     build_cost,
@@ -19,10 +20,12 @@ from raptor_assets.report import (
     read_records,
     records_frame,
 )
+from raptor_assets.report_links import page_url
 from raptor_assets.steps.base import inputs_digest, recorded, save
 from raptor_assets.work import Outcome, Work
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.errors import RaptorError
+from raptor_core.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.report import Report, ReportTree, page_version, render_report, settings_text
 
@@ -64,7 +67,14 @@ class ReportStep:
             made = [next_record(tree, records.get(tree.name), cost) for tree in trees]
             records = {record.tree: record for record in made}
             shown_trees = [replace(t, change=records[t.name].change) for t in trees]
-            report = Report(work.name, tuple(shown_trees), findings, settings, merged_cost(made))
+            report = Report(
+                work.name,
+                tuple(shown_trees),
+                findings,
+                settings,
+                merged_cost(made),
+                self._usages(bench, work, trees),
+            )
             bench.reports.write(work.name, render_report(report))
             save(bench, self.key, work, records_frame(made), inputs, inputs)
         metadata = {
@@ -72,7 +82,13 @@ class ReportStep:
             "path": dg.MetadataValue.path(str(path)),
             "n_bytes": path.stat().st_size,
         }
+        if (url := page_url(bench.settings, work.name)) is not None:
+            metadata["page"] = dg.MetadataValue.url(url)
         return Outcome(work, inputs, metadata, len(records), same)
+
+    def _usages(self, bench: Bench, work: Work, trees: Sequence[ReportTree]) -> Mapping[str, Usage]:
+        kept = read_usages(bench.tables, work.name, range(1, self.max_layers + 1))
+        return node_usages((node for tree in trees for node in tree.nodes), kept)
 
     def _trees(self, bench: Bench, work: Work) -> list[ReportTree]:
         """The published trees, from their tables: neither vectors nor the store are needed."""

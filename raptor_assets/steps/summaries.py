@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from raptor_assets import keys
 from raptor_assets.bench import HELD_NODES, Bench, StoreCache
+from raptor_assets.costliest import paid_metadata
+from raptor_assets.costs import add_usages, is_metered, keep_usages, read_usages
 from raptor_assets.evaluations import past_top
 from raptor_assets.metadata import summaries_metadata
+from raptor_assets.report_links import node_link
 from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import clusters_version, nodes_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.errors import SummaryError
-from raptor_core.money.usage import Usage
+from raptor_core.money import AUDITS, Usage
 from raptor_core.nodes import Node
 from raptor_core.quality.registry import LAYER_CHECKS, layer_means, layer_verdicts
 from raptor_core.quality.verdicts import Verdict
@@ -48,7 +51,7 @@ class SummariesStep:
                 version = self._keep(bench, work, done, inputs[work.name], records[work.name])
             if version is not None:
                 reused = versions[work.name] is not None
-                outcomes.append(self._outcome(bench, work, version, reused, done, cache))
+                outcomes.append(self._outcome(bench, work, version, reused, cache))
         return outcomes
 
     def _is_short(self, bench: Bench, works: Sequence[Work]) -> bool:
@@ -71,7 +74,41 @@ class SummariesStep:
             for tree, clustering in work.clusterings(bench, self.layer).items()
             if clustering.groups
         ]
-        return summarize_clusters(pairs, bench.tools, cache)
+        paid: dict[str, dict[str, Usage]] = {}
+
+        def tell(node: Node, usage: Usage) -> None:
+            paid.setdefault(node.tree, {})[node.content_key] = usage
+
+        audited = bench.tools.ledger.spent(AUDITS)
+        try:
+            return summarize_clusters(pairs, bench.tools, cache, tell)
+        finally:
+            self._account(bench, works, paid, bench.tools.ledger.spent(AUDITS) - audited)
+
+    def _account(
+        self,
+        bench: Bench,
+        works: Sequence[Work],
+        paid: Mapping[str, Mapping[str, Usage]],
+        judged: Usage,
+    ) -> None:
+        """Count and keep what was paid, by tree, also where an error ended the work.
+
+        What judging took before summaries were kept is shared out by their number.
+        """
+        by_work = [
+            {
+                key: usage
+                for tree in work.clusterings(bench, self.layer)
+                for key, usage in paid.get(tree, {}).items()
+            }
+            for work in works
+        ]
+        shares = judged.shares([len(found) for found in by_work])
+        for work, found, share in zip(works, by_work, shares, strict=True):
+            work.pay(self.layer, found, share)
+            if is_metered(bench.settings):
+                add_usages(bench.tables, work.name, self.layer, found)
 
     def _keep(
         self, bench: Bench, work: Work, done: Summarized, inputs: str, before: Record | None
@@ -85,28 +122,36 @@ class SummariesStep:
         nodes = [node for tree in trees for node in done.layers.get(tree, ())]
         version = nodes_version(nodes)
         work.put_nodes(self.layer, nodes)
+        self._keep_usages(bench, work, {node.content_key for node in nodes})
         means = layer_means(nodes, self._below(bench, work))
         kept = list(before.history if before else ())[-bench.settings.checks.history_builds :]
         history = [*kept, means] if means else kept
         save(bench, self.key, work, nodes_to_frame(nodes), version, inputs, history)
         return version
 
+    def _keep_usages(self, bench: Bench, work: Work, content_keys: set[str]) -> None:
+        """Forget what gone summaries cost; those of a tree that was renamed bring theirs."""
+        others: dict[str, Usage] = {}
+        if is_metered(bench.settings) and content_keys - work.paid.get(self.layer, {}).keys():
+            for name in work.sources(bench):
+                others |= read_usages(bench.tables, name, [self.layer])
+        keep_usages(bench.tables, work.name, self.layer, content_keys, others)
+
     def _outcome(
-        self,
-        bench: Bench,
-        work: Work,
-        version: str,
-        reused: bool,
-        done: Summarized,
-        cache: StoreCache,
+        self, bench: Bench, work: Work, version: str, reused: bool, cache: StoreCache
     ) -> Outcome:
         nodes = work.nodes(bench, self.layer)
         verdicts = self.verdicts(bench, work)
         known = None if reused else cache.known
         below = work.nodes(bench, self.layer - 1)
-        metadata = summaries_metadata(nodes, below, known, done, bench.settings)
+        paid, judged = work.paid.get(self.layer, {}), work.judged.get(self.layer, Usage())
+        metadata = {
+            **summaries_metadata(nodes, below, known, bench.settings),
+            **paid_metadata(
+                nodes, paid, judged, bench.settings, node_link(bench.settings, work.name)
+            ),
+        }
         work.n_summarized += metadata.get("n_made", 0)
-        work.usage += sum((done.usages.get(tree, Usage()) for tree in nodes), Usage())
         return Outcome(work, version, metadata, metadata["n_nodes"], reused, verdicts)
 
     def verdicts(self, bench: Bench, work: Work) -> list[Verdict]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice
 
 from raptor_core.audit.base import Audited, Judge, NamedText, SentenceFinding
+from raptor_core.errors import BudgetError
 from raptor_core.identity import fingerprint
 from raptor_core.summarizing.base import FailedSummary, Summarizer, Summary, SummaryRequest
 
@@ -33,9 +34,26 @@ class RevisingSummarizer:
         return fingerprint("revised", {"inner": self._inner.fingerprint, "judge": judge})
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """See ``Summarizer.summarize``; what has to be revised comes last."""
+        """See ``Summarizer.summarize``; what has to be revised comes last.
+
+        Raises:
+            BudgetError: the budget ends; raised after all that was paid for, revised or not.
+        """
         by_key = {request.key: request for request in requests}
         first: dict[str, tuple[Summary, list[SentenceFinding]]] = {}
+        try:
+            yield from self._revised(requests, by_key, first)
+        except BudgetError:
+            yield from (answer for answer, _ in first.values())
+            raise
+
+    def _revised(
+        self,
+        requests: Sequence[SummaryRequest],
+        by_key: Mapping[str, SummaryRequest],
+        first: dict[str, tuple[Summary, list[SentenceFinding]]],
+    ) -> Iterator[Summary | FailedSummary]:
+        """All answers; ``first`` holds those that still wait for their second."""
         for answer, wrong in self._judged(self._inner.summarize(requests), by_key):
             if isinstance(answer, Summary) and wrong:
                 first[answer.key] = (answer, wrong)
@@ -46,7 +64,7 @@ class RevisingSummarizer:
             for key, (_, wrong) in first.items()
         ]
         for second, left in self._judged(self._inner.summarize(again) if again else (), by_key):
-            answer, wrong = first[second.key]
+            answer, wrong = first.pop(second.key)
             better = isinstance(second, Summary) and len(left) < len(wrong)
             usage = answer.usage + second.usage
             yield replace(second if better else answer, usage=usage)
@@ -56,17 +74,37 @@ class RevisingSummarizer:
         answers: Iterable[Summary | FailedSummary],
         requests: Mapping[str, SummaryRequest],
     ) -> Iterator[tuple[Summary | FailedSummary, list[SentenceFinding]]]:
-        """Each answer with its unsupported sentences; a judge is asked about many at once."""
+        """Each answer with its unsupported sentences; a judge is asked about many at once.
+
+        Where the budget ends, what it has paid for comes first, judged or not.
+        """
         waiting = iter(answers)
-        while batch := list(islice(waiting, BATCH_ANSWERS)):
-            made = [answer for answer in batch if isinstance(answer, Summary)]
-            found = self._judge.judge([_audited(requests[one.key], one) for one in made])
-            wrong = {
-                answer.key: [f for f in of_answer if f.judgement == "unsupported"]
-                for answer, of_answer in zip(made, found, strict=True)
-            }
-            for answer in batch:
-                yield answer, wrong.get(answer.key, [])
+        batch: list[Summary | FailedSummary] = []
+        try:
+            while True:
+                batch.extend(islice(waiting, BATCH_ANSWERS))
+                if not batch:
+                    return
+                wrong = self._wrong(batch, requests)
+                while batch:
+                    answer = batch.pop(0)
+                    yield answer, wrong.get(answer.key, [])
+        except BudgetError:
+            yield from ((answer, []) for answer in batch)
+            raise
+
+    def _wrong(
+        self,
+        answers: Sequence[Summary | FailedSummary],
+        requests: Mapping[str, SummaryRequest],
+    ) -> dict[str, list[SentenceFinding]]:
+        """Unsupported sentences by the key of the answer."""
+        made = [answer for answer in answers if isinstance(answer, Summary)]
+        found = self._judge.judge([_audited(requests[one.key], one) for one in made])
+        return {
+            answer.key: [f for f in of_answer if f.judgement == "unsupported"]
+            for answer, of_answer in zip(made, found, strict=True)
+        }
 
 
 def _audited(request: SummaryRequest, answer: Summary) -> Audited:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -40,8 +41,21 @@ class Usage:
             None if unknown else (self.usd or 0.0) + (other.usd or 0.0),
         )
 
-    def share(self, fraction: float) -> Usage:
-        """A fraction of it, counts rounded: the part of one among several who caused it."""
+    def shares(self, weights: Sequence[int]) -> list[Usage]:
+        """Its parts among several who caused it, by their weights; equal parts where all are 0.
+
+        Counts are whole, and together the parts are all of it.
+        """
+        counted = list(weights) if any(weights) else [1] * len(weights)
+        total, at, before, parts = sum(counted), 0, Usage(), []
+        for weight in counted:
+            at += weight
+            until = self._fraction(at / total)
+            parts.append(until - before)
+            before = until
+        return parts
+
+    def _fraction(self, fraction: float) -> Usage:
         return Usage(
             round(self.calls * fraction),
             round(self.prompt_tokens * fraction),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from raptor_core.documents.base import Document
+from raptor_core.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.quality.cluster_size import PAPER_CHILDREN
 from raptor_core.quality.compression import PAPER_RATIO
@@ -28,6 +29,9 @@ def report_values(report: Report) -> Values:
     shown: list[Values] = []
     for number, tree in enumerate(report.trees):
         shown += _nodes(number, tree, indexes, places)
+    for node_id, usage in report.usages.items():
+        if node_id in indexes:
+            shown[indexes[node_id]]["u"] = _usage(usage)
     return {
         "name": report.name,
         "paper": {"children": PAPER_CHILDREN, "compression": PAPER_RATIO},
@@ -97,7 +101,10 @@ def _node(
     spans: Mapping[str, tuple[int, int]],
     is_new: bool,
 ) -> Values:
-    """Tree "t", layer "l", tokens "n"; text "x", unless the document holds it at "s" to "e"."""
+    """Tree "t", layer "l", tokens "n"; text "x", unless the document holds it at "s" to "e".
+
+    What the node was paid for is added as "u".
+    """
     found: Values = {"id": node.id, "t": number, "l": node.layer, "n": node.n_tokens}
     if is_new:
         found["w"] = 1
@@ -111,6 +118,12 @@ def _node(
         return found | {"x": node.text}
     start, end = spans[node.id]
     return found | {"s": start, "e": end}
+
+
+def _usage(usage: Usage) -> list[float | None]:
+    """Calls, retries, tokens of prompts and answers, US dollars (None where unknown)."""
+    counts = (usage.calls, usage.retries, usage.prompt_tokens, usage.completion_tokens)
+    return [*counts, usage.usd]
 
 
 def _spans(tree: ReportTree) -> dict[str, tuple[int, int]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.documents.base import Document
+from raptor_core.money.usage import Usage
 from raptor_core.nodes import Node
 
 Figure = float | str | None
@@ -68,6 +69,8 @@ class Report:
         settings: the settings that made the trees, as ``settings_text`` gives them.
         cost: figures of the build that made the trees, in the order in which they are shown; a
             name ends in its unit (``_tokens``, ``_usd``). None where nothing is known.
+        usages: what the summaries were paid for, by node id, in whichever build; those that took
+            nothing, or nobody knows what, are left out.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Report:
     findings: tuple[SentenceFinding, ...] | None = None
     settings: str = ""
     cost: Mapping[str, Figure] | None = None
+    usages: Mapping[str, Usage] = field(default_factory=dict)
 
 
 def change_since(previous: str, known: Collection[str], node_ids: Collection[str]) -> Change:

@@ -144,6 +144,17 @@ class TablesSettings(Part):
     url: str = ""
 
 
+class ReportSettings(Part):
+    """Where the reports' pages are served.
+
+    Attributes:
+        url: address of the home's folder ``reports`` on a web server, such as
+            ``https://team.example/raptor``; with it nodes that the UI names link into the pages.
+    """
+
+    url: str = Field("", pattern=r"^(https?://[^\s()<>|\\\[\]]+)?$")
+
+
 class ReaderSettings(Part):
     """What answers a question from the context; an OpenAI-compatible chat endpoint.
 
@@ -181,6 +192,7 @@ class Settings(Part):
     rebuild: RebuildSettings = RebuildSettings()
     store: StoreSettings = StoreSettings()
     tables: TablesSettings = TablesSettings()
+    report: ReportSettings = ReportSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     reader: ReaderSettings = ReaderSettings()
     checks: CheckSettings = CheckSettings()

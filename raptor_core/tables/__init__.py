@@ -10,6 +10,7 @@ from raptor_core.tables.frames import (
     frame_to_nodes,
     nodes_to_frame,
 )
+from raptor_core.tables.usages import frame_to_usages, usages_to_frame
 
 __all__ = [
     "Properties",
@@ -21,6 +22,8 @@ __all__ = [
     "frame_to_documents",
     "frame_to_findings",
     "frame_to_nodes",
+    "frame_to_usages",
     "known_findings",
     "nodes_to_frame",
+    "usages_to_frame",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +25,9 @@ takes a tenth of a second and more. A crash loses none that was paid for: ``Answ
 UNLOGGED_FLUSH_SECONDS = 0.25
 """The same where answers are kept nowhere else."""
 
+Told = Callable[[Node, Usage], None]
+"""Called as each answer comes: the node that wanted it first, still without text, and its usage."""
+
 
 @dataclass(frozen=True, slots=True)
 class Summarized:
@@ -33,7 +36,7 @@ class Summarized:
     ``layers`` holds the trees whose summaries are all there, nodes in document order.
     ``failed`` holds what could not be made, by tree; those trees have no new layer.
     ``n_reused`` summaries were known to the cache, ``n_made`` were made now; ``usages`` says by
-    tree what that took, a text that several trees share by the first of them.
+    node id what each took, failed ones too; of nodes with the same text the first one's.
     """
 
     layers: Mapping[str, tuple[Node, ...]]
@@ -58,12 +61,16 @@ class _Draft:
 
 
 def summarize_clusters(
-    work: Sequence[tuple[Layer, Clustering]], tools: Tools, cache: NodeCache
+    work: Sequence[tuple[Layer, Clustering]],
+    tools: Tools,
+    cache: NodeCache,
+    told: Told | None = None,
 ) -> Summarized:
     """Summarize the clusters of many trees at once; clusterings that ended are passed over.
 
     A summary that fails leaves its tree without a new layer; the others, and every finished
-    summary of that tree, are kept in the cache.
+    summary of that tree, are kept in the cache. ``told`` hears of each answer at once, so that
+    what it took is known even where an error ends the work.
 
     Raises:
         MissingKeyError: the endpoint needs a key.
@@ -71,10 +78,16 @@ def summarize_clusters(
     """
     drafts = [d for layer, clustering in work for d in _drafts(layer, clustering, tools)]
     with tools.answers:
-        return _summarize_drafts(drafts, tools, cache)
+        return _summarize_drafts(drafts, tools, cache, told or _ignore)
 
 
-def _summarize_drafts(drafts: Sequence[_Draft], tools: Tools, cache: NodeCache) -> Summarized:
+def _ignore(_node: Node, _usage: Usage) -> None:
+    """Where nobody wants to hear of answers."""
+
+
+def _summarize_drafts(
+    drafts: Sequence[_Draft], tools: Tools, cache: NodeCache, told: Told
+) -> Summarized:
     _stage_left(drafts, tools, cache)
     known = cache.texts({draft.node.content_key for draft in drafts})
     texts = {
@@ -88,7 +101,13 @@ def _summarize_drafts(drafts: Sequence[_Draft], tools: Tools, cache: NodeCache) 
         for draft in drafts
         if draft.node.content_key not in texts
     }
-    failures, usages = _summarize(list(requests.values()), drafts, texts, tools, cache)
+    usages: dict[str, Usage] = {}
+
+    def tell(node: Node, usage: Usage) -> None:
+        usages[node.id] = usage
+        told(node, usage)
+
+    failures = _summarize(list(requests.values()), drafts, texts, tools, cache, tell)
     nodes = _finish(drafts, texts, tools)
     failed: dict[str, dict[str, FailedSummary]] = {}
     for draft in drafts:
@@ -132,20 +151,19 @@ def _summarize(
     texts: dict[str, str],
     tools: Tools,
     cache: NodeCache,
-) -> tuple[dict[str, FailedSummary], dict[str, Usage]]:
+    tell: Told,
+) -> dict[str, FailedSummary]:
     by_key: dict[str, list[_Draft]] = {}
     for draft in drafts:
         by_key.setdefault(draft.node.content_key, []).append(draft)
     failures: dict[str, FailedSummary] = {}
-    usages: dict[str, Usage] = {}
     fresh: list[_Draft] = []
     seconds = FLUSH_SECONDS if tools.answers.is_durable else UNLOGGED_FLUSH_SECONDS
     flushed = time.monotonic()
     try:
         for given in tools.summarizer.summarize(requests) if requests else ():
             answer = _verified(given, by_key[given.key][0])
-            tree = by_key[given.key][0].node.tree
-            usages[tree] = usages.get(tree, Usage()) + answer.usage
+            tell(by_key[given.key][0].node, answer.usage)
             if isinstance(answer, Summary):
                 texts[answer.key] = answer.text
                 fresh += by_key[answer.key]
@@ -158,7 +176,7 @@ def _summarize(
                 flushed = time.monotonic()
     finally:
         _stage(fresh, texts, tools, cache)
-    return failures, usages
+    return failures
 
 
 def _stage_left(drafts: Sequence[_Draft], tools: Tools, cache: NodeCache) -> None:

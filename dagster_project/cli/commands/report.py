@@ -24,12 +24,16 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write; without it one in the home's folder `reports`.",
 )
+@click.option("--node", metavar="NODE", help="Open it at this node.")
 @click.option("--no-open", is_flag=True, help="Only write it; do not open a browser.")
 @home_and_json
-def command(tree: str, output: Path | None, no_open: bool, home: Path, as_json: bool) -> None:
+def command(
+    tree: str, output: Path | None, node: str | None, no_open: bool, home: Path, as_json: bool
+) -> None:
     """Show a published tree as one HTML page, which needs no network.
 
-    The browser is opened only where the command was typed at a terminal.
+    The browser is opened only where the command was typed at a terminal. With --node the page's
+    address at that node is printed, to be opened in any browser.
     """
     from dagster_project.cli.output import print_json
     from dagster_project.cli.session import open_home
@@ -38,15 +42,33 @@ def command(tree: str, output: Path | None, no_open: bool, home: Path, as_json: 
 
     opened, settings = open_home(home)
     report = read_report(opened, settings, tree)
+    if node is not None:
+        _require_node(report, node)
     path = (output or default_path(opened, settings, tree)).absolute()
     write_page(path, render_report(report))
+    url = path.as_uri() if node is None else f"{path.as_uri()}#node={node}"
     if as_json:
-        values = {"tree": tree, "path": str(path), "url": path.as_uri()}
+        values = {"tree": tree, "path": str(path), "url": url}
         print_json({**values, "n_bytes": path.stat().st_size, "n_findings": _n_findings(report)})
     else:
-        click.echo(str(path))
+        click.echo(str(path) if node is None else url)
     if at_terminal() and not (no_open or as_json):
-        webbrowser.open(path.as_uri())
+        webbrowser.open(url)
+
+
+def _require_node(report: Report, node: str) -> None:
+    """Refuse a node that the page does not show.
+
+    Raises:
+        UnknownTreeError: the published tree has no such node.
+    """
+    from raptor_core.errors import UnknownTreeError
+
+    if not any(found.id == node for tree in report.trees for found in tree.nodes):
+        raise UnknownTreeError(
+            f"the published tree {report.name!r} has no node {node}; "
+            f"raptor tree {report.name} --ids lists those it has"
+        )
 
 
 def at_terminal() -> bool:
@@ -73,6 +95,7 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
     from dagster_project.cli.session import published, require_trees
     from dagster_project.resources import TablesResource
     from raptor_assets import keys
+    from raptor_assets.costs import node_usages, read_usages
     from raptor_assets.report import read_findings, read_records
     from raptor_core.documents import partition_key
     from raptor_core.report import Report, ReportTree, settings_text
@@ -88,6 +111,7 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
     documents = {}
     if tables.exists(keys.DOCUMENTS.path, partition):
         documents = frame_to_documents(tables.read(keys.DOCUMENTS.path, partition))
+    layers = range(1, len(manifest.layer_sizes))
     record = read_records(tables, partition).get(tree)
     if record and record.build_id != manifest.build_id:
         record = None
@@ -106,6 +130,7 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
         findings=read_findings(tables, partition, settings.tree.max_layers),
         settings=settings_text(settings),
         cost=record.cost if record else None,
+        usages=node_usages(nodes, read_usages(tables, partition, layers)),
     )
 
 

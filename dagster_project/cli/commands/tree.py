@@ -12,8 +12,11 @@ import click
 from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
+    from dagster_project.home import Home
+    from raptor_core.money import Usage
     from raptor_core.nodes import Node
     from raptor_core.retrieval import Trace
+    from raptor_core.settings import Settings
 
 PIPE_COLUMNS = 160
 """Width of a line where there is no terminal."""
@@ -41,7 +44,8 @@ def command(
     with published(opened, settings) as store:
         require_trees(store, (tree,))
         if traced:
-            _show_trace(trace(store, traced), tree, as_json=as_json)
+            found = trace(store, traced)
+            _show_trace(found, tree, _usage(opened, settings, found.node), as_json=as_json)
             return
         manifest = store.manifests([tree])[0]
         nodes = store.nodes(Where(trees=(tree,)))
@@ -89,7 +93,20 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     return f"{what}{name} ({node.n_tokens} tokens) {text}"
 
 
-def _show_trace(found: Trace, tree: str, *, as_json: bool) -> None:
+def _usage(home: Home, settings: Settings, node: Node) -> Usage | None:
+    """What a summary was paid for; None where that is not known or it took nothing."""
+    from raptor_assets.costs import read_usages
+    from raptor_core.documents import partition_key
+    from raptor_core.tables import TableStore
+
+    if node.is_leaf:
+        return None
+    tables = TableStore(home.tables_url(settings))
+    partition = partition_key(node.tree, settings.grouping)
+    return read_usages(tables, partition, [node.layer]).get(node.content_key)
+
+
+def _show_trace(found: Trace, tree: str, usage: Usage | None, *, as_json: bool) -> None:
     from dagster_project.cli.output import print_json, shorten
     from raptor_core.errors import UnknownTreeError
 
@@ -98,10 +115,23 @@ def _show_trace(found: Trace, tree: str, *, as_json: bool) -> None:
         raise UnknownTreeError(f"node {node.id} is of tree {node.tree!r}, not of {tree!r}")
     if as_json:
         spans = [asdict(span) for span in found.spans]
-        print_json({"node": node.id, "layer": node.layer, "text": node.text, "spans": spans})
+        cost = None if usage is None else asdict(usage)
+        values = {"node": node.id, "layer": node.layer, "text": node.text, "cost": cost}
+        print_json({**values, "spans": spans})
         return
     click.secho(f"{node.id} layer {node.layer} of {node.tree}", bold=True)
+    if usage is not None:
+        click.secho(f"it took {_told_usage(usage)}", dim=True)
     click.echo(shorten(node.text, 2000))
     for span in found.spans:
         click.secho(f"  {span.document}[{span.start}:{span.end}]", fg="cyan")
         click.echo(f"    {shorten(span.text)}")
+
+
+def _told_usage(usage: Usage) -> str:
+    """In words, such as "1 call, 0 retries, 420 tokens read, 60 written, 0.0001 USD"."""
+    usd = "money unknown (no price is set)" if usage.usd is None else f"{usage.usd:.6g} USD"
+    calls = "1 call" if usage.calls == 1 else f"{usage.calls} calls"
+    retries = "1 retry" if usage.retries == 1 else f"{usage.retries} retries"
+    tokens = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
+    return f"{calls}, {retries}, {tokens}, {usd}"

@@ -42,6 +42,11 @@ function marksOf(node, view) {
   return place ? [...found, place] : found;
 }
 
+/** What the endpoint took for a summary, in whichever build made it. */
+function paidSection(node) {
+  return node.u ? section('Cost of this summary', 'paid', figures(paidFigures(paidOf(node)))) : null;
+}
+
 /** The symbol before a doubtful sentence, a link to the finding. */
 function symbolOf(place) {
   if (!place.finding) return null;
@@ -101,7 +106,7 @@ function showNode(root, node, view) {
   ];
   if (isLeaf(node)) parts.push(documentOf(node, marks), neighbours(node));
   else parts.push(textBlock(node, marks), findingsSection(node), nodeList('Children', 'children', node.c));
-  parts.push(isLeaf(node) ? null : sourcesSection(node));
+  parts.push(isLeaf(node) ? null : sourcesSection(node), paidSection(node));
   parts.push(nodeList(node.parents.length === 1 ? 'Parent' : 'Parents', 'parents', node.parents));
   parts.push(el('p', { class: 'identity' }, 'Node ', el('code', {}, node.id)));
   root.replaceChildren(...parts.filter(Boolean));

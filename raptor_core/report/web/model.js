@@ -33,6 +33,13 @@ function rootsOf(tree) {
   return nodes.filter((node) => node.t === tree && node.l === top).map((node) => node.index);
 }
 
+/** What a summary was paid for; null where that is not known or it took nothing. */
+function paidOf(node) {
+  if (!node.u) return null;
+  const [calls, retries, prompt, completion, usd] = node.u;
+  return { calls, retries, prompt, completion, tokens: prompt + completion, usd };
+}
+
 /** A node's tokens over its children's; null for a leaf. */
 function compressionOf(node) {
   const below = node.c.reduce((sum, child) => sum + nodes[child].n, 0);

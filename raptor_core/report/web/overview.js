@@ -4,7 +4,7 @@ function overview(root, tree) {
   const parts = [
     el('a', { class: 'back', href: '#browse' }, 'Browse the nodes →'),
     el('h2', {}, 'Overview'),
-    topSection(tree), layersSection(tree), changeSection(tree), auditSection(), costSection(),
+    topSection(tree), layersSection(tree), changeSection(tree), auditSection(), costSection(tree),
     documentsSection(tree), settingsSection(),
   ];
   root.replaceChildren(...parts.filter(Boolean));
@@ -76,13 +76,41 @@ function auditSection() {
     el('p', {}, `Sentences of ${counted(findingsOf.size, 'audited summary', 'audited summaries')}. `, el('a', { href: '#findings' }, 'See the findings')));
 }
 
+/** Names and figures of what one summary was paid for. */
+function paidFigures(paid) {
+  return [
+    ['calls', whole(paid.calls)], ['retries', whole(paid.retries)], ['prompt tokens', whole(paid.prompt)],
+    ['completion tokens', whole(paid.completion)], ['spent', figure('usd', paid.usd)],
+  ];
+}
+
+/** Summaries by money, then by tokens, whichever build made them; a link to each. */
+function costliestList(tree) {
+  const found = nodes.filter((node) => node.t === tree && node.u).map((node) => ({ node, paid: paidOf(node) }));
+  if (!found.length) return null;
+  found.sort((a, b) => b.paid.usd - a.paid.usd || b.paid.tokens - a.paid.tokens || a.node.index - b.node.index);
+  const list = el('ul', { class: 'links-list cards' });
+  const row = (at) => {
+    const { node, paid } = found[at];
+    const told = [`layer ${node.l}`, counted(paid.calls, 'call'), counted(paid.tokens, 'token')];
+    if (paid.retries) told.push(counted(paid.retries, 'retry', 'retries'));
+    if (paid.usd !== null) told.push(figure('usd', paid.usd));
+    return el('li', {}, el('a', { href: address(node) },
+      el('span', { class: 'meta' }, told.join(' · ')), el('span', { class: 'line' }, shorten(textOf(node), 160))));
+  };
+  return el('details', { class: 'costliest' }, el('summary', {}, `What ${counted(found.length, 'summary', 'summaries')} took, the costliest first`),
+    portioned(list, found.length, row, 10));
+}
+
 /** Names end in their units; what is unknown is said to be. */
-function costSection() {
-  if (!report.cost) return section('Cost of the build', 'cost', el('p', { class: 'note' }, 'Not recorded.'));
+function costSection(tree) {
+  const costliest = costliestList(tree);
+  if (!report.cost) return section('Cost of the build', 'cost', el('p', { class: 'note' }, 'Not recorded.'), costliest);
   const pairs = report.cost.map(([name, value]) => [name.replace(/_usd$/, '').replaceAll('_', ' '), figure(name, value)]);
   const unknown = report.cost.some(([, value]) => value === null);
   return section('Cost of the build', 'cost', figures(pairs),
-    unknown ? el('p', { class: 'note' }, 'Unknown where the settings hold no price of the model.') : null);
+    unknown ? el('p', { class: 'note' }, 'Unknown where the settings hold no price of the model.') : null,
+    costliest);
 }
 
 function figure(name, value) {

@@ -72,6 +72,20 @@ def test_the_browser_opens_only_at_a_terminal_and_not_if_told(built, opened, mon
     assert len(opened) == 1
 
 
+def test_it_opens_at_a_node_and_refuses_one_of_another_tree(built, opened, monkeypatch):
+    from dagster_project.cli.commands import report
+
+    monkeypatch.setattr(report, "at_terminal", lambda: True)
+    node = built.call("tree", TREE, "--json").json["nodes"][-1]["id"]
+    printed = built.call("report", TREE, "--node", node)
+    assert printed.out.strip().endswith(f".html#node={node}")
+    assert opened == [printed.out.strip()]
+    assert built.call("report", TREE, "--node", node, "--json").json["url"] == opened[0]
+    printed = built.call("report", "soup.md", "--node", node, "--json")
+    assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
+    assert "raptor tree soup.md --ids" in printed.json["message"]
+
+
 def test_without_the_table_of_documents_the_chunks_stand_alone(own):
     shutil.rmtree(own.home / "tables" / "documents")
     found = values(Path(own.call("report", TREE).out.strip()))

@@ -1,0 +1,81 @@
+"""What each summary was paid for, in a small table beside its layer's.
+
+A cost is no part of a node: it stands in no version, and a table of nodes is the same whatever
+its nodes cost. Rows are by content key and written at the end of a step, also of one that an error
+or the budget ended: a later run, which goes on from what is finished, finds its cost too. Only a
+process that is killed takes with it what it knew of the layer under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from raptor_core.money.usage import Usage
+from raptor_core.nodes import Node
+from raptor_core.settings import Settings
+from raptor_core.tables import TableStore, frame_to_usages, usages_to_frame
+
+Usages = Mapping[str, Usage]
+"""By content key; all attempts at the text together, failed ones too."""
+
+
+def is_metered(settings: Settings) -> bool:
+    """Whether summaries come from an endpoint; what quotes takes nothing worth keeping."""
+    return settings.summarizer.kind == "openai"
+
+
+def read_usages(tables: TableStore, partition: str, layers: Iterable[int]) -> dict[str, Usage]:
+    """What the summaries of some layers were paid for; a text of before this was kept is left out.
+
+    Raises:
+        TableError: a table is damaged.
+    """
+    found: dict[str, Usage] = {}
+    for layer in layers:
+        if tables.exists(_path(layer), partition):
+            found |= frame_to_usages(tables.read(_path(layer), partition))
+    return found
+
+
+def add_usages(tables: TableStore, partition: str, layer: int, paid: Usages) -> None:
+    """Add what was paid just now; nothing is written where nothing was.
+
+    Raises:
+        TableError: the table is damaged, or cannot be written.
+    """
+    if paid:
+        known = read_usages(tables, partition, [layer])
+        more = {key: known.get(key, Usage()) + usage for key, usage in paid.items()}
+        tables.write(_path(layer), partition, usages_to_frame(known | more))
+
+
+def keep_usages(
+    tables: TableStore, partition: str, layer: int, wanted: Collection[str], others: Usages
+) -> None:
+    """Drop all but the texts wanted of a layer; what is not known is looked for in ``others``.
+
+    Raises:
+        TableError: the table is damaged, or cannot be written.
+    """
+    known = read_usages(tables, partition, [layer])
+    kept = {key: usage for key, usage in {**others, **known}.items() if key in set(wanted)}
+    if kept and kept != known:
+        tables.write(_path(layer), partition, usages_to_frame(kept))
+    elif known and not kept:
+        tables.delete(_path(layer), partition)
+
+
+def delete_usages(tables: TableStore, partition: str, layers: Iterable[int]) -> None:
+    """Delete what is kept of a partition."""
+    for layer in layers:
+        tables.delete(_path(layer), partition)
+
+
+def node_usages(nodes: Iterable[Node], usages: Usages) -> dict[str, Usage]:
+    """The same by node id; of nodes with one text, which was paid for once, the first."""
+    left = dict(usages)
+    return {node.id: left.pop(node.content_key) for node in nodes if node.content_key in left}
+
+
+def _path(layer: int) -> tuple[str, str]:
+    return f"layer_{layer}", "usages"
