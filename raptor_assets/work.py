@@ -46,7 +46,8 @@ class Work:
 
     ``plans`` are of its trees, made before their first summary; ``n_summarized`` and
     ``n_embedded`` count the texts that this run made or embedded, with ``usage``. ``audits`` are
-    this run's, by layer, and took ``audit_usage``.
+    this run's, by layer, and took ``audit_usage``. ``paid`` is what endpoints took, by the layer
+    that it was for.
     """
 
     name: str
@@ -64,6 +65,11 @@ class Work:
     n_embedded: int = 0
     usage: Usage = field(default_factory=Usage)
     audit_usage: Usage = field(default_factory=Usage)
+    paid: dict[int, Usage] = field(default_factory=dict)
+
+    def pay(self, layer: int, usage: Usage) -> None:
+        """Count what an endpoint took for a layer."""
+        self.paid[layer] = self.paid.get(layer, Usage()) + usage
 
     def fail(self, key: dg.AssetKey, error: RaptorError) -> None:
         """Stop this partition at an asset."""

@@ -51,7 +51,9 @@ class EmbeddingsStep:
         total = max(sum(computed.values()), 1)
         for work in works:
             work.n_embedded += computed[work.name]
-            work.usage += usage.share(computed[work.name] / total)
+            share = usage.share(computed[work.name] / total)
+            work.usage += share
+            work.pay(self.layer, share)
 
     def _is_short(self, bench: Bench, nodes: Sequence[Node]) -> bool:
         return bench.settings.embedder.kind != "openai" and len(nodes) <= HELD_NODES

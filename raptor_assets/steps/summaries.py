@@ -106,7 +106,10 @@ class SummariesStep:
         below = work.nodes(bench, self.layer - 1)
         metadata = summaries_metadata(nodes, below, known, done, bench.settings)
         work.n_summarized += metadata.get("n_made", 0)
-        work.usage += sum((done.usages.get(tree, Usage()) for tree in nodes), Usage())
+        usage = sum((done.usages.get(tree, Usage()) for tree in nodes), Usage())
+        work.usage += usage
+        if bench.settings.summarizer.kind == "openai":
+            work.pay(self.layer, usage)
         return Outcome(work, version, metadata, metadata["n_nodes"], reused, verdicts)
 
     def verdicts(self, bench: Bench, work: Work) -> list[Verdict]:
