@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets import keys
-from raptor_assets.bench import Bench, StoreCache
+from raptor_assets.bench import Bench
+from raptor_assets.opening import StoreCache
 from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document
 from raptor_core.errors import DamagedTreeError, RaptorError, StoreError

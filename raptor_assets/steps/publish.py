@@ -66,6 +66,7 @@ class PublishStep:
                     work.fail(self.key, error)
             store.optimize()
             is_live = store.live
+        bench.store.release()
         if not is_live:
             self._promote(bench)
         return outcomes

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raptor_assets import keys
-from raptor_assets.bench import HELD_NODES, Bench, StoreCache
+from raptor_assets.bench import Bench
 from raptor_assets.evaluations import past_top
 from raptor_assets.metadata import summaries_metadata
+from raptor_assets.opening import HELD_NODES, StoreCache
 from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import clusters_version, nodes_version
 from raptor_assets.work import Outcome, Work
