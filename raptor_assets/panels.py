@@ -90,15 +90,19 @@ def draw_mark(
     color: str,
     *,
     dashes: str = "",
+    line: int = 0,
     on_left: bool,
 ) -> None:
-    """A vertical line with a label beside its upper end; on the other side where it has no room."""
+    """A vertical line with a label beside it, on the other side where it has no room.
+
+    ``line`` counts the lines of text from the top, so that labels cannot lie over one another.
+    """
     drawing.line((x, panel.top), (x, panel.bottom), color, 1.5, dashes)
     room = len(label) * _CHAR + 8
     fits_left, fits_right = x - room > panel.left, x + room < panel.right
     left = fits_left if on_left else not fits_right
     anchor, beside = ("end", -5) if left else ("start", 5)
-    drawing.text(x + beside, panel.top + 10, label, color, size=SMALL, anchor=anchor)
+    drawing.text(x + beside, panel.top + 10 + 15 * line, label, color, size=SMALL, anchor=anchor)
 
 
 def draw_rows(

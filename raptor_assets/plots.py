@@ -129,7 +129,7 @@ def _histogram(drawing: Drawing, panel: Panel, values: Sequence[float], referenc
     mean = float(data.mean())
     x_mean, x_paper = (panel.left + (value - start) * scale for value in (mean, reference))
     on_left = x_mean < x_paper
-    draw_mark(drawing, panel, x_mean, f"mean {mean:.3g}", TEXT, on_left=on_left)
+    draw_mark(drawing, panel, x_mean, f"mean {mean:.3g}", TEXT, line=1, on_left=on_left)
     told = f"paper {reference:g}"
     draw_mark(drawing, panel, x_paper, told, REFERENCE, dashes="5 3", on_left=not on_left)
 
