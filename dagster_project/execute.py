@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,11 @@ LOCATION = "dagster_project.definitions"
 _LOGGERS = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 _TAGS = {".dagster/repository": f"__repository__@{LOCATION}"}
 """Puts a run of this process under its job in the UI."""
+
+_BATCH_SIZE = "DAGSTER_EVENT_BATCH_SIZE"
+_BATCH_EVENTS = "1000"
+"""Makes Dagster hand over at once what it plans at the start of a run: an event for each asset and
+check."""
 
 
 @dataclass
@@ -178,6 +184,7 @@ def _execute(
     tags: dict[str, str] | None = None,
     run_config: dict[str, Any] | None = None,
 ) -> dg.ExecuteInProcessResult:
+    os.environ.setdefault(_BATCH_SIZE, _BATCH_EVENTS)
     return defs.resolve_job_def(job).execute_in_process(
         instance=instance,
         run_config={**_LOGGERS, **(run_config or {})},

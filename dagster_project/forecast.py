@@ -10,7 +10,7 @@ from dagster_project.execute import open_instance
 from dagster_project.home import Home
 from dagster_project.plan import Changes, find_changes
 from raptor_assets import keys
-from raptor_assets.bench import StoreCache
+from raptor_assets.opening import StoreCache
 from raptor_assets.ownership import abandoned_trees
 from raptor_core.documents import Corpus, Document, group_documents
 from raptor_core.nodes import Tree

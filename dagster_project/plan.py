@@ -183,7 +183,9 @@ def order_with(instance: dg.DagsterInstance, new: Sequence[str]) -> list[str]:
 
 
 def range_tags(names: Sequence[str]) -> dict[str, str]:
-    """Tags of a run over a range of partitions."""
+    """Tags of a run over a range of partitions; over one they name it, and need no look-up."""
+    if len(names) == 1:
+        return {"dagster/partition": names[0]}
     return {
         "dagster/asset_partition_range_start": names[0],
         "dagster/asset_partition_range_end": names[-1],

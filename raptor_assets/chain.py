@@ -19,6 +19,7 @@ from raptor_assets.bench import Bench
 from raptor_assets.evaluations import evaluation
 from raptor_assets.failures import not_started, run_failure
 from raptor_assets.golden import GOLDEN_KEY, golden_events
+from raptor_assets.opening import HeldStore
 from raptor_assets.process import process_tags, spending_tags
 from raptor_assets.provenance import Provenance, Recorded
 from raptor_assets.report_links import node_link
@@ -90,7 +91,7 @@ class _Run:
             versions=self._versions,
             tools=context.resources.tools.tools(),
             tables=context.resources.tables.tables(),
-            store=context.resources.store,
+            store=HeldStore(context.resources.store),
             read_source=lambda: context.resources.source.corpus(context.partition_keys),
             source_trees=context.resources.source.trees,
             reports=context.resources.reports,
@@ -139,10 +140,13 @@ class _Run:
             self._versions,
             keys.dependencies(self._settings.tree.max_layers),
         )
-        for step in build_steps(self._settings.tree.max_layers):
-            alive = [work for work in works if not work.failure]
-            if alive and step.key in self._selected:
-                yield from self._step(step, alive, provenance)
+        try:
+            for step in build_steps(self._settings.tree.max_layers):
+                alive = [work for work in works if not work.failure]
+                if alive and step.key in self._selected:
+                    yield from self._step(step, alive, provenance)
+        finally:
+            self._bench.store.release()
 
     def _step(self, step: Step, works: Sequence[Work], provenance: Provenance) -> Events:
         started = time.monotonic()

@@ -8,7 +8,8 @@ from typing import Any
 import dagster as dg
 import numpy as np
 
-from raptor_assets.plots import distribution_png, layers_png, map_png, png_markdown
+from raptor_assets.plots import distribution_svg, layers_svg, map_svg
+from raptor_assets.svg import svg_markdown
 from raptor_core.clustering.projection import project
 from raptor_core.nodes import Layer
 from raptor_core.tree.cluster import Clustering
@@ -24,14 +25,14 @@ def distributions_picture(sizes: Sequence[int], ratios: Sequence[float]) -> Meta
     if len(sizes) < MIN_PICTURED:
         return {}
     alt = "Distributions of cluster size and compression"
-    picture = distribution_png(sizes, ratios)
-    return {"distributions": dg.MetadataValue.md(png_markdown(picture, alt))}
+    picture = distribution_svg(sizes, ratios)
+    return {"distributions": dg.MetadataValue.md(svg_markdown(picture, alt))}
 
 
 def layers_picture(nodes: Mapping[int, int], tokens: Mapping[int, int]) -> Metadata:
     """Nodes and tokens by layer."""
-    picture = layers_png([nodes[at] for at in sorted(nodes)], [tokens[at] for at in sorted(tokens)])
-    return {"layers": dg.MetadataValue.md(png_markdown(picture, "Nodes and tokens by layer"))}
+    picture = layers_svg([nodes[at] for at in sorted(nodes)], [tokens[at] for at in sorted(tokens)])
+    return {"layers": dg.MetadataValue.md(svg_markdown(picture, "Nodes and tokens by layer"))}
 
 
 def map_picture(clusterings: Sequence[Clustering], below: Mapping[str, Layer]) -> Metadata:
@@ -45,6 +46,6 @@ def map_picture(clusterings: Sequence[Clustering], below: Mapping[str, Layer]) -
     cluster_of = np.zeros(len(layer.nodes), dtype=np.int64)
     for at in reversed(range(len(groups))):  # a node of several clusters shows its first
         cluster_of[groups[at]] = at
-    picture = map_png(project(layer.vectors, groups), cluster_of)
+    picture = map_svg(project(layer.vectors, groups), cluster_of)
     alt = f"Map of the nodes of tree {largest.tree}, coloured by cluster"
-    return {"map": dg.MetadataValue.md(png_markdown(picture, alt))}
+    return {"map": dg.MetadataValue.md(svg_markdown(picture, alt))}

@@ -50,6 +50,7 @@ class Provenance:
         self._code_versions = code_versions
         self._dependencies = dependencies
         self._known: dict[dg.AssetKey, dict[str, Recorded]] = {}
+        self._tagged: dict[dg.AssetKey, dict[str, str]] = {}
 
     def tags(self, key: dg.AssetKey, partition: str, data_version: str) -> dict[str, str]:
         """Tags of a new materialization."""
@@ -62,6 +63,7 @@ class Provenance:
             tags[get_input_event_pointer_tag(upstream)] = pointer
         tags[DATA_VERSION_TAG] = data_version
         tags[DATA_VERSION_IS_USER_PROVIDED_TAG] = "true"
+        self._tagged.setdefault(key, {})[partition] = data_version
         return tags
 
     def latest(self, key: dg.AssetKey) -> Mapping[str, Recorded]:
@@ -70,7 +72,9 @@ class Provenance:
             ids = self._instance.get_latest_storage_id_by_partition(
                 key, MATERIALIZED, set(self._partitions)
             )
-            versions = recorded_versions(self._instance, key, self._partitions)
+            versions = self._tagged.get(key, {})
+            if ids.keys() - versions.keys():
+                versions = recorded_versions(self._instance, key, self._partitions) | versions
             self._known[key] = {
                 partition: Recorded(versions.get(partition, DEFAULT_DATA_VERSION.value), found)
                 for partition, found in ids.items()

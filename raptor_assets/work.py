@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets import keys
-from raptor_assets.bench import Bench, StoreCache
+from raptor_assets.bench import Bench
+from raptor_assets.opening import StoreCache
 from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import partition_key
@@ -49,7 +50,8 @@ class Work:
     ``n_embedded`` count the texts that this run made or embedded, with ``usage``. ``audits`` are
     this run's, by layer, and took ``audit_usage``, what was judged before it was kept included.
     ``paid`` is what the summaries of a layer took in this run, by content key, and ``judged``
-    what judging those took.
+    what judging those took. ``charged`` is what endpoints took in all, by the layer that it was
+    for.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Work:
     audit_usage: Usage = field(default_factory=Usage)
     paid: dict[int, dict[str, Usage]] = field(default_factory=dict)
     judged: dict[int, Usage] = field(default_factory=dict)
+    charged: dict[int, Usage] = field(default_factory=dict)
 
     def pay(self, layer: int, paid: Mapping[str, Usage], judged: Usage) -> None:
         """Count what summaries took, by content key, and what judging them took."""
@@ -77,6 +80,10 @@ class Work:
         self.usage += sum(paid.values(), Usage())
         self.judged[layer] = self.judged.get(layer, Usage()) + judged
         self.audit_usage += judged
+
+    def charge(self, layer: int, usage: Usage) -> None:
+        """Count what an endpoint took for a layer."""
+        self.charged[layer] = self.charged.get(layer, Usage()) + usage
 
     def fail(self, key: dg.AssetKey, error: RaptorError) -> None:
         """Stop this partition at an asset."""

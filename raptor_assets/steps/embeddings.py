@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from raptor_assets import keys
-from raptor_assets.bench import HELD_NODES, Bench, StoreCache
+from raptor_assets.bench import Bench
 from raptor_assets.metadata import embeddings_metadata
+from raptor_assets.opening import HELD_NODES, StoreCache
 from raptor_assets.steps.base import inputs_digest, recorded_version, save
 from raptor_assets.versions import nodes_version
 from raptor_assets.work import Outcome, Work
@@ -30,6 +31,8 @@ class EmbeddingsStep:
             embedded = embed_nodes(nodes, bench.tools, cache) if nodes else None
         rows = embedded.vectors if embedded else ()
         vectors = dict(zip((node.embedding_key for node in nodes), rows, strict=True))
+        if not self.layer and bench.is_quick and len(nodes) <= HELD_NODES:
+            bench.store.hold()  # the layers above are quick too, and have fewer nodes
         for work in works:
             work.put_vectors(self.layer, vectors)
         usage = embedded.usage if embedded else Usage()
@@ -52,6 +55,7 @@ class EmbeddingsStep:
         for work, n_computed, share in zip(works, computed, shares, strict=True):
             work.n_embedded += n_computed
             work.usage += share
+            work.charge(self.layer, share)
         return shares
 
     def _is_short(self, bench: Bench, nodes: Sequence[Node]) -> bool:

@@ -56,6 +56,7 @@ class FindingsStep:
         nodes = work.flat_nodes(bench, self.layer)
         work.audits[self.layer] = report
         work.audit_usage += usage
+        work.charge(self.layer, usage)
         judge = f"{report.judge} {report.version}"
         inputs = inputs_digest(bench, self.key, nodes_version(nodes), judge)
         version = findings_version(report) if nodes else PAST_TOP

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from raptor_assets import keys
 from raptor_assets.audits import audit_metadata
 from raptor_assets.bench import Bench
+from raptor_assets.cost_history import cost_history, cost_metadata
 from raptor_assets.history import drift_metadata, rebuild_metadata
 from raptor_assets.metadata import published_metadata
 from raptor_assets.ownership import abandoned_trees
-from raptor_assets.steps.base import save
+from raptor_assets.steps.base import recorded, save
 from raptor_assets.steps.findings import FindingsStep
 from raptor_assets.steps.summaries import SummariesStep
 from raptor_assets.versions import documents_version, published_version
@@ -65,6 +66,7 @@ class PublishStep:
                     work.fail(self.key, error)
             store.optimize()
             is_live = store.live
+        bench.store.release()
         if not is_live:
             self._promote(bench)
         return outcomes
@@ -150,12 +152,15 @@ class PublishStep:
             bench.versions[self.key],
             ["\0".join((m.build_id, *m.quarantined)) for m in manifests.values()],
         )
-        save(bench, self.key, work, _frame(trees, manifests), version, version)
+        before = recorded(bench, self.key, work)
+        costs = cost_history(before.history if before else (), work)
+        save(bench, self.key, work, _frame(trees, manifests), version, version, costs)
         metadata = {
             **published_metadata(trees, manifests, published, gone, bench.settings),
             **rebuild_metadata(work),
             **drift_metadata(trees),
             **audit_metadata(work, trees),
+            **cost_metadata(costs),
         }
         reused = not any(done.changed for done in published)
         return Outcome(work, version, metadata, len(trees), reused, verdicts)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from raptor_assets import keys
-from raptor_assets.bench import HELD_NODES, Bench, StoreCache
+from raptor_assets.bench import Bench
 from raptor_assets.costliest import paid_metadata
 from raptor_assets.costs import add_usages, is_metered, keep_usages, read_usages
 from raptor_assets.evaluations import past_top
 from raptor_assets.metadata import summaries_metadata
+from raptor_assets.opening import HELD_NODES, StoreCache
 from raptor_assets.report_links import node_link
 from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import clusters_version, nodes_version
@@ -107,7 +108,9 @@ class SummariesStep:
         shares = judged.shares([len(found) for found in by_work])
         for work, found, share in zip(works, by_work, shares, strict=True):
             work.pay(self.layer, found, share)
+            work.charge(self.layer, share)
             if is_metered(bench.settings):
+                work.charge(self.layer, sum(found.values(), Usage()))
                 add_usages(bench.tables, work.name, self.layer, found)
 
     def _keep(

@@ -188,11 +188,11 @@ def _letters(text: str) -> Counter[str]:
 
 def _scores(words: Mapping[str, int]) -> dict[str, float]:
     scores: dict[str, float] = {}
-    distinct: Counter[str] = Counter()
+    distinct: dict[str, int] = {}
     for word, count in words.items():
         languages = _BY_WORD.get(word, ())
-        distinct.update(languages)
         for language in languages:
+            distinct[language] = distinct.get(language, 0) + 1
             scores[language] = scores.get(language, 0.0) + count / len(languages)
     return {name: score for name, score in scores.items() if distinct[name] >= _MIN_DISTINCT}
 

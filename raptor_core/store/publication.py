@@ -132,7 +132,7 @@ def plan_publication(
     changed = tuple(
         (node, node_to_payload(node))
         for node in nodes
-        if live.get(node.id) != (node_digest(node), node.id not in hidden)
+        if node.id not in live or live[node.id] != (node_digest(node), node.id not in hidden)
     )
     updated = sum(node.id in live for node, _ in changed)
     named = {node.id for node in nodes}

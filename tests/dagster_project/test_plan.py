@@ -36,3 +36,4 @@ def test_ranges_hold_what_is_wanted_and_nothing_else(order, wanted, limit):
 
 def test_a_range_is_told_by_its_ends():
     assert list(range_tags(("a", "b", "c")).values()) == ["a", "c"]
+    assert range_tags(("a",)) == {"dagster/partition": "a"}

@@ -43,6 +43,7 @@ def test_a_build_writes_a_page_for_every_partition(workshop):
     cost = dict(found["cost"])
     assert cost["summaries_made"] == sum(manifest.layer_sizes[1:])
     assert cost["spent_usd"] == 0
+    assert "cost" not in workshop.metadata("tree", "a.md"), "nothing was paid for"
     metadata = workshop.metadata("tree_report", "a.md")
     assert metadata["path"] == str(page(workshop))
     assert metadata["n_bytes"] == page(workshop).stat().st_size

@@ -8,11 +8,14 @@ import dagster as dg
 import pytest
 import yaml
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+from support.workshop import Workshop, prose
 
 from dagster_project import storage
 from dagster_project.storage import PooledSqliteEventLogStorage
 
 pytestmark = pytest.mark.slow
+
+MATERIALIZED = dg.DagsterEventType.ASSET_MATERIALIZATION
 
 
 @dg.op
@@ -89,3 +92,44 @@ def test_threads_share_it(tmp_path):
         for thread in threads:
             thread.join()
         assert found == [{"p"}] * 6
+
+
+def test_planned_events_are_stored_together_or_not_at_all(tmp_path, monkeypatch):
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        run_id = pooled_job.execute_in_process(instance=instance).run_id
+        log = instance.event_log_storage
+        entries = instance.all_logs(run_id)
+        log.store_event_batch(entries)
+        assert len(instance.all_logs(run_id)) == 2 * len(entries)
+        wrong = next(e for e in entries if e.dagster_event_type == MATERIALIZED)
+        monkeypatch.setattr(log, "_store_asset_event", refuse)
+        with pytest.raises(RuntimeError):
+            log.store_event_batch([*entries, wrong])
+        assert len(instance.all_logs(run_id)) == 2 * len(entries)
+        with pytest.raises(RuntimeError):
+            log.store_event(wrong)
+        assert len(instance.all_logs(run_id)) == 2 * len(entries)
+        monkeypatch.undo()
+        log.store_event(wrong)
+        assert len(instance.all_logs(run_id)) == 2 * len(entries) + 1
+        assert instance.get_materialized_partitions(dg.AssetKey("thing")) == {"p"}
+
+
+def refuse(*_arguments):
+    raise RuntimeError("no")
+
+
+def test_what_a_run_plans_is_handed_over_at_once(tmp_path, monkeypatch):
+    sizes = []
+    store = PooledSqliteEventLogStorage.store_event_batch
+
+    def counted(self, events):
+        sizes.append(len(events))
+        store(self, events)
+
+    monkeypatch.setattr(PooledSqliteEventLogStorage, "store_event_batch", counted)
+    workshop = Workshop(tmp_path)
+    workshop.write("a.md", prose(12))
+    assert workshop.build().succeeded
+    planned = workshop.definitions().resolve_job_def("build").asset_layer
+    assert sizes == [len(planned.executable_asset_keys) + len(planned.asset_graph.asset_check_keys)]

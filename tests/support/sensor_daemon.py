@@ -67,6 +67,8 @@ class Daemon:
 
 
 def partitions_of(request, order):
+    if "dagster/partition" in request.tags:
+        return [request.tags["dagster/partition"]]
     start = order.index(request.tags["dagster/asset_partition_range_start"])
     end = order.index(request.tags["dagster/asset_partition_range_end"])
     return order[start : end + 1]

@@ -1,0 +1,123 @@
+"""Opening the vector store in a run: for a call, for a step, or over several short steps.
+
+Opening an embedded store takes a tenth of a second, and while it is open readers in other
+processes wait. So it is held for short work, and else opened for each call: then a reader waits
+for a look-up or a write, never for a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from types import TracebackType
+from typing import Protocol, Self
+
+from raptor_core.nodes import Node
+from raptor_core.store.base import VectorStore
+from raptor_core.vectors import Vectors
+
+
+class StoreOpener(Protocol):
+    """Opens the vector store; an embedded engine is locked until it is closed."""
+
+    def open(self) -> AbstractContextManager[VectorStore]:
+        """The store, made for the settings' embedder where it is new."""
+
+    def promote(self, trees: Collection[str]) -> bool:
+        """Switch readers to the settings' embedder, once no tree of these would be missed."""
+
+
+HELD_NODES = 1000
+"""Nodes that local models finish within seconds: for so few the store stays open meanwhile."""
+
+
+class HeldStore:
+    """Opens the store; between ``hold`` and ``release`` it stays open from its first use on."""
+
+    def __init__(self, opener: StoreOpener) -> None:
+        self._opener = opener
+        self._held: ExitStack | None = None
+        self._store: VectorStore | None = None
+
+    def open(self) -> AbstractContextManager[VectorStore]:
+        """See ``StoreOpener.open``."""
+        if self._held is None:
+            return self._opener.open()
+        if self._store is None:
+            self._store = self._held.enter_context(self._opener.open())
+        return nullcontext(self._store)
+
+    def promote(self, trees: Collection[str]) -> bool:
+        """See ``StoreOpener.promote``."""
+        self.release()
+        return self._opener.promote(trees)
+
+    def hold(self) -> None:
+        """Keep the store open once it is opened."""
+        if self._held is None:
+            self._held = ExitStack()
+
+    def release(self) -> None:
+        """Close what is held, and hold no longer."""
+        held, self._held, self._store = self._held, None, None
+        if held is not None:
+            held.close()
+
+
+class StoreCache:
+    """The vector store as a cache for one step; a context manager. ``hold`` keeps it open in it.
+
+    ``known`` collects the keys that were found, which tells what was reused.
+    """
+
+    def __init__(self, opener: StoreOpener, *, hold: bool) -> None:
+        self._opener = opener
+        self._hold = hold
+        self._held = ExitStack()
+        self._store: VectorStore | None = None
+        self.known: set[str] = set()
+
+    def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
+        """See ``NodeCache.vectors``."""
+        wanted = list(embedding_keys)
+        if not wanted:
+            return {}
+        with self._opened() as store:
+            found = store.vectors(wanted)
+        self.known.update(found)
+        return found
+
+    def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
+        """See ``NodeCache.texts``."""
+        wanted = list(content_keys)
+        if not wanted:
+            return {}
+        with self._opened() as store:
+            found = store.texts(wanted)
+        self.known.update(found)
+        return found
+
+    def stage(self, nodes: Sequence[Node], vectors: Vectors | None) -> None:
+        """See ``NodeCache.stage``."""
+        if nodes:
+            with self._opened() as store:
+                store.stage(nodes, vectors)
+
+    def _opened(self) -> AbstractContextManager[VectorStore]:
+        if not self._hold:
+            return self._opener.open()
+        if self._store is None:
+            self._store = self._held.enter_context(self._opener.open())
+        return nullcontext(self._store)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._store = None
+        self._held.__exit__(kind, error, trace)
