@@ -21,6 +21,9 @@ SPARE = 4.0
 WALKS = frozenset({"traversal"})
 """Strategies whose ``top_k`` is per layer, so that a large one would never leave the top."""
 
+BUDGETED = frozenset({"hybrid"})
+"""Strategies that take what the budget holds, whatever ``top_k`` is."""
+
 _NAME = re.compile(r"(?P<strategy>[^@]+)(?:@(?P<low>\d+)(?:-(?P<high>\d+))?)?")
 
 
@@ -50,7 +53,7 @@ class StrategyWay:
 
     def _is_whole(self, forest: Forest, query: Query, found: Sequence[Retrieval]) -> bool:
         """Whether the budget ended the contexts, not the number of nodes that was asked for."""
-        if self.strategy in WALKS or query.top_k >= forest.n_nodes:
+        if self.strategy in WALKS | BUDGETED or query.top_k >= forest.n_nodes:
             return True
         return all(len(retrieval.hits) != query.top_k for retrieval in found)
 

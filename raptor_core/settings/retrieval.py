@@ -36,8 +36,8 @@ class HybridSettings(Part):
     document: float = Field(4.0, ge=0)
     diversity: float = Field(2.0, ge=0)
     summaries: float = Field(0.1, ge=0, le=1)
-    candidates: int = Field(256, ge=1, le=10_000)
-    documents: int = Field(8, ge=1, le=1000)
+    candidates: int = Field(128, ge=1, le=10_000)
+    documents: int = Field(4, ge=1, le=1000)
 
 
 class RetrievalSettings(Part):
