@@ -49,7 +49,7 @@ def golden_verdict(
     with bench.store.open() as store:
         if not store.live:
             return None
-    query = Query.from_settings(bench.settings.retrieval)
+    query = Query.from_settings(bench.settings)
     report = measure_golden(cases, bench.tools.embedder, bench.store.open, query)
     past = _hit_rates(instance, bench.settings.checks.history_builds)
     return evaluate_golden(report, bench.settings.checks, past)

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from raptor_core.settings.audits import AuditSettings
 from raptor_core.settings.checks import CheckSettings
 from raptor_core.settings.part import Part
-from raptor_core.settings.retrieval import RetrievalSettings
+from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price
 from raptor_core.settings.trees import ClusteringSettings, RebuildSettings, TreeSettings
@@ -194,6 +194,7 @@ class Settings(Part):
     tables: TablesSettings = TablesSettings()
     report: ReportSettings = ReportSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
+    hybrid: HybridSettings = HybridSettings()
     reader: ReaderSettings = ReaderSettings()
     checks: CheckSettings = CheckSettings()
     audit: AuditSettings = AuditSettings()

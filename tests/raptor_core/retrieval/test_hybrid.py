@@ -117,6 +117,9 @@ def test_diversity_and_a_bound_bring_in_other_documents():
     assert taken() == ["a0", "a1", "a2"]
     assert taken(diversity=1.0) == ["a0", "a1", "b"]
     assert taken(max_per_document=1) == ["a0", "b"]
+    bounded = Packing(30, 1)
+    bounded.add_leaves(leaves, given)
+    assert [hit.node.id for hit in bounded.hits] == ["a0"]
 
 
 def test_summaries_keep_to_their_share():
