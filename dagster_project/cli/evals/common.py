@@ -13,6 +13,7 @@ import click
 from dagster_project.cli.options import Command
 
 if TYPE_CHECKING:
+    from dagster_project.home import Home
     from raptor_core.evaluation.compare import Comparison
     from raptor_core.evaluation.contexts import Way
     from raptor_core.evaluation.forest import Forest
@@ -33,6 +34,12 @@ _OPTIONS = (
         "--split", default="test", show_default=True, help="NarrativeQA: train, valid or test."
     ),
     click.option("--preset", help="Settings of a preset in place of the home's."),
+    click.option(
+        "--clustering",
+        type=click.Choice(["raptor", "contiguous", "kmeans"]),
+        help="How layers are clustered, in place of the settings: contiguous is the ablation of "
+        "the paper's Table 9.",
+    ),
     click.option(
         "--cache",
         type=click.Path(file_okay=False, path_type=Path),
@@ -124,7 +131,7 @@ def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> I
     from raptor_core.tree.tools import Tools
 
     home = Home.at(home_path)
-    settings = _settings(home, values["preset"])
+    settings = _settings(home, values["preset"], values["clustering"])
     dataset = _dataset(file, settings, values)
     cache = values["cache"] or home.path / "evaluation"
     tools = Tools(settings, answers=AnswerLog(cache / "built"))
@@ -173,13 +180,20 @@ def show(
         click.secho(f"left out: {line}", fg="yellow", err=True)
 
 
-def _settings(home: Any, preset_name: str | None) -> Settings:
+def _settings(home: Home, preset_name: str | None, clustering: str | None) -> Settings:
     from raptor_core.settings import load_settings, preset
 
     if preset_name:
-        return preset(preset_name)
-    settings: Settings = home.load_settings() if home.settings.exists() else load_settings()
-    return settings
+        settings = preset(preset_name)
+    else:
+        settings = home.load_settings() if home.settings.exists() else load_settings()
+    return settings if clustering is None else clustered(settings, clustering)
+
+
+def clustered(settings: Settings, method: str) -> Settings:
+    """The same settings with another clustering."""
+    changed = settings.clustering.model_copy(update={"method": method})
+    return settings.model_copy(update={"clustering": changed})
 
 
 def _dataset(file: Path, settings: Settings, values: Mapping[str, Any]) -> Any:
