@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dagster_project.home import Home
     from raptor_core.evaluation.compare import Comparison
     from raptor_core.evaluation.contexts import Way
+    from raptor_core.evaluation.datasets import Dataset
     from raptor_core.evaluation.forest import Forest
     from raptor_core.evaluation.tree_statistics import TreeStatistics
     from raptor_core.money import Ledger
@@ -133,7 +134,7 @@ def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> I
     home = Home.at(home_path)
     settings = _settings(home, values["preset"], values["clustering"])
     dataset = _dataset(file, settings, values)
-    cache = values["cache"] or home.path / "evaluation"
+    cache = values["cache"] or home.evaluation
     tools = Tools(settings, answers=AnswerLog(cache / "built"))
     with open_forest(dataset, tools, cache, _tell) as forest:
         yield Opened(forest, tree_statistics(forest), cache)
@@ -196,16 +197,12 @@ def clustered(settings: Settings, method: str) -> Settings:
     return settings.model_copy(update={"clustering": changed})
 
 
-def _dataset(file: Path, settings: Settings, values: Mapping[str, Any]) -> Any:
-    from raptor_core.documents import load_documents
-    from raptor_core.evaluation.datasets import load_dataset, needs_documents
+def _dataset(file: Path, settings: Settings, values: Mapping[str, Any]) -> Dataset:
+    from raptor_core.evaluation.datasets import open_dataset
 
-    documents: tuple[Any, ...] = ()
     paths = values["sources"] or settings.source.paths
-    if paths and needs_documents(file):
-        source = settings.source.model_copy(update={"paths": tuple(paths)})
-        documents = load_documents(settings=source).documents
-    return load_dataset(file, documents=documents, split=values["split"])
+    source = settings.source.model_copy(update={"paths": tuple(paths)})
+    return open_dataset(file, source, split=values["split"])
 
 
 def _tell(n_built: int, n_trees: int) -> None:
