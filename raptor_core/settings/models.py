@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from raptor_core.settings.audits import AuditSettings
 from raptor_core.settings.checks import CheckSettings
+from raptor_core.settings.evaluations import EvaluationSettings
 from raptor_core.settings.part import Part
 from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import SourceSettings
@@ -198,6 +199,7 @@ class Settings(Part):
     reader: ReaderSettings = ReaderSettings()
     checks: CheckSettings = CheckSettings()
     audit: AuditSettings = AuditSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
     prices: Mapping[str, PriceSettings] = {}
     budget: BudgetSettings = BudgetSettings()
 
