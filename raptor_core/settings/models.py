@@ -50,11 +50,11 @@ class TokensSettings(Part):
     """What counts tokens.
 
     Attributes:
-        counter: the embedder's own tokenizer, or tiktoken.
+        counter: the embedder's own tokenizer, tiktoken, or words between spaces.
         encoding: tiktoken's encoding name.
     """
 
-    counter: Literal["embedder", "tiktoken"] = "embedder"
+    counter: Literal["embedder", "tiktoken", "words"] = "embedder"
     encoding: str = "cl100k_base"
 
 

@@ -37,7 +37,7 @@ _OPTIONS = (
     click.option("--preset", help="Settings of a preset in place of the home's."),
     click.option(
         "--clustering",
-        type=click.Choice(["raptor", "contiguous", "kmeans"]),
+        type=click.Choice(["raptor", "contiguous", "kmeans", "gmm"]),
         help="How layers are clustered, in place of the settings: contiguous is the ablation of "
         "the paper's Table 9.",
     ),
