@@ -4,7 +4,8 @@ Random unit vectors of 384 dimensions, nodes with 400 characters of text, trees 
 top 20, payloads turned into nodes. The baseline is a numpy matrix product and ``argpartition``
 over the same vectors in memory (for one tree: over its rows), which finds row numbers and
 nothing else. Recall is the share of the exact top 20 that the store found; random vectors are the
-hardest case for a graph index.
+hardest case for a graph index. "Hybrid" is the default strategy with all it reads and weighs, up to
+a context of 2,000 tokens.
 
     python benchmarks/query.py [--sizes 1000 10000 100000] [--kind edge] [--root DIR]
 """
@@ -21,6 +22,8 @@ import numpy as np
 
 from raptor_core.identity import digest, embedding_key, summary_id
 from raptor_core.nodes import Node
+from raptor_core.retrieval import Query, Questions
+from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.settings.models import StoreSettings
 from raptor_core.store import Manifest, StoreIdentity, VectorStore, Where, open_store
 from raptor_core.vectors import Vectors
@@ -132,10 +135,19 @@ def measure(store: VectorStore, nodes: list[Node], vectors: Vectors) -> list[str
         lambda i: exact_top(vectors[starts[i] : starts[i] + TREE_NODES], questions[i])
     )
     lexical = times_ms(lambda i: store.search_text([texts[i]], TOP))
+
+    def hybrid(i: int, where: Where) -> object:
+        asked = Questions((texts[i],), questions[i][None])
+        return Hybrid().retrieve(asked, Query(where=where), store)
+
+    hybrid_every = times_ms(lambda i: hybrid(i, Where()))
+    hybrid_tree = times_ms(lambda i: hybrid(i, Where(trees=(trees[i],))))
     return [
         report("all trees", n, every, every_base),
         report("one tree", n, tree, tree_base),
         report("lexical, all trees", n, lexical, None),
+        report("hybrid, all trees", n, hybrid_every, None),
+        report("hybrid, one tree", n, hybrid_tree, None),
     ]
 
 

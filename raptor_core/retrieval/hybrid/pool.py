@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from heapq import nlargest
+from statistics import fmean
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +16,9 @@ from raptor_core.retrieval.base import Query, Questions
 from raptor_core.store.base import VectorStore, Where
 
 Scores = NDArray[np.float64]
+Name = TypeVar("Name", bound=Hashable)
 
-INSIDE = 1024
+INSIDE = 512
 """Nodes of the documents that are looked at whole; a longer book shows its best."""
 
 LEADING = 8
@@ -103,7 +107,7 @@ def _inside(pool: Pool, query: Query) -> Iterable[Where]:
     leaves = pool.take(pool.rows(leaves=True))
     names = [leaf.documents[0] for leaf in leaves.nodes]
     if names:
-        found = document_scores(names, mixed(leaves, query.hybrid.lexical))
+        found = best_means(names, mixed(leaves, query.hybrid.lexical), BEST_OF_DOCUMENT)
         chosen = sorted(found, key=lambda name: (-found[name], name))[: query.hybrid.documents]
         yield replace(query.where, documents=tuple(sorted(chosen)))
     summaries = pool.take(pool.rows(leaves=False))
@@ -127,12 +131,9 @@ def standardized(scores: Scores) -> Scores:
     return centred / spread if spread > 0 else centred
 
 
-def document_scores(names: Sequence[str], scores: Scores) -> dict[str, float]:
-    """By document, the mean of its best chunks; ``names`` are the documents row for row."""
-    by_name: dict[str, list[float]] = {}
+def best_means(names: Sequence[Name], scores: Scores, n_best: int) -> dict[Name, float]:
+    """By name, the mean of its best scores; ``names`` are row for row."""
+    by_name: dict[Name, list[float]] = {}
     for name, score in zip(names, scores.tolist(), strict=True):
         by_name.setdefault(name, []).append(score)
-    return {
-        name: float(np.mean(sorted(found, reverse=True)[:BEST_OF_DOCUMENT]))
-        for name, found in by_name.items()
-    }
+    return {name: fmean(nlargest(n_best, found)) for name, found in by_name.items()}

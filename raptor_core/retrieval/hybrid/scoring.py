@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raptor_core.nodes import Node
-from raptor_core.retrieval.hybrid.pool import Pool, Scores, document_scores, mixed
+from raptor_core.retrieval.hybrid.pool import BEST_OF_DOCUMENT, Pool, Scores, best_means, mixed
 from raptor_core.settings.retrieval import HybridSettings
 
 BEST_OF_SECTION = 2
@@ -28,7 +27,7 @@ def leaf_scores(leaves: Pool, summaries: Pool, weights: HybridSettings) -> Score
     if weights.section:
         found += weights.section * _sections(leaves.nodes, own)
     names = [leaf.documents[0] for leaf in leaves.nodes]
-    of_document = document_scores(names, own)
+    of_document = best_means(names, own, BEST_OF_DOCUMENT)
     if weights.document and len(of_document) > 1:
         found += weights.document * np.array([of_document[name] for name in names])
     return found
@@ -64,14 +63,6 @@ def _neighbours(leaves: Sequence[Node], own: Scores, distance: int) -> Scores:
 
 def _sections(leaves: Sequence[Node], own: Scores) -> Scores:
     """The mean of the best chunks of each chunk's section."""
-    rows: dict[Hashable, list[int]] = {}
-    for row, leaf in enumerate(leaves):
-        rows.setdefault((leaf.tree, leaf.documents[0], leaf.section), []).append(row)
-    found = np.empty(len(leaves))
-    for places in map(np.array, rows.values()):
-        found[places] = _best_mean(own[places])
-    return found
-
-
-def _best_mean(scores: NDArray[np.float64]) -> float:
-    return float(np.sort(scores)[-BEST_OF_SECTION:].mean())
+    names = [(leaf.tree, leaf.documents[0], leaf.section) for leaf in leaves]
+    best = best_means(names, own, BEST_OF_SECTION)
+    return np.array([best[name] for name in names])
