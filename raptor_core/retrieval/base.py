@@ -28,6 +28,7 @@ class Query:
         n_layers: traversal only, how many layers to walk; None is down to the leaves.
         beam_width: beam only, summaries that are kept on each layer.
         max_per_document: hybrid only, chunks of one document at most; None is any number.
+        reranker: hybrid only, name of a cross-encoder; empty for none.
         hybrid: hybrid only, the weights of its signals.
     """
 
@@ -39,6 +40,7 @@ class Query:
     n_layers: int | None = None
     beam_width: int = 3
     max_per_document: int | None = None
+    reranker: str = ""
     hybrid: HybridSettings = field(default_factory=HybridSettings)
 
     @property
@@ -56,6 +58,7 @@ class Query:
             top_k=given.top_k or None,
             beam_width=given.beam_width,
             max_per_document=given.max_per_document or None,
+            reranker=given.reranker,
             hybrid=settings.hybrid,
         )
 

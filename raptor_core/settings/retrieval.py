@@ -23,6 +23,7 @@ class HybridSettings(Part):
         document: of the three best chunks of its document, where documents compete.
         diversity: what a chunk loses, times log(1 + n), once n of its document are taken, where
             documents compete.
+        reranker: of the cross-encoder's score, where ``retrieval.reranker`` names one.
         summaries: share of the budget that summaries may take when the question is as thematic
             as can be; 0 takes chunks only.
         candidates: nodes that each search of all documents finds.
@@ -35,6 +36,7 @@ class HybridSettings(Part):
     section: float = Field(0.4, ge=0)
     document: float = Field(4.0, ge=0)
     diversity: float = Field(2.0, ge=0)
+    reranker: float = Field(2.0, ge=0)
     summaries: float = Field(0.1, ge=0, le=1)
     candidates: int = Field(128, ge=1, le=10_000)
     documents: int = Field(4, ge=1, le=1000)
@@ -53,6 +55,9 @@ class RetrievalSettings(Part):
             "hybrid" what the budget holds.
         beam_width: summaries that "beam" keeps on each layer.
         max_per_document: chunks of one document at most, for "hybrid"; 0 is any number.
+        reranker: cross-encoder that reads the question with each of the best chunks, for "hybrid":
+            a sentence-transformers model, such as "cross-encoder/ms-marco-MiniLM-L6-v2", or a
+            folder; empty for none.
     """
 
     strategy: Literal["hybrid", "collapsed", "traversal", "beam", "flat", "lexical"] = "hybrid"
@@ -60,3 +65,4 @@ class RetrievalSettings(Part):
     top_k: int = Field(0, ge=0, le=1000)
     beam_width: int = Field(3, ge=1, le=1000)
     max_per_document: int = Field(0, ge=0)
+    reranker: str = ""

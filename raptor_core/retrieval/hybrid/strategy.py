@@ -5,6 +5,7 @@ from __future__ import annotations
 from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.hybrid.packing import Packing, in_document_order
 from raptor_core.retrieval.hybrid.pool import Pool, gather, mixed
+from raptor_core.retrieval.hybrid.reranking import reranked
 from raptor_core.retrieval.hybrid.scoring import leaf_scores
 from raptor_core.retrieval.hybrid.themes import theme
 from raptor_core.store.base import VectorStore
@@ -31,11 +32,14 @@ def _retrieval(question: str, pool: Pool, query: Query) -> Retrieval:
     if summaries.nodes:
         own = mixed(leaves, weights.lexical)
         share = weights.summaries * theme(own) if leaves.nodes else 1.0
-        scores = mixed(summaries, weights.lexical)
-        packing.add_summaries(summaries.nodes, scores, round(share * query.budget_tokens))
+        above = mixed(summaries, weights.lexical)
+        packing.add_summaries(summaries.nodes, above, round(share * query.budget_tokens))
+    scores = leaf_scores(leaves, summaries, weights)
+    if query.reranker:
+        scores = reranked(question, leaves.nodes, scores, query)
     packing.add_leaves(
         leaves.nodes,
-        leaf_scores(leaves, summaries, weights),
+        scores,
         weights.diversity if len({leaf.documents for leaf in leaves.nodes}) > 1 else 0.0,
         query.max_per_document,
     )

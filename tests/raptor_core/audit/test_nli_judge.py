@@ -1,6 +1,7 @@
 """The judge by inference, with a tiny cross-encoder whose weights the test sets."""
 
 import pytest
+from support.cross_encoder import make_cross_encoder
 from support.trees import leaf, summary
 
 from raptor_core.audit import make_judge
@@ -13,32 +14,14 @@ CHILDREN = (leaf("a", "the pump failed"), leaf("b", "the bridge is open"))
 
 
 def cross_encoder(folder, favoured, labels=LABELS):
-    """A random BERT classifier of a few kilobytes whose head always prefers one label."""
-    import torch
-    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+    """One whose head always prefers one label."""
 
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{c}" for c in letters)]
-    folder.mkdir()
-    (folder / "vocab.txt").write_text("\n".join(words))
-    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        max_position_embeddings=64,
-        id2label=labels,
-        label2id={name: at for at, name in labels.items()},
-    )
-    model = BertForSequenceClassification(config)
-    with torch.no_grad():
+    def prefer(model):
         model.classifier.weight.zero_()
         model.classifier.bias.zero_()
         model.classifier.bias[favoured] = 4.0
-    model.save_pretrained(folder)
-    return str(folder)
+
+    return make_cross_encoder(folder, labels, prefer)
 
 
 def judged(model, text="The pump failed. The bridge is closed."):

@@ -1,0 +1,64 @@
+"""A second look at the best chunks by a cross-encoder, which reads them with the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from raptor_core.errors import ModelError
+from raptor_core.nodes import Node
+from raptor_core.retrieval.base import Query
+from raptor_core.retrieval.hybrid.pool import Scores, standardized
+
+RERANKED = 48
+"""Chunks that are read again: about twice what 2,000 tokens hold."""
+
+
+def reranked(question: str, leaves: Sequence[Node], scores: Scores, query: Query) -> Scores:
+    """Scores with the cross-encoder's added to the best of them, in standard deviations.
+
+    The others stay under what the second look was given to.
+
+    Raises:
+        ModelError: the model cannot be loaded, or gives more than one score.
+    """
+    order = np.argsort(-scores, kind="stable")
+    best, rest = order[:RERANKED], order[RERANKED:]
+    told = _told(query.reranker, question, [leaves[at].text for at in best])
+    found = scores.copy()
+    found[best] += query.hybrid.reranker * standardized(told)
+    if len(rest):
+        found[rest] -= max(0.0, float(found[rest].max() - found[best].min()))
+    return found
+
+
+def _told(name: str, question: str, texts: Sequence[str]) -> Scores:
+    if not texts:
+        return np.zeros(0)
+    pairs = [(question, text) for text in texts]
+    told = np.asarray(_encoder(name).predict(pairs, show_progress_bar=False), dtype=np.float64)
+    if told.ndim != 1:
+        raise ModelError(
+            f"retrieval.reranker = {name!r} gives {told.shape[1]} scores to a pair, expected one: "
+            "name a model that was trained to rank"
+        )
+    return told
+
+
+@lru_cache(maxsize=2)
+def _encoder(name: str) -> Any:
+    from sentence_transformers import CrossEncoder
+
+    from raptor_core.embedding.loading import no_progress_bar
+
+    try:
+        with no_progress_bar():
+            return CrossEncoder(name)
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"the reranker {name!r} cannot be loaded: {error}. Check retrieval.reranker (a hub "
+            'name or a local folder) and that the hub can be reached, or set it to ""'
+        ) from error
