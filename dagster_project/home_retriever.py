@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from threading import Lock
 
-from dagster_project.cli.session import open_home, published, retrieve_many
+from dagster_project.cli.session import open_home, published, require_trees
 from dagster_project.home import Home
-from raptor_core.retrieval import Family, Query, Retrieval, Trace, family, trace
+from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
 from raptor_core.store.base import Manifest, StoreIdentity, VectorStore
 from raptor_core.tree.tools import Tools
 
@@ -53,13 +53,18 @@ class HomeRetriever:
         return self.search_many([question], query)[0]
 
     def search_many(self, questions: Sequence[str], query: Query | None = None) -> list[Retrieval]:
-        """Retrieve for each question; all of them together open the store once more.
+        """Retrieve for each question; all are embedded before the store is opened, once.
 
         Raises:
             UnknownTreeError: a tree that the query names is not published.
             SettingsError: the query names no known strategy, or contradicts it.
         """
-        return retrieve_many(self._opened, self._tools, questions, query or self.query)
+        query = query or self.query
+        embedder = self._tools.embedder
+        vectors = embedder.embed_queries(questions)
+        with self._opened(self._tools.store_identity) as store:
+            require_trees(store, query.where.trees or ())
+            return Retriever(store, embedder).search_vectors(questions, vectors, query)
 
     def trace(self, node_id: str) -> Trace:
         """The exact spans of the documents under a node.

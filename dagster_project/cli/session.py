@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from dagster_project.home import Home
@@ -43,35 +42,19 @@ def published(
 def retrieve(
     home: Home, settings: Settings, tools: Tools, question: str, query: Query
 ) -> Retrieval:
-    """Search a home's trees for one question; see ``retrieve_many``."""
-    return retrieve_many(partial(published, home, settings), tools, [question], query)[0]
+    """Search a home's trees.
 
-
-def retrieve_many(
-    opened: Callable[[StoreIdentity | None], AbstractContextManager[VectorStore]],
-    tools: Tools,
-    questions: Sequence[str],
-    query: Query,
-) -> list[Retrieval]:
-    """Search a home's trees for each question.
-
-    What is cheap is checked first; then the questions are embedded while the store is closed, so
+    What is cheap is checked first; then the question is embedded while the store is closed, so
     that other processes do not wait for the model.
-
-    Args:
-        opened: opens the store for reading, as ``published`` does for a home.
-        tools: where the embedder comes from.
-        questions: any number.
-        query: how to search.
 
     Raises:
         UnknownTreeError: nothing is published, or a tree that the query names is not.
     """
-    with opened(None) as store:
+    with published(home, settings) as store:
         require_trees(store, query.where.trees or ())
-    vectors = tools.embedder.embed_queries(questions)
-    with opened(tools.store_identity) as store:
-        return Retriever(store, tools.embedder).search_vectors(questions, vectors, query)
+    vectors = tools.embedder.embed_queries([question])
+    with published(home, settings, tools.store_identity) as store:
+        return Retriever(store, tools.embedder).search_vectors([question], vectors, query)[0]
 
 
 def require_trees(store: VectorStore, names: Sequence[str]) -> None:

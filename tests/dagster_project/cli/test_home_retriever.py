@@ -7,6 +7,7 @@ import pytest
 
 from dagster_project.home_retriever import HomeRetriever
 from raptor_core.errors import MissingHomeError, StoreMismatchError, UnknownTreeError
+from raptor_core.integrations import langchain, llama_index
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.store import open_store
 from raptor_core.store.base import Where
@@ -96,6 +97,14 @@ def test_every_node_is_a_child_of_its_parents(retriever):
         assert root.node.id in {parent.id for parent in above.parents}
     with pytest.raises(UnknownTreeError, match="no published node"):
         retriever.family("00000000-0000-0000-0000-000000000000")
+
+
+def test_frameworks_search_a_home(retriever):
+    expected = ids(retriever.search(QUESTIONS[0]))
+    documents = langchain.RaptorRetriever(searcher=retriever).invoke(QUESTIONS[0])
+    assert [document.id for document in documents] == expected
+    nodes = asyncio.run(llama_index.RaptorRetriever(retriever).aretrieve(QUESTIONS[0]))
+    assert [node.node_id for node in nodes] == expected
 
 
 def test_another_embedder_than_the_homes_is_refused(built, monkeypatch):
