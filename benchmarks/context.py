@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,13 @@ from numpy.typing import NDArray
 from raptor_core.chunking import Chunk, make_chunker
 from raptor_core.chunking.context import ContextWriter
 from raptor_core.chunking.sentences import sentences
-from raptor_core.documents.base import Document, Section
+from raptor_core.documents.base import Document
 from raptor_core.embedding import make_embedder
+from raptor_core.evaluation.datasets.headings import line_sections
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
 from raptor_core.tokens import TokenCounter, make_counter
 
 BUDGETS_TOKENS = (400, 1000, 2000)
-HEADING = re.compile(r"^[A-Z0-9][^\n]{1,78}[^\s.?!:;,]$", re.MULTILINE)
 CHUNKING = ChunkingSettings()
 PARTS = {  # whether the title is read, and whether the headings are
     "none": (False, False),
@@ -68,10 +67,8 @@ def main() -> None:
 def as_document(row: dict[str, Any]) -> Document:
     """The row as a document; a short line without a stop begins a section."""
     text = row["text"]
-    starts = [(m.group(), m.start()) for m in HEADING.finditer(text)]
-    ends = [*[start for _, start in starts[1:]], len(text)][: len(starts)]
-    sections = [Section(n, 1, a, b) for (n, a), b in zip(starts, ends, strict=True)]
-    return Document(row["paper_id"], text, title=row["title"] or "", sections=tuple(sections))
+    title = row["title"] or ""
+    return Document(row["paper_id"], text, title=title, sections=line_sections(text))
 
 
 def greedy_chunks(document: Document, counter: TokenCounter) -> list[Chunk]:

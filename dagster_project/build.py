@@ -10,8 +10,9 @@ import dagster as dg
 
 from dagster_project.home import Home
 from dagster_project.io_managers import QdrantLayersIOManager, TablesIOManager
-from dagster_project.jobs import build_drop_job, build_job
+from dagster_project.jobs import build_drop_job, build_evaluate_jobs, build_job
 from dagster_project.resources import (
+    DatasetsResource,
     GoldenResource,
     SourceResource,
     StoreResource,
@@ -22,6 +23,7 @@ from dagster_project.resources import (
 from dagster_project.sensors import build_source_sensor
 from raptor_assets import keys
 from raptor_assets.chain import Progress, build_chain
+from raptor_assets.datasets import build_dataset_assets
 from raptor_assets.report_folder import ReportFolder
 from raptor_assets.specs import QDRANT, TABLES
 from raptor_core.documents import Corpus, Document
@@ -41,6 +43,7 @@ class Parts:
     store: StoreResource
     reports: ReportFolder
     golden: GoldenResource
+    datasets: DatasetsResource
 
     @classmethod
     def of(
@@ -61,6 +64,7 @@ class Parts:
             store=StoreResource(settings, home, made),
             reports=ReportFolder(home.reports),
             golden=GoldenResource(settings, home),
+            datasets=DatasetsResource(settings, home),
         )
 
     def known(self, partition: str) -> Iterable[Document]:
@@ -80,7 +84,7 @@ def build_definitions(
     progress: Callable[[Progress], None] = ignore_progress,
     assets: Iterable[dg.AssetsDefinition] = (),
 ) -> dg.Definitions:
-    """The chain, its checks, jobs, sensor, resources and IO managers.
+    """The chain, its checks, evaluations, jobs, sensor, resources and IO managers.
 
     Args:
         settings: None for the home's settings file, or the defaults where there is none.
@@ -96,11 +100,12 @@ def build_definitions(
     settings = settings or load_settings(home.settings if home.settings.exists() else None)
     parts = parts or Parts.of(settings, home)
     chain = build_chain(settings)
+    evaluations = build_dataset_assets(settings)
     jobs = [build_job(chain), build_drop_job(settings)]
     tables = TablesIOManager(parts.tables)
     definitions = dg.Definitions(
-        assets=[chain, *assets],
-        jobs=jobs,
+        assets=[chain, *evaluations, *assets],
+        jobs=[*jobs, *build_evaluate_jobs(evaluations)],
         sensors=[build_source_sensor(settings, parts.source, parts.known, jobs)],
         executor=dg.in_process_executor,
         resources={
@@ -110,6 +115,7 @@ def build_definitions(
             "store": parts.store,
             "reports": parts.reports,
             "golden": parts.golden,
+            "datasets": parts.datasets,
             "progress": progress,
             TABLES: tables,
             QDRANT: QdrantLayersIOManager(parts.tables, parts.store),

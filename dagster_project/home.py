@@ -77,7 +77,19 @@ class Home:
     def golden(self, settings: Settings) -> Path | None:
         """The golden set that the settings name, beside the settings file; None for none."""
         named = settings.checks.golden
-        return None if named is None else self.settings.parent / Path(named).expanduser()
+        return None if named is None else self._beside_settings(named)
+
+    def dataset(self, settings: Settings, name: str) -> Path:
+        """A data set that the settings name."""
+        return self._beside_settings(settings.evaluation.datasets[name])
+
+    def _beside_settings(self, named: str) -> Path:
+        return self.settings.parent / Path(named).expanduser()
+
+    @property
+    def evaluation(self) -> Path:
+        """The trees over data sets, and what building and reading them cost."""
+        return self.path / "evaluation"
 
     @property
     def answers(self) -> Path:

@@ -1,6 +1,6 @@
 """Jobs: build the chain, drop partitions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import dagster as dg
@@ -19,6 +19,7 @@ from raptor_core.tables import TableStore
 
 BUILD = "build"
 DROP = "drop_partitions"
+EVALUATE = "evaluate"
 _DROP_OP = "drop"
 
 
@@ -35,6 +36,19 @@ def build_job(chain: dg.AssetsDefinition) -> Any:
         selection=dg.AssetSelection.assets(*chain.keys),
         description="Build, check and publish the trees of the partitions chosen at launch.",
     )
+
+
+def build_evaluate_jobs(assets: Sequence[dg.AssetsDefinition]) -> list[Any]:
+    """The job that measures on every data set, where there is one; nothing launches it."""
+    if not assets:
+        return []
+    return [
+        dg.define_asset_job(
+            EVALUATE,
+            selection=dg.AssetSelection.assets(*assets),
+            description="Measure retrieval on the data sets of the settings.",
+        )
+    ]
 
 
 def build_drop_job(settings: Settings) -> dg.JobDefinition:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from functools import cached_property
+from pathlib import Path
 
 from dagster_project.home import Home
 from dagster_project.source_state import load_catalog, save_catalog
@@ -17,6 +18,7 @@ from raptor_core.documents import (
     scan_source,
     tree_name,
 )
+from raptor_core.evaluation.datasets import Dataset, open_dataset
 from raptor_core.evaluation.golden import GoldenCase, load_golden
 from raptor_core.settings import Settings
 from raptor_core.store import (
@@ -194,6 +196,29 @@ class GoldenResource:
             SettingsError: the file is missing or malformed.
         """
         return () if self._path is None else load_golden(self._path)
+
+
+class DatasetsResource:
+    """The data sets that the settings name, and the folder that keeps their trees."""
+
+    def __init__(self, settings: Settings, home: Home) -> None:
+        self._settings = settings
+        self._home = home
+
+    @property
+    def cache(self) -> Path:
+        """In the home; evaluations on the command line use it too."""
+        return self._home.evaluation
+
+    def load(self, name: str) -> Dataset:
+        """A data set; a set of questions alone is asked of the home's source.
+
+        Raises:
+            SourceError, SettingsError: it cannot be read, or holds something wrong.
+        """
+        path = self._home.dataset(self._settings, name)
+        split = self._settings.evaluation.split
+        return open_dataset(path, self._settings.source, split=split)
 
 
 def ignore_progress(_progress: Progress) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import tomlkit
 from pydantic import BaseModel
@@ -83,4 +83,10 @@ def _meanings(doc: str) -> Iterator[tuple[str, str]]:
 def _toml(value: object) -> str:
     if value is None:
         return f'"{NO_BOUND}"'
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json")
+    if isinstance(value, Mapping):
+        table = tomlkit.inline_table()
+        table.update(value)
+        return table.as_string()
     return tomlkit.item(list(value) if isinstance(value, tuple) else value).as_string()

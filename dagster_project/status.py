@@ -14,6 +14,7 @@ from dagster_project.build import Parts
 from dagster_project.execute import open_instance
 from dagster_project.home import Home
 from raptor_assets import keys
+from raptor_assets.datasets import dataset_check_specs
 from raptor_assets.report import Cost, read_records
 from raptor_assets.specs import build_check_specs
 from raptor_core.documents import partition_key
@@ -50,7 +51,10 @@ class TreeStatus:
 
 @dataclass(frozen=True, slots=True)
 class HomeStatus:
-    """Published trees, partitions that have nothing published, checks on all trees together."""
+    """Published trees, partitions that have nothing published, checks on no partition.
+
+    These are on all trees together, and on data sets.
+    """
 
     trees: tuple[TreeStatus, ...]
     unpublished: tuple[str, ...]
@@ -122,6 +126,7 @@ def read_checks(
 def _read_together(instance: dg.DagsterInstance, settings: Settings) -> tuple[CheckResult, ...]:
     """The last result of every check that is of no partition."""
     specs = [spec for spec in build_check_specs(settings) if not spec.partitions_def]
+    specs += dataset_check_specs(settings)
     storage = instance.event_log_storage
     return tuple(result for spec in specs for result in _last_results(storage, spec, None))
 

@@ -34,9 +34,20 @@ def evaluation(
         passed=verdict.passed,
         severity=_severity(verdict),
         blocking=blocking,
-        description=" ".join(text for text in (verdict.summary, verdict.remedy) if text),
+        description=_description(verdict),
         metadata=_metadata(verdict, link),
         target_materialization_data=target,
+    )
+
+
+def check_result(verdict: Verdict) -> dg.AssetCheckResult:
+    """The same of an asset that has one check and no partition."""
+    return dg.AssetCheckResult(
+        passed=verdict.passed,
+        check_name=verdict.name,
+        severity=_severity(verdict),
+        description=_description(verdict),
+        metadata=_metadata(verdict, str),
     )
 
 
@@ -44,6 +55,10 @@ def past_top(checks: Iterable[CheckInfo], layer: int) -> list[Verdict]:
     """Verdicts on a layer above the top of every tree: nothing to judge."""
     told = f"Layer {layer} is above the top of every tree of this partition."
     return [Verdict(check.name, True, check.severity, told, {}) for check in checks]
+
+
+def _description(verdict: Verdict) -> str:
+    return " ".join(text for text in (verdict.summary, verdict.remedy) if text)
 
 
 def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:

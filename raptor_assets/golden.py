@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import dagster as dg
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from raptor_assets import keys
 from raptor_assets.bench import Bench
+from raptor_assets.check_history import past_values
 from raptor_assets.evaluations import evaluation
 from raptor_core.errors import RaptorError
 from raptor_core.evaluation.golden import GoldenCase
@@ -18,7 +18,6 @@ from raptor_core.quality.verdicts import Verdict
 from raptor_core.retrieval import Query
 
 GOLDEN_KEY = dg.AssetCheckKey(keys.TREE, GOLDEN_RETRIEVAL.name)
-_JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 
 
 def golden_events(
@@ -49,21 +48,7 @@ def golden_verdict(
     with bench.store.open() as store:
         if not store.live:
             return None
-    query = Query.from_settings(bench.settings.retrieval)
+    query = Query.from_settings(bench.settings)
     report = measure_golden(cases, bench.tools.embedder, bench.store.open, query)
-    past = _hit_rates(instance, bench.settings.checks.history_builds)
+    past = past_values(instance, GOLDEN_KEY, "hit_rate", bench.settings.checks.history_builds)
     return evaluate_golden(report, bench.settings.checks, past)
-
-
-def _hit_rates(instance: dg.DagsterInstance, last: int) -> list[float]:
-    """Hit rates of the last evaluations, oldest first; one query."""
-    history = instance.event_log_storage.get_asset_check_execution_history(
-        GOLDEN_KEY, limit=last, status=_JUDGED
-    )
-    done = [record.evaluation for record in reversed(history)]
-    rates = [
-        evaluation.metadata["hit_rate"].value
-        for evaluation in done
-        if isinstance(evaluation, dg.AssetCheckEvaluation) and "hit_rate" in evaluation.metadata
-    ]
-    return [float(rate) for rate in rates if isinstance(rate, int | float)]

@@ -16,6 +16,11 @@ TREE = dg.AssetKey("tree")
 REPORT = dg.AssetKey("tree_report")
 
 
+def evaluation(dataset: str) -> dg.AssetKey:
+    """What was measured on a data set; no part of the chain."""
+    return dg.AssetKey(["evaluation", dataset])
+
+
 def embeddings(layer: int) -> dg.AssetKey:
     """The nodes of a layer with their vectors, staged in Qdrant."""
     return dg.AssetKey([f"layer_{layer}", "embeddings"])

@@ -6,15 +6,19 @@ from pathlib import Path
 import pytest
 
 from raptor_assets import keys
+from raptor_assets.datasets import dataset_check_specs
 from raptor_assets.specs import build_check_specs
 from raptor_assets.versions import code_versions
 from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL
+from raptor_core.evaluation.standing import DEFAULT_STRATEGY
 from raptor_core.quality.registry import LAYER_CHECKS, STORE_CHECKS, TREE_CHECKS
-from raptor_core.settings import CheckSettings, Settings
+from raptor_core.settings import CheckSettings, EvaluationSettings, Settings
 
 TEXT = (Path(__file__).parent.parent / "docs" / "checks.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (error|warn) \|", re.MULTILINE)
-ON_LAYERS, ON_FINDINGS, ON_TREE = (ROW.findall(part) for part in TEXT.split("\n## On ")[1:])
+ON_LAYERS, ON_FINDINGS, ON_TREE, ON_DATASETS = (
+    ROW.findall(part) for part in TEXT.split("\n## On ")[1:]
+)
 
 
 def pairs(checks):
@@ -27,6 +31,13 @@ def test_the_layers_checks_are_listed_in_their_order():
 
 def test_the_trees_checks_are_listed_in_their_order():
     assert pairs((*TREE_CHECKS, *STORE_CHECKS, GOLDEN_RETRIEVAL)) == ON_TREE
+
+
+def test_the_check_of_a_data_set_is_listed():
+    settings = Settings(evaluation=EvaluationSettings(datasets={"mine": "mine.jsonl"}))
+    (spec,) = dataset_check_specs(settings)
+    assert pairs([DEFAULT_STRATEGY]) == ON_DATASETS == [(spec.name, "warn")]
+    assert (spec.asset_key, spec.blocking) == (keys.evaluation("mine"), False)
 
 
 def test_the_listed_checks_are_those_that_dagster_is_given():

@@ -27,6 +27,12 @@ _QUERY = (
     click.option(
         "--layers-down", "n_layers", type=click.IntRange(min=1), help="Traversal: how far."
     ),
+    click.option("--beam-width", type=click.IntRange(min=1), help="Beam: summaries on each layer."),
+    click.option(
+        "--max-per-document",
+        type=click.IntRange(min=1),
+        help="Hybrid: chunks of one document at the most.",
+    ),
 )
 _WHERE = (
     click.option("--tree", "trees", multiple=True, help="Only this tree; may be repeated."),

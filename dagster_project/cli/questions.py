@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -10,6 +11,12 @@ import click
 from raptor_core.retrieval import Query
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
+
+_GIVEN = (
+    *("strategy", "budget_tokens", "top_k", "start_layer", "n_layers", "beam_width"),
+    "max_per_document",
+)
+"""Options that go over the settings."""
 
 
 def require_words(question: str) -> None:
@@ -24,15 +31,9 @@ def require_words(question: str) -> None:
 
 def make_query(settings: Settings, values: Mapping[str, Any]) -> Query:
     """The query of a command line over the settings' defaults."""
-    base = Query.from_settings(settings.retrieval)
-    return Query(
-        strategy=values["strategy"] or base.strategy,
-        budget_tokens=values["budget_tokens"] or base.budget_tokens,
-        top_k=values["top_k"] or base.top_k,
-        where=make_where(values),
-        start_layer=values["start_layer"],
-        n_layers=values["n_layers"],
-    )
+    base = Query.from_settings(settings)
+    given = {name: values[name] for name in _GIVEN if values[name] is not None}
+    return replace(base, where=make_where(values), **given)
 
 
 def make_where(values: Mapping[str, Any]) -> Where:

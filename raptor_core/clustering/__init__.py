@@ -18,6 +18,10 @@ def make_clusterer(settings: ClusteringSettings) -> Clusterer:
         from raptor_core.clustering.kmeans import KMeansClusterer
 
         return KMeansClusterer(settings)
+    if settings.method == "gmm":
+        from raptor_core.clustering.gmm import GmmClusterer
+
+        return GmmClusterer(settings)
     from raptor_core.clustering.raptor import RaptorClusterer
 
     return RaptorClusterer(settings)

@@ -119,9 +119,10 @@ def judge_case(case: GoldenCase, retrieval: Retrieval) -> GoldenHit:
     """Compare what was retrieved with what answers the question.
 
     A node answers it when its text is of expected documents alone (a summary over others too says
-    little of them), or holds half of an expected passage.
+    little of them), or holds half of an expected passage. Ranks are by score, whatever the order
+    of the context.
     """
-    nodes = [hit.node for hit in retrieval.hits]
+    nodes = [hit.node for hit in retrieval.ranked]
     spans = [runs(span) for span in case.spans]
     answers = (at for at, node in enumerate(nodes, 1) if _answers(node, case, spans))
     wanted: Runs = frozenset().union(*spans)

@@ -21,6 +21,9 @@ SPARE = 4.0
 WALKS = frozenset({"traversal"})
 """Strategies whose ``top_k`` is per layer, so that a large one would never leave the top."""
 
+BUDGETED = frozenset({"hybrid"})
+"""Strategies that take what the budget holds where no ``top_k`` is given."""
+
 _NAME = re.compile(r"(?P<strategy>[^@]+)(?:@(?P<low>\d+)(?:-(?P<high>\d+))?)?")
 
 
@@ -46,19 +49,21 @@ class StrategyWay:
             found = forest.retriever.search_vectors(texts, asked.vectors, query)
             if self._is_whole(forest, query, found):
                 return list(map(Context.of, found))
-            query = replace(query, top_k=4 * query.top_k)
+            query = replace(query, top_k=4 * query.limit)
 
     def _is_whole(self, forest: Forest, query: Query, found: Sequence[Retrieval]) -> bool:
         """Whether the budget ended the contexts, not the number of nodes that was asked for."""
-        if self.strategy in WALKS or query.top_k >= forest.n_nodes:
+        if self.strategy in WALKS | BUDGETED or query.limit >= forest.n_nodes:
             return True
-        return all(len(retrieval.hits) != query.top_k for retrieval in found)
+        return all(len(retrieval.hits) != query.limit for retrieval in found)
 
     def _query(self, forest: Forest, where: Where, budget_tokens: int) -> Query:
         query = Query(self.strategy, budget_tokens, where=where)
         if self.strategy in WALKS:
             return self._walk(forest, query)
         layers = None if self.layers is None else tuple(range(self.layers[0], self.layers[1] + 1))
+        if self.strategy in BUDGETED:
+            return replace(query, where=replace(where, layers=layers))
         top_k = ceil(SPARE * budget_tokens / forest.mean_tokens) + 1
         return replace(query, top_k=top_k, where=replace(where, layers=layers))
 

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from raptor_core.settings import RetrievalSettings
-from raptor_core.settings.retrieval import HybridSettings
+from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, VectorStore, Where
 from raptor_core.vectors import Vectors
+
+PAPER_TOP_K = 20
+"""Nodes of a context of 2,000 tokens, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,8 @@ class Query:
     Attributes:
         strategy: a name in ``STRATEGIES``.
         budget_tokens: tokens of the context; a node that does not fit is passed over.
-        top_k: nodes at the most (collapsed, beam), or per layer (traversal); hybrid takes what
-            the budget holds.
+        top_k: nodes at the most, or per layer (traversal); None is 20, as in the paper, and for
+            hybrid what the budget holds.
         where: filter on trees, documents, layers and metadata.
         start_layer: traversal and beam, the layer to start at; None is each tree's top.
         n_layers: traversal only, how many layers to walk; None is down to the leaves.
@@ -31,7 +33,7 @@ class Query:
 
     strategy: str = "hybrid"
     budget_tokens: int = 2000
-    top_k: int = 20
+    top_k: int | None = None
     where: Where = field(default_factory=Where)
     start_layer: int | None = None
     n_layers: int | None = None
@@ -39,15 +41,21 @@ class Query:
     max_per_document: int | None = None
     hybrid: HybridSettings = field(default_factory=HybridSettings)
 
+    @property
+    def limit(self) -> int:
+        """``top_k``, or 20."""
+        return self.top_k or PAPER_TOP_K
+
     @classmethod
-    def from_settings(cls, settings: RetrievalSettings) -> Query:
+    def from_settings(cls, settings: Settings) -> Query:
         """The query that the settings describe."""
+        given = settings.retrieval
         return cls(
-            strategy=settings.strategy,
-            budget_tokens=settings.budget_tokens,
-            top_k=settings.top_k,
-            beam_width=settings.beam_width,
-            max_per_document=settings.max_per_document or None,
+            strategy=given.strategy,
+            budget_tokens=given.budget_tokens,
+            top_k=given.top_k or None,
+            beam_width=given.beam_width,
+            max_per_document=given.max_per_document or None,
             hybrid=settings.hybrid,
         )
 

@@ -23,12 +23,12 @@ class Beam:
         starts = start_filters(query, store)
         rows = (questions.one(row).vectors for row in range(len(questions.texts)))
         found = [self._leaves(vector, query, starts, store) for vector in rows]
-        return fit_budgets(questions, query, found, query.top_k)
+        return fit_budgets(questions, query, found, query.limit)
 
     def _leaves(
         self, vector: Vectors, query: Query, starts: list[Where], store: VectorStore
     ) -> list[Hit]:
-        wanted = max(query.beam_width, query.top_k * SPARE)
+        wanted = max(query.beam_width, query.limit * SPARE)
         front = best((h for at in starts for h in store.search(vector, wanted, at)[0]), wanted)
         leaves = [hit for hit in front if hit.node.is_leaf]
         while summaries := [hit for hit in front if not hit.node.is_leaf]:

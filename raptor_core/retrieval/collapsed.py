@@ -14,5 +14,5 @@ class Collapsed:
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
-        found = store.search(questions.vectors, query.top_k * SPARE, query.where)
-        return fit_budgets(questions, query, found, query.top_k)
+        found = store.search(questions.vectors, query.limit * SPARE, query.where)
+        return fit_budgets(questions, query, found, query.limit)

@@ -15,8 +15,8 @@ class Flat:
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
-        found = store.search(questions.vectors, query.top_k * SPARE, chunks_of(query))
-        return fit_budgets(questions, query, found, query.top_k)
+        found = store.search(questions.vectors, query.limit * SPARE, chunks_of(query))
+        return fit_budgets(questions, query, found, query.limit)
 
 
 class Lexical:
@@ -24,8 +24,8 @@ class Lexical:
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
-        found = store.search_text(questions.texts, query.top_k * SPARE, chunks_of(query))
-        return fit_budgets(questions, query, found, query.top_k)
+        found = store.search_text(questions.texts, query.limit * SPARE, chunks_of(query))
+        return fit_budgets(questions, query, found, query.limit)
 
 
 def chunks_of(query: Query) -> Where:

@@ -29,8 +29,8 @@ class Traversal:
         self, vector: Vectors, query: Query, starts: list[Where], store: VectorStore
     ) -> list[Hit]:
         chosen = best(
-            (hit for start in starts for hit in store.search(vector, query.top_k, start)[0]),
-            query.top_k,
+            (hit for start in starts for hit in store.search(vector, query.limit, start)[0]),
+            query.limit,
         )
         found = list(chosen)
         steps = 1
@@ -39,7 +39,7 @@ class Traversal:
             if not children:
                 break
             below = replace(query.where, ids=tuple(children), layers=None)
-            chosen = store.search(vector, query.top_k, below)[0]
+            chosen = store.search(vector, query.limit, below)[0]
             found += chosen
             steps += 1
         return found

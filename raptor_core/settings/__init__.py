@@ -2,6 +2,7 @@
 
 from raptor_core.settings.audits import AuditSettings
 from raptor_core.settings.checks import CheckSettings
+from raptor_core.settings.evaluations import EvaluationSettings
 from raptor_core.settings.load import load_settings
 from raptor_core.settings.models import (
     ChunkingSettings,
@@ -31,6 +32,7 @@ __all__ = [
     "ClusteringSettings",
     "DatabaseTable",
     "EmbedderSettings",
+    "EvaluationSettings",
     "GroupingSettings",
     "HybridSettings",
     "Part",

@@ -12,8 +12,9 @@ from pydantic import Field, model_validator
 
 from raptor_core.settings.audits import AuditSettings
 from raptor_core.settings.checks import CheckSettings
+from raptor_core.settings.evaluations import EvaluationSettings
 from raptor_core.settings.part import Part
-from raptor_core.settings.retrieval import RetrievalSettings
+from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price
 from raptor_core.settings.trees import ClusteringSettings, RebuildSettings, TreeSettings
@@ -49,11 +50,11 @@ class TokensSettings(Part):
     """What counts tokens.
 
     Attributes:
-        counter: the embedder's own tokenizer, or tiktoken.
+        counter: the embedder's own tokenizer, tiktoken, or words between spaces.
         encoding: tiktoken's encoding name.
     """
 
-    counter: Literal["embedder", "tiktoken"] = "embedder"
+    counter: Literal["embedder", "tiktoken", "words"] = "embedder"
     encoding: str = "cl100k_base"
 
 
@@ -194,9 +195,11 @@ class Settings(Part):
     tables: TablesSettings = TablesSettings()
     report: ReportSettings = ReportSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
+    hybrid: HybridSettings = HybridSettings()
     reader: ReaderSettings = ReaderSettings()
     checks: CheckSettings = CheckSettings()
     audit: AuditSettings = AuditSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
     prices: Mapping[str, PriceSettings] = {}
     budget: BudgetSettings = BudgetSettings()
 

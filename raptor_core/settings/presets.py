@@ -26,8 +26,19 @@ _PAPER: Mapping[str, Any] = {
     "retrieval": {"strategy": "collapsed", "budget_tokens": 2000, "top_k": 20},
 }
 
-PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType({"default": {}, "paper": _PAPER})
-"""Values of each preset, as in a settings file. ``paper``: arXiv:2401.18059."""
+_SIMPLE: Mapping[str, Any] = {
+    "tokens": {"counter": "words"},
+    "chunking": {"max_tokens": 200, "context": False},
+    "clustering": {"method": "gmm", "threshold": 0.3},
+    "tree": {"max_layers": 12, "top_nodes": 1},
+    "retrieval": {"strategy": "beam", "beam_width": 3, "top_k": 5},
+}
+
+PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {"default": {}, "paper": _PAPER, "simple": _SIMPLE}
+)
+"""Values of each preset, as in a settings file. ``paper``: arXiv:2401.18059. ``simple``: the common
+short recipe, to compare with: chunks of 200 words, one mixture on the embeddings, a beam down."""
 
 
 def preset(name: str) -> Settings:

@@ -10,7 +10,7 @@ from raptor_core.settings.part import Part
 
 
 class HybridSettings(Part):
-    """What the strategy "hybrid" makes of its signals; `docs/retrieval.md` has the formula.
+    """Weights of the strategy "hybrid"; docs/retrieval.md has the formula.
 
     Dense and lexical scores are standardized over a question's candidates, so that 1 is a standard
     deviation.
@@ -36,8 +36,8 @@ class HybridSettings(Part):
     document: float = Field(4.0, ge=0)
     diversity: float = Field(2.0, ge=0)
     summaries: float = Field(0.1, ge=0, le=1)
-    candidates: int = Field(256, ge=1, le=10_000)
-    documents: int = Field(8, ge=1, le=1000)
+    candidates: int = Field(128, ge=1, le=10_000)
+    documents: int = Field(4, ge=1, le=1000)
 
 
 class RetrievalSettings(Part):
@@ -49,15 +49,14 @@ class RetrievalSettings(Part):
             walks down and returns chunks alone; "flat" (vectors) and "lexical" (BM25) search the
             chunks without the tree.
         budget_tokens: tokens of the context.
-        top_k: nodes at the most (collapsed, beam, flat, lexical), or per layer (traversal).
+        top_k: nodes at the most, or per layer (traversal); 0 is 20, as in the paper, and for
+            "hybrid" what the budget holds.
         beam_width: summaries that "beam" keeps on each layer.
         max_per_document: chunks of one document at most, for "hybrid"; 0 is any number.
-        hybrid: weights of "hybrid".
     """
 
     strategy: Literal["hybrid", "collapsed", "traversal", "beam", "flat", "lexical"] = "hybrid"
     budget_tokens: int = Field(2000, ge=1)
-    top_k: int = Field(20, ge=1, le=1000)
+    top_k: int = Field(0, ge=0, le=1000)
     beam_width: int = Field(3, ge=1, le=1000)
     max_per_document: int = Field(0, ge=0)
-    hybrid: HybridSettings = HybridSettings()

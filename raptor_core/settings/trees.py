@@ -13,7 +13,8 @@ class ClusteringSettings(Part):
     """How a layer is clustered (paper, section 3).
 
     Attributes:
-        method: the paper's UMAP and Gaussian mixtures, contiguous windows, or spherical k-means.
+        method: the paper's UMAP and Gaussian mixtures, contiguous windows, spherical k-means, or
+            "gmm": one mixture on the embeddings, a component for every ten nodes.
         dimensions: dimensions after the reduction.
         local_neighbors: UMAP neighbours of the local step.
         threshold: responsibility from which a node belongs to a component.
@@ -26,7 +27,7 @@ class ClusteringSettings(Part):
         seed: of everything random.
     """
 
-    method: Literal["raptor", "contiguous", "kmeans"] = "raptor"
+    method: Literal["raptor", "contiguous", "kmeans", "gmm"] = "raptor"
     dimensions: int = Field(10, ge=2, le=64)
     local_neighbors: int = Field(10, ge=2, le=200)
     threshold: float = Field(0.1, gt=0, lt=1)

@@ -31,7 +31,15 @@ from raptor_core.store.engine import (
 )
 from raptor_core.store.files import check_space
 from raptor_core.store.lexical import Sparse
-from raptor_core.store.packing import KEYS, REST, match_keys, pack, stored_fields, unpack
+from raptor_core.store.packing import (
+    KEYS,
+    REST,
+    match_keys,
+    pack,
+    stored_fields,
+    unpack,
+    unpack_node,
+)
 from raptor_core.vectors import Vectors
 
 UPDATE_POINTS = 2000
@@ -190,7 +198,9 @@ class EdgeEngine:
         ]
         with _engine_errors(self._path, "search"):
             found = self._shard.query_batch(self._edge.QueryBatchRequest(requests))
-        return [[Scored(str(p.id), p.score, unpack(p.payload)) for p in points] for points in found]
+        return [
+            [Scored(str(p.id), p.score, unpack_node(p.payload)) for p in points] for points in found
+        ]
 
     def _filter(self, condition: Condition) -> Any:
         must: list[Any] = []

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from raptor_core.nodes import Node
 from raptor_core.store.lexical import Sparse
 from raptor_core.vectors import Vectors
 
@@ -80,11 +81,11 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A point that a search found; higher is more similar."""
+    """A node that a search found; a higher score is more similar."""
 
     id: str
     score: float
-    payload: Payload
+    node: Node
 
 
 class Engine(Protocol):

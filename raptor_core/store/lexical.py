@@ -28,6 +28,8 @@ K1 = 1.2
 B = 0.75
 AVERAGE_TOKENS = 64
 STEM_CHARS = 6
+LEXICAL_VERSION = "2"
+"""Of what a text becomes here; a point written under another one is written anew."""
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"

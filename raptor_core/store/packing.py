@@ -9,11 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 
+from raptor_core.nodes import Node
 from raptor_core.store.engine import KEYWORD_FIELDS, Match, Payload
+from raptor_core.store.payload import payload_to_node
 
 KEYS = "keys"
 REST = "rest"
+READ_NODES = 1 << 13
+"""Nodes that are kept as they were read: about 30 MB."""
+
 ALONE = ("state", "digest", "embedded", "embedding_key")
 _FILTERED = (*KEYWORD_FIELDS, "layer")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -42,6 +48,16 @@ def match_keys(match: Match) -> list[str]:
 def stored_fields(fields: Sequence[str] | None) -> list[str]:
     """Stored fields that hold the given fields of a payload, None for all of it."""
     return list(fields) if fields is not None and set(fields) <= set(ALONE) else [REST]
+
+
+def unpack_node(stored: Payload) -> Node:
+    """The node of what a search found; what is found again and again is read once."""
+    return _node(stored[REST])
+
+
+@lru_cache(maxsize=READ_NODES)
+def _node(rest: str) -> Node:
+    return payload_to_node(json.loads(rest))
 
 
 def unpack(stored: Payload) -> Payload:

@@ -5,7 +5,8 @@ staged point has another id). Besides:
 
 - ``state``: "staged" or "live"; "manifest", "identity", "publishing" and "epoch" for the points
   that are no nodes.
-- ``digest``: of the node, all fields; equal digests mean that there is nothing to write.
+- ``digest``: of the node, all fields, and of how its words are indexed; equal digests mean that
+  there is nothing to write.
 - ``embedded``: whether the point has its dense vector; a staged summary may lack it.
 - ``build_id``: live only, the build that last wrote this point.
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
@@ -30,6 +31,7 @@ from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.nodes import Fit, Node
 from raptor_core.store.base import Manifest
 from raptor_core.store.engine import Payload
+from raptor_core.store.lexical import LEXICAL_VERSION
 
 _LARGEST_INTEGER = 2**63 - 1
 _values = attrgetter(*(field.name for field in fields(Node)))
@@ -38,7 +40,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=dict)
 
 def node_digest(node: Node) -> str:
     """Digest of all fields of a node: what tells whether its point has to be written."""
-    return digest("node", _ENCODER.encode(_values(node)))
+    return digest("node", LEXICAL_VERSION, _ENCODER.encode(_values(node)))
 
 
 def staged_id(node: Node) -> str:
@@ -105,7 +107,7 @@ def _checked_digest(node: Node) -> str:
             f"node {node.id} of tree {node.tree!r} holds text that is not valid Unicode "
             f"({error.reason}); replace it when the document is read"
         ) from error
-    return digest("node", encoded)
+    return digest("node", LEXICAL_VERSION, encoded)
 
 
 def _check_numbers(node: Node) -> None:

@@ -21,6 +21,7 @@ from raptor_core.store.engine import (
     Scored,
 )
 from raptor_core.store.lexical import Sparse
+from raptor_core.store.payload import payload_to_node
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class ClientEngine:
         with self._place.errors():
             answers = self._client.query_batch_points(self._collection, requests)
         return [
-            [Scored(str(p.id), p.score, p.payload or {}) for p in answer.points]
+            [Scored(str(p.id), p.score, payload_to_node(p.payload or {})) for p in answer.points]
             for answer in answers
         ]
 

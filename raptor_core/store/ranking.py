@@ -9,7 +9,6 @@ import numpy as np
 from raptor_core.errors import StoreMismatchError
 from raptor_core.store.base import Hit, StoreIdentity
 from raptor_core.store.engine import Scored
-from raptor_core.store.payload import payload_to_node
 from raptor_core.vectors import Vectors
 
 
@@ -25,10 +24,7 @@ def ranked(query: Callable[[int], list[list[Scored]]], limit: int) -> list[list[
         ask *= 2
         found = query(ask)
     ordered = (sorted(row, key=lambda point: (-point.score, point.id)) for row in found)
-    return [
-        [Hit(payload_to_node(point.payload), point.score) for point in row[:limit]]
-        for row in ordered
-    ]
+    return [[Hit(point.node, point.score) for point in row[:limit]] for row in ordered]
 
 
 def query_units(vectors: Vectors, identity: StoreIdentity) -> Vectors:

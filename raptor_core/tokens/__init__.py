@@ -1,4 +1,4 @@
-"""Token counting: the embedder's own tokenizer, or tiktoken."""
+"""Token counting: the embedder's own tokenizer, tiktoken, or words."""
 
 from raptor_core.errors import SettingsError
 from raptor_core.settings.models import EmbedderSettings, TokensSettings
@@ -9,8 +9,9 @@ from raptor_core.tokens.embedder import (
     model_tokenizer,
 )
 from raptor_core.tokens.tiktoken_counter import TiktokenCounter
+from raptor_core.tokens.words import WordCounter
 
-__all__ = ["TiktokenCounter", "TokenCounter", "TokenizerCounter", "make_counter"]
+__all__ = ["TiktokenCounter", "TokenCounter", "TokenizerCounter", "WordCounter", "make_counter"]
 
 
 def make_counter(tokens: TokensSettings, embedder: EmbedderSettings) -> TokenCounter:
@@ -22,6 +23,8 @@ def make_counter(tokens: TokensSettings, embedder: EmbedderSettings) -> TokenCou
     """
     if tokens.counter == "tiktoken":
         return TiktokenCounter(tokens.encoding)
+    if tokens.counter == "words":
+        return WordCounter()
     if embedder.kind == "openai":
         raise SettingsError(
             'tokens.counter is "embedder", but an embedder of kind "openai" is an endpoint that '

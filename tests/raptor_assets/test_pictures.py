@@ -106,9 +106,9 @@ def test_costs_are_stacked_by_layer_and_the_last_build_is_told_in_full():
 
 def test_only_builds_that_paid_are_remembered_and_the_last_of_them():
     free, paid = Work("a"), Work("a")
-    free.pay(1, Usage())
-    paid.pay(1, Usage(calls=2, prompt_tokens=90, completion_tokens=10, usd=0.5))
-    paid.pay(1, Usage(calls=1, prompt_tokens=5, usd=0.25))
+    free.charge(1, Usage())
+    paid.charge(1, Usage(calls=2, prompt_tokens=90, completion_tokens=10, usd=0.5))
+    paid.charge(1, Usage(calls=1, prompt_tokens=5, usd=0.25))
     assert cost_history((), free) == ()
     assert cost_metadata(()) == {}
     (once,) = cost_history((), paid)

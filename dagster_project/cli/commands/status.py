@@ -88,7 +88,7 @@ def _print(found: HomeStatus, home: Path, sources: Sequence[str]) -> None:
                 _print_check(tree.manifest.tree, result)
     for result in found.checks:
         if not result.passed:
-            _print_check("all trees", result)
+            _print_check("all trees" if result.asset == "tree" else "evaluation", result)
     for name in found.unpublished:
         click.secho(f"{name}: nothing published; `raptor build` says why", fg="yellow")
     n_nodes = sum(sum(tree.manifest.layer_sizes) for tree in found.trees)

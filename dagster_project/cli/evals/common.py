@@ -13,8 +13,10 @@ import click
 from dagster_project.cli.options import Command
 
 if TYPE_CHECKING:
+    from dagster_project.home import Home
     from raptor_core.evaluation.compare import Comparison
     from raptor_core.evaluation.contexts import Way
+    from raptor_core.evaluation.datasets import Dataset
     from raptor_core.evaluation.forest import Forest
     from raptor_core.evaluation.tree_statistics import TreeStatistics
     from raptor_core.money import Ledger
@@ -33,6 +35,12 @@ _OPTIONS = (
         "--split", default="test", show_default=True, help="NarrativeQA: train, valid or test."
     ),
     click.option("--preset", help="Settings of a preset in place of the home's."),
+    click.option(
+        "--clustering",
+        type=click.Choice(["raptor", "contiguous", "kmeans", "gmm"]),
+        help="How layers are clustered, in place of the settings: contiguous is the ablation of "
+        "the paper's Table 9.",
+    ),
     click.option(
         "--cache",
         type=click.Path(file_okay=False, path_type=Path),
@@ -124,9 +132,9 @@ def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> I
     from raptor_core.tree.tools import Tools
 
     home = Home.at(home_path)
-    settings = _settings(home, values["preset"])
+    settings = _settings(home, values["preset"], values["clustering"])
     dataset = _dataset(file, settings, values)
-    cache = values["cache"] or home.path / "evaluation"
+    cache = values["cache"] or home.evaluation
     tools = Tools(settings, answers=AnswerLog(cache / "built"))
     with open_forest(dataset, tools, cache, _tell) as forest:
         yield Opened(forest, tree_statistics(forest), cache)
@@ -173,25 +181,28 @@ def show(
         click.secho(f"left out: {line}", fg="yellow", err=True)
 
 
-def _settings(home: Any, preset_name: str | None) -> Settings:
+def _settings(home: Home, preset_name: str | None, clustering: str | None) -> Settings:
     from raptor_core.settings import load_settings, preset
 
     if preset_name:
-        return preset(preset_name)
-    settings: Settings = home.load_settings() if home.settings.exists() else load_settings()
-    return settings
+        settings = preset(preset_name)
+    else:
+        settings = home.load_settings() if home.settings.exists() else load_settings()
+    return settings if clustering is None else clustered(settings, clustering)
 
 
-def _dataset(file: Path, settings: Settings, values: Mapping[str, Any]) -> Any:
-    from raptor_core.documents import load_documents
-    from raptor_core.evaluation.datasets import load_dataset, needs_documents
+def clustered(settings: Settings, method: str) -> Settings:
+    """The same settings with another clustering."""
+    changed = settings.clustering.model_copy(update={"method": method})
+    return settings.model_copy(update={"clustering": changed})
 
-    documents: tuple[Any, ...] = ()
+
+def _dataset(file: Path, settings: Settings, values: Mapping[str, Any]) -> Dataset:
+    from raptor_core.evaluation.datasets import open_dataset
+
     paths = values["sources"] or settings.source.paths
-    if paths and needs_documents(file):
-        source = settings.source.model_copy(update={"paths": tuple(paths)})
-        documents = load_documents(settings=source).documents
-    return load_dataset(file, documents=documents, split=values["split"])
+    source = settings.source.model_copy(update={"paths": tuple(paths)})
+    return open_dataset(file, source, split=values["split"])
 
 
 def _tell(n_built: int, n_trees: int) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from raptor_core.evaluation.bootstrap import Interval
     from raptor_core.evaluation.compare import Comparison, Figure, Line
     from raptor_core.evaluation.tree_statistics import TreeStatistics
 
@@ -68,18 +67,16 @@ def print_trees(trees: TreeStatistics) -> None:
 
 
 def _cells(line: Line, figure: Figure) -> tuple[str, ...]:
+    from raptor_core.evaluation.told import told_interval
+
     difference = figure.difference
     return (
         line.way,
         f"{line.budget_tokens:,}",
         f"{line.mean_tokens:,.0f}",
         str(figure.n_questions),
-        _told(figure.mean),
-        "" if difference is None else _told(difference.interval, "+"),
+        told_interval(figure.mean),
+        "" if difference is None else told_interval(difference.interval, "+"),
         "" if difference is None else f"{difference.p:.3f}",
         ", ".join(f"{layer}: {share:.0%}" for layer, share in line.layers.items()),
     )
-
-
-def _told(figure: Interval, sign: str = "") -> str:
-    return f"{figure.value:{sign}.3f} [{figure.low:{sign}.3f}, {figure.high:{sign}.3f}]"

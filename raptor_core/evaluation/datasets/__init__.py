@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from raptor_core.documents import load_documents
 from raptor_core.documents.base import Document
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.datasets.base import Dataset, Question
@@ -17,8 +18,9 @@ from raptor_core.evaluation.datasets.qasper import load_qasper
 from raptor_core.evaluation.datasets.quality import load_quality
 from raptor_core.evaluation.datasets.records import load_records
 from raptor_core.evaluation.datasets.rows import read_text
+from raptor_core.settings import SourceSettings
 
-__all__ = ["Dataset", "Question", "load_dataset", "needs_documents"]
+__all__ = ["Dataset", "Question", "load_dataset", "needs_documents", "open_dataset"]
 
 FORMS = (
     "expected QASPER (.json), QuALITY (JSON Lines), the folder of NarrativeQA, JSON Lines of "
@@ -45,6 +47,18 @@ def load_dataset(path: Path, *, documents: Sequence[Document] = (), split: str =
     _require_unique(path, "document", [document.id for document in found.documents])
     _require_unique(path, "question", [question.id for question in found.questions])
     return found
+
+
+def open_dataset(path: Path, source: SourceSettings, *, split: str = "test") -> Dataset:
+    """A data set; where it holds questions alone, they are asked of the documents of ``source``.
+
+    Raises:
+        SourceError, SettingsError: as ``load_dataset``; or the source cannot be read.
+    """
+    documents: tuple[Document, ...] = ()
+    if source.paths and needs_documents(path):
+        documents = load_documents(settings=source).documents
+    return load_dataset(path, documents=documents, split=split)
 
 
 def _require_unique(path: Path, what: str, ids: Sequence[str]) -> None:

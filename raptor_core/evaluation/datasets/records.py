@@ -5,7 +5,8 @@
 
 The document's id is the first field whose name is ``id`` or ends in ``_id``; ``sections`` and
 ``abstract`` may be there. A question may have ``qid``, ``answers``, ``evidence``, ``options`` and
-``gold_label`` (from 1), ``difficult``, ``unanswerable`` and ``kind``.
+``gold_label`` (from 1), ``difficult``, ``unanswerable`` and ``kind``. QASPER names the sections of
+a paper; where a row of it lists none, lines of the text that look like headings begin them.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from raptor_core.documents.parsed import UnreadableError
 from raptor_core.documents.records import Table, row_document
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.datasets.base import Dataset, Question
+from raptor_core.evaluation.datasets.headings import line_sections
 from raptor_core.evaluation.datasets.qasper import UNANSWERABLE, text_evidence
 from raptor_core.evaluation.datasets.quality import options_of
 from raptor_core.evaluation.datasets.rows import Row, json_lines
 from raptor_core.settings import SourceSettings
 
 REMEDY = "expected one JSON object to a line with an id, text and questions"
-_NAMES = {"paper_id": "qasper", "article_id": "quality", "document_id": "narrativeqa"}
+_PAPER = "paper_id"
+_NAMES = {_PAPER: "qasper", "article_id": "quality", "document_id": "narrativeqa"}
 """Data sets by the field that names their documents."""
 
 
@@ -57,7 +60,10 @@ def _document(row: Row) -> Document:
         read = row_document(row.values, table, SourceSettings())
     except UnreadableError as error:
         raise SourceError(f"{row.where}: it {error}; {row.remedy}") from error
-    return replace(read, source=read.id, metadata={})
+    document = replace(read, source=read.id, metadata={})
+    if _PAPER not in row.values or row.values.get("sections"):
+        return document
+    return replace(document, sections=line_sections(document.text))
 
 
 def _question(name: str, document: str, row: Row) -> Question:

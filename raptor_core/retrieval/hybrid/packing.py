@@ -18,12 +18,14 @@ class Packing:
 
     Attributes:
         budget_tokens: that it may take.
+        most: nodes that it may take; None is any number.
         hits: what it holds, in the order of its coming.
         n_tokens: of those.
         n_passed_over: nodes that were the best left and did not fit.
     """
 
     budget_tokens: int
+    most: int | None = None
     hits: list[Hit] = field(default_factory=list)
     n_tokens: int = 0
     n_passed_over: int = 0
@@ -57,7 +59,7 @@ class Packing:
         n_taken = np.zeros(len(names), dtype=np.int64)
         n_tokens = np.array([leaves[at].n_tokens for at in rows])
         smallest = int(n_tokens.min())
-        while self.n_tokens + smallest <= self.budget_tokens:
+        while self.n_tokens + smallest <= self.budget_tokens and not self._is_full():
             now = left - diversity * np.log1p(n_taken)[document]
             best = int(np.argmax(now))
             if now[best] == -np.inf:
@@ -69,8 +71,11 @@ class Packing:
                 if n_taken[document[best]] == max_per_document:
                     left[document == document[best]] = -np.inf
 
+    def _is_full(self) -> bool:
+        return self.most is not None and len(self.hits) >= self.most
+
     def _take(self, node: Node, score: float, end: int) -> bool:
-        if self.n_tokens + node.n_tokens > end:
+        if self._is_full() or self.n_tokens + node.n_tokens > end:
             self.n_passed_over += 1
             return False
         self.hits.append(Hit(node, round(float(score), 6)))

@@ -27,7 +27,7 @@ class Hybrid:
 def _retrieval(question: str, pool: Pool, query: Query) -> Retrieval:
     leaves, summaries = (pool.take(pool.rows(leaves=kind)) for kind in (True, False))
     weights = query.hybrid
-    packing = Packing(query.budget_tokens)
+    packing = Packing(query.budget_tokens, query.top_k)
     if summaries.nodes:
         own = mixed(leaves, weights.lexical)
         share = weights.summaries * theme(own) if leaves.nodes else 1.0

@@ -41,6 +41,19 @@ def test_the_comparison_as_json_and_as_a_table(call, tmp_path):
     assert found["trees"]["n_trees"] == 3
 
 
+def test_another_clustering_is_another_tree_with_the_same_leaves(call, tmp_path):
+    file = write_lines(tmp_path / "village.jsonl", records())
+    ways = ("--strategy", "collapsed@0", "--budget-tokens", "60", "--json")
+    contiguous = call(file, *ways)
+    other = call(file, *ways, "--clustering", "kmeans")
+    assert "trees built" in other.err
+    assert other.json["lines"] == contiguous.json["lines"]
+    again = call(file, *ways, "--clustering", "contiguous")
+    assert "trees built" not in again.err
+    assert again.json == contiguous.json
+    assert call(file, "--clustering", "nearest").code == 2
+
+
 def test_own_questions_over_a_folder(call, tmp_path):
     docs = tmp_path / "docs"
     docs.mkdir()

@@ -10,7 +10,7 @@ from raptor_core.clustering import make_clusterer
 from raptor_core.errors import ClusteringError
 from raptor_core.settings.trees import ClusteringSettings
 
-METHODS = ("raptor", "contiguous", "kmeans")
+METHODS = ("raptor", "contiguous", "kmeans", "gmm")
 
 by_method = pytest.mark.parametrize("method", METHODS)
 
@@ -114,6 +114,7 @@ CHANGES = {
     | {"patience": 0, "epochs": 0, "max_tokens": 900, "seed": 1},
     "contiguous": {"window": 5, "max_tokens": 900},
     "kmeans": {"cluster_size": 5, "max_tokens": 900, "seed": 1},
+    "gmm": {"threshold": 0.2, "max_tokens": 900, "seed": 1},
 }
 
 

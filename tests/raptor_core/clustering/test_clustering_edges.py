@@ -5,7 +5,7 @@ from support.clustering_cases import assert_lawful, tokens, topics, unit
 from raptor_core.clustering import Clusters, make_clusterer
 from raptor_core.settings.trees import ClusteringSettings
 
-METHODS = ("raptor", "contiguous", "kmeans")
+METHODS = ("raptor", "contiguous", "kmeans", "gmm")
 
 by_method = pytest.mark.parametrize("method", METHODS)
 

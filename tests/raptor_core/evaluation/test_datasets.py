@@ -119,6 +119,51 @@ def test_the_field_of_the_id_names_the_data_set(tmp_path, field, name):
     assert found.questions[0].document == "mill"
 
 
+PAPER = """Introduction
+Mills grind.
+A line that ends with a stop.
+2.1 The wheel
+It turns: slowly, in a line that is far longer than any heading of a paper would ever be, no doubt
+Is it ours?
+ok
+Results
+"""
+
+
+def paper_row(**fields):
+    ask = {"question": "What grinds?", "evidence": ["2.1 The wheel", "Mills grind."]}
+    return {"paper_id": "p", "title": "Mills", "text": PAPER, "questions": [ask], **fields}
+
+
+def spans(document):
+    return [(s.title, s.level, document.text[s.start : s.end]) for s in document.sections]
+
+
+@pytest.mark.parametrize("listed", [{}, {"sections": None}, {"sections": []}])
+def test_a_paper_that_lists_no_sections_gets_them_from_its_lines(tmp_path, listed):
+    found = load_dataset(write_lines(tmp_path / "p.jsonl", [paper_row(**listed)]))
+    (document,) = found.documents
+    assert document.text == PAPER
+    intro, wheel, results = spans(document)
+    assert intro == ("Introduction", 1, PAPER[: PAPER.index("2.1")])
+    assert wheel == ("2.1 The wheel", 1, PAPER[PAPER.index("2.1") : PAPER.index("Results")])
+    assert results == ("Results", 1, "Results\n")
+    assert found.questions[0].evidence == ("2.1 The wheel", "Mills grind.")
+
+
+def test_the_sections_that_a_paper_lists_are_its_sections(tmp_path):
+    row = paper_row(sections=[{"name": "Introduction"}, {"name": "Results"}])
+    (document,) = load_dataset(write_lines(tmp_path / "p.jsonl", [row])).documents
+    assert [section.title for section in document.sections] == ["Introduction", "Results"]
+
+
+@pytest.mark.parametrize("field", ["article_id", "document_id", "id"])
+def test_lines_of_what_is_no_paper_begin_no_section(tmp_path, field):
+    row = {field if key == "paper_id" else key: value for key, value in paper_row().items()}
+    (document,) = load_dataset(write_lines(tmp_path / "p.jsonl", [row])).documents
+    assert document.sections == ()
+
+
 def test_own_questions_are_asked_of_given_documents(tmp_path):
     rows = [
         {"question": "Who bought the wheel?", "expected": ["mill.md", "soup.md"], "kind": "multi"},

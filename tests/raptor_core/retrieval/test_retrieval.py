@@ -6,7 +6,7 @@ from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError, UnknownTreeError
-from raptor_core.retrieval import Query, Retriever
+from raptor_core.retrieval import STRATEGIES, Query, Retriever
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.build import build_trees
@@ -57,20 +57,20 @@ def test_collapsed_returns_the_most_similar_nodes_of_all_layers(retriever, trees
     vector = tools.embedder.embed([QUESTION])[0]
     everything = [node for tree in trees.values() for node in tree.nodes()]
     expected, scores = ranked(vector, everything, trees)
-    found = retriever.search(QUESTION, Query(top_k=9, budget_tokens=100_000))
+    found = retriever.search(QUESTION, Query("collapsed", top_k=9, budget_tokens=100_000))
     got = [hit.score for hit in found.hits]
     np.testing.assert_allclose(got, [scores[node.id] for node in expected[:9]], atol=1e-3)
     assert found.n_tokens == sum(hit.node.n_tokens for hit in found.hits)
 
 
 def test_a_node_that_does_not_fit_is_passed_over_and_the_next_is_taken(retriever):
-    wide = retriever.search(QUESTION, Query(top_k=20, budget_tokens=100_000))
+    wide = retriever.search(QUESTION, Query("collapsed", top_k=20, budget_tokens=100_000))
     budget = wide.hits[0].node.n_tokens + min(hit.node.n_tokens for hit in wide.hits)
-    tight = retriever.search(QUESTION, Query(top_k=20, budget_tokens=budget))
+    tight = retriever.search(QUESTION, Query("collapsed", top_k=20, budget_tokens=budget))
     assert 0 < tight.n_tokens <= budget
     assert tight.hits[0] == wide.hits[0]
     assert tight.n_passed_over > 0
-    nothing = retriever.search(QUESTION, Query(budget_tokens=1))
+    nothing = retriever.search(QUESTION, Query("collapsed", budget_tokens=1))
     assert nothing.hits == ()
     assert nothing.context == ""
 
@@ -106,7 +106,7 @@ def test_traversal_over_all_trees_starts_in_each_trees_own_top(retriever, trees)
     assert tops <= {hit.node.id for hit in found.hits}
 
 
-@pytest.mark.parametrize("strategy", ["collapsed", "traversal"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_filters_hold(retriever, strategy):
     for where, holds in (
         (Where(trees=("b.md",)), lambda node: node.tree == "b.md"),
@@ -119,22 +119,59 @@ def test_filters_hold(retriever, strategy):
 
 
 def test_a_filter_on_layers_is_for_collapsed_only(retriever):
-    found = retriever.search(QUESTION, Query(where=Where(layers=(1, 2))))
+    found = retriever.search(QUESTION, Query("collapsed", where=Where(layers=(1, 2))))
     assert {hit.node.layer for hit in found.hits} <= {1, 2}
     with pytest.raises(SettingsError, match="start_layer"):
         retriever.search(QUESTION, Query("traversal", where=Where(layers=(1,))))
 
 
-def test_many_questions_give_what_each_gives_alone(retriever):
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_many_questions_give_what_each_gives_alone(retriever, strategy):
     questions = [QUESTION, "night shift", "engine refit value"]
-    together = retriever.search_many(questions)
-    assert together == [retriever.search(question) for question in questions]
-    assert retriever.search_many([]) == []
+    query = Query(strategy, budget_tokens=300)
+    together = retriever.search_many(questions, query)
+    assert together == [retriever.search(question, query) for question in questions]
+    assert retriever.search_many([], query) == []
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_no_context_is_over_its_budget(retriever, strategy):
+    for budget in (1, 45, 200, 900):
+        found = retriever.search(QUESTION, Query(strategy, budget_tokens=budget))
+        assert found.n_tokens == sum(hit.node.n_tokens for hit in found.hits) <= budget
+        assert len({hit.node.id for hit in found.hits}) == len(found.hits)
+
+
+def test_flat_and_lexical_return_the_best_chunks(retriever, trees, tools):
+    vector = tools.embedder.embed([QUESTION])[0]
+    leaves = [leaf for tree in trees.values() for leaf in tree.layers[0].nodes]
+    expected, scores = ranked(vector, leaves, trees)
+    found = retriever.search(QUESTION, Query("flat", top_k=7, budget_tokens=100_000))
+    got = [hit.score for hit in found.hits]
+    np.testing.assert_allclose(got, [scores[leaf.id] for leaf in expected[:7]], atol=1e-3)
+    words = retriever.search("crew 17", Query("lexical", top_k=3, budget_tokens=100_000))
+    assert "crew 17." in words.hits[0].node.text
+    assert {hit.node.layer for hit in (*found.hits, *words.hits)} == {0}
+    with pytest.raises(SettingsError, match="chunks only"):
+        retriever.search(QUESTION, Query("flat", where=Where(layers=(1,))))
+
+
+def test_a_beam_walks_down_and_returns_leaves(retriever, trees, tools):
+    tree = trees["a.md"]
+    vector = tools.embedder.embed([QUESTION])[0]
+    front = list(tree.layers[-1].nodes)
+    while not front[0].is_leaf:
+        beam = ranked(vector, front, trees)[0][:3]
+        front = list({child.id: child for n in beam for child in tree.children(n.id)}.values())
+    expected = ranked(vector, front, trees)[0][:5]
+    query = Query("beam", top_k=5, budget_tokens=100_000, where=Where(trees=("a.md",)))
+    found = retriever.search(QUESTION, query)
+    assert [hit.node.id for hit in found.hits] == [leaf.id for leaf in expected]
 
 
 def test_an_unknown_strategy_is_refused(retriever):
-    with pytest.raises(SettingsError, match="collapsed, traversal"):
-        retriever.search(QUESTION, Query("beam"))
+    with pytest.raises(SettingsError, match="hybrid, collapsed, traversal"):
+        retriever.search(QUESTION, Query("ladder"))
 
 
 def test_a_summary_traces_to_the_exact_spans_under_it(retriever, trees, documents):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from raptor_core.errors import ModelError, SettingsError
 from raptor_core.settings.models import EmbedderSettings, TokensSettings
-from raptor_core.tokens import TiktokenCounter, TokenizerCounter, make_counter
+from raptor_core.tokens import TiktokenCounter, TokenizerCounter, WordCounter, make_counter
 from raptor_core.tokens.embedder import bundled_tokenizer_file, model_tokenizer
 
 RANKS = {bytes([n]): n for n in range(256)} | {b"he": 256, b"ll": 257, b"hell": 258, b" w": 259}
@@ -23,6 +23,7 @@ TINY = tiktoken.Encoding(
 COUNTERS = {
     "bundled": make_counter(TokensSettings(), EmbedderSettings()),
     "tiktoken": TiktokenCounter(TINY),
+    "words": WordCounter(),
 }
 each_counter = pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS)
 TEXTS = st.text(max_size=60) | st.sampled_from(
@@ -144,3 +145,9 @@ def test_counting_imports_neither_torch_nor_transformers():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_words_stand_between_spaces_and_long_runs_are_several():
+    counter = make_counter(TokensSettings(counter="words"), EmbedderSettings(kind="openai"))
+    assert counter.count(["One, two —\nthree.", "x" * 65, " \n"]) == [4, 3, 0]
+    assert counter.token_spans("ab  c") == [(0, 2), (4, 5)]

@@ -1,0 +1,76 @@
+"""The default strategy as a check: against flat retrieval, and against its own past."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import mean
+
+from raptor_core.evaluation.compare import Comparison, Figure, Line
+from raptor_core.quality.history import Drift, measure_drift
+from raptor_core.quality.verdicts import CheckInfo, Verdict, verdict
+from raptor_core.settings import CheckSettings
+
+BASELINE = "flat"
+"""The strategy that needs no tree; the first of the comparison."""
+
+DEFAULT_STRATEGY = CheckInfo(
+    "default_strategy",
+    "warn",
+    "Whether the default strategy is worse than flat retrieval beyond the interval, or far under "
+    "its own earlier evaluations on this data set.",
+)
+
+Past = Callable[[str], Sequence[float]]
+"""Earlier values of a measure, oldest first."""
+
+
+def evaluate_standing(
+    found: Comparison, strategy: str, checks: CheckSettings, past: Past
+) -> Verdict:
+    """Whether ``strategy`` is at no budget worse than flat, and not far under ``past`` values.
+
+    It is judged by the first measure that the data set allows: worse is where the whole interval
+    of the paired difference is below 0, and the past is of the mean over all budgets. ``found``
+    has ``BASELINE`` as its first way, and ``strategy``.
+    """
+    if not found.measures:
+        told = f"The questions of {found.dataset} allow no measure."
+        return verdict(DEFAULT_STRATEGY, True, told, {}, (), "")
+    measure = found.measures[0]
+    lines = [line for line in found.lines if line.way == strategy]
+    value, flat = _mean(found, strategy, measure), _mean(found, BASELINE, measure)
+    drift = measure_drift(value, past(measure), checks.history_builds)
+    worse = [line for line in lines if _is_worse(line.figures[measure])]
+    fallen = drift.z < -checks.max_drift
+    numbers = {measure: round(value, 4), f"{measure}_{BASELINE}": round(flat, 4)}
+    if drift.is_known:
+        numbers |= {"median": round(drift.median, 4), "z": round(drift.z, 4)}
+    summary = _summary(measure, strategy, value, flat, worse) + (_fall(drift) if fallen else "")
+    remedy = (
+        f"Run `raptor eval retrieval FILE --strategy {BASELINE} --strategy {strategy}`; look at "
+        "settings, models and versions that changed, or set retrieval.strategy."
+    )
+    return verdict(DEFAULT_STRATEGY, not (worse or fallen), f"{summary}.", numbers, (), remedy)
+
+
+def _mean(found: Comparison, way: str, measure: str) -> float:
+    """Over the budgets."""
+    values = [line.figures[measure].mean.value for line in found.lines if line.way == way]
+    return mean(value for value in values if value is not None)
+
+
+def _is_worse(figure: Figure) -> bool:
+    high = figure.difference.interval.high if figure.difference else None
+    return high is not None and high < 0
+
+
+def _summary(measure: str, strategy: str, value: float, flat: float, worse: Sequence[Line]) -> str:
+    told = f"{measure} of {strategy} is {value:.3f} on average over the budgets"
+    if strategy != BASELINE:
+        told += f", of {BASELINE} {flat:.3f}"
+    budgets = ", ".join(f"{line.budget_tokens:,}" for line in worse)
+    return f"{told}; it is worse beyond the interval at {budgets} tokens" if worse else told
+
+
+def _fall(drift: Drift) -> str:
+    return f"; the median of {drift.n} earlier evaluations is {drift.median:.3f}"

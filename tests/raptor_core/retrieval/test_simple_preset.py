@@ -1,0 +1,67 @@
+"""The common short recipe, end to end: words, one mixture, a beam."""
+
+import numpy as np
+import pytest
+from support.hashing import HashingEmbedder
+
+from raptor_core.clustering.gmm import NODES_PER_COMPONENT, responsibilities
+from raptor_core.documents.base import Document
+from raptor_core.retrieval import Query, Retriever
+from raptor_core.settings import preset
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.tools import Tools
+
+TOPICS = ("tide gauges", "seed vaults", "research vessels", "night watches")
+
+
+def prose(n_paragraphs):
+    return "\n\n".join(
+        " ".join(
+            f"Entry {n}.{s} is about {TOPICS[n % 4]}, their keepers and the weather of that week."
+            for s in range(9)
+        )
+        for n in range(n_paragraphs)
+    )
+
+
+@pytest.fixture(scope="module")
+def tools():
+    return Tools(preset("simple"), embedder=HashingEmbedder())
+
+
+@pytest.fixture(scope="module")
+def tree(tools):
+    return build_tree([Document("log.md", prose(60))], tools=tools)
+
+
+def test_chunks_hold_up_to_two_hundred_words(tree):
+    sizes = [len(leaf.text.split()) for leaf in tree.layers[0].nodes]
+    assert max(sizes) <= 200
+    assert sizes == [leaf.n_tokens for leaf in tree.layers[0].nodes]
+    assert np.mean(sizes) > 100
+
+
+def test_the_tree_goes_on_until_one_node(tree):
+    sizes = [len(layer.nodes) for layer in tree.layers]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] == 1
+
+
+def test_the_beam_finds_five_chunks_about_the_question(tree, tools):
+    query = Query.from_settings(preset("simple"))
+    found = Retriever.from_trees([tree], tools).search("What happened on research vessels?", query)
+    assert len(found.hits) == 5
+    assert all(hit.node.is_leaf for hit in found.hits)
+    assert any("research vessels" in hit.node.text for hit in found.hits)
+
+
+def test_a_component_for_every_ten_nodes_and_memberships_that_sum_to_one():
+    points = np.random.default_rng(0).normal(size=(60, 16))
+    found = responsibilities(points, 60 // NODES_PER_COMPONENT, 224)
+    assert found.shape == (60, 6)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+def test_rows_that_are_all_the_same_fit_too():
+    found = responsibilities(np.ones((40, 384)), 4, 224)
+    assert np.isfinite(found).all()
