@@ -17,6 +17,7 @@ COMMANDS = {
     "drop": "Remove a tree: its vectors, tables and partition.",
     "eval": "Measure retrieval and audits against known answers.",
     "init": "Make a home with a commented settings file.",
+    "mcp": "Serve the published trees to language models (MCP).",
     "plan": "Say what the next build will do and cost, before anything is paid.",
     "query": "Retrieve the nodes that match a question.",
     "report": "Show a tree as one HTML page, to explore down to its documents.",

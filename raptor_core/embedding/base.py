@@ -9,7 +9,7 @@ from raptor_core.vectors import Vectors
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors."""
+    """Turns texts into unit vectors. One object may be shared by threads."""
 
     @property
     def model(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,13 @@ class SentenceTransformerEmbedder:
     """Any sentence-transformers model by hub name or local path.
 
     The model is loaded at the first use. Hub access follows the hub's own environment
-    variables; with ``HF_HUB_OFFLINE=1`` only what is cached or local is used.
+    variables; with ``HF_HUB_OFFLINE=1`` only what is cached or local is used. One object may be
+    shared by threads; they take turns at the model, whose tokenizer serves one at a time.
     """
 
     def __init__(self, settings: EmbedderSettings) -> None:
         self._settings = settings
+        self._turn = RLock()
 
     @property
     def model(self) -> str:
@@ -66,19 +69,25 @@ class SentenceTransformerEmbedder:
         return embed_distinct(texts, self._encode, self.n_dims, self.model)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
-        vectors = self._transformer.encode(
-            list(texts),
-            batch_size=self._settings.batch_size,
-            show_progress_bar=False,
-            convert_to_numpy=True,
-        )
+        with self._turn:
+            vectors = self._transformer.encode(
+                list(texts),
+                batch_size=self._settings.batch_size,
+                show_progress_bar=False,
+                convert_to_numpy=True,
+            )
         return np.asarray(vectors, dtype=np.float32)
 
     def _location(self) -> str:
         return self._settings.model
 
-    @cached_property
+    @property
     def _transformer(self) -> Any:
+        with self._turn:  # so that the first users together load it once
+            return self._loaded
+
+    @cached_property
+    def _loaded(self) -> Any:
         import torch
         from sentence_transformers import SentenceTransformer
 

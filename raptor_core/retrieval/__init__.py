@@ -1,11 +1,13 @@
 """Retrieval over published trees: strategies, and the trace to the source."""
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy
+from raptor_core.retrieval.family import Family, family
 from raptor_core.retrieval.retriever import STRATEGIES, Retriever
 from raptor_core.retrieval.trace import SourceSpan, Trace, trace
 
 __all__ = [
     "STRATEGIES",
+    "Family",
     "Query",
     "Questions",
     "Retrieval",
@@ -13,5 +15,6 @@ __all__ = [
     "SourceSpan",
     "Strategy",
     "Trace",
+    "family",
     "trace",
 ]

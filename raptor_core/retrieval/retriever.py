@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -36,6 +37,9 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 
 class Retriever:
     """Searches the published trees of a store.
+
+    One object may be shared by threads. The methods that begin with ``a`` do the same in a thread
+    of their own, so that an event loop goes on meanwhile; they raise what the others raise.
 
     Args:
         store: an open store; the retriever does not close it.
@@ -99,3 +103,17 @@ class Retriever:
             UnknownTreeError: no published node has this id.
         """
         return trace(self._store, node_id)
+
+    async def asearch(self, question: str, query: Query | None = None) -> Retrieval:
+        """As ``search``, without blocking the event loop."""
+        return await asyncio.to_thread(self.search, question, query)
+
+    async def asearch_many(
+        self, questions: Sequence[str], query: Query | None = None
+    ) -> list[Retrieval]:
+        """As ``search_many``, without blocking the event loop: one batch is quicker than many."""
+        return await asyncio.to_thread(self.search_many, questions, query)
+
+    async def atrace(self, node_id: str) -> Trace:
+        """As ``trace``, without blocking the event loop."""
+        return await asyncio.to_thread(self.trace, node_id)

@@ -37,14 +37,9 @@ def trace(store: VectorStore, node_id: str) -> Trace:
         UnknownTreeError: no published node has this id.
         InvariantError: a child is missing in the store.
     """
-    found = store.nodes(Where(ids=(node_id,)))
-    if not found:
-        raise UnknownTreeError(
-            f"no published node has the id {node_id!r}; `raptor tree TREE --ids` lists them"
-        )
-    node = found[0]
+    node = published_node(store, node_id)
     leaves: dict[str, Node] = {}
-    front = found
+    front = [node]
     while front:
         leaves.update((item.id, item) for item in front if item.is_leaf)
         wanted = {child for item in front for child in item.children}
@@ -56,6 +51,20 @@ def trace(store: VectorStore, node_id: str) -> Trace:
             )
     ordered = sorted(leaves.values(), key=lambda leaf: leaf.order)
     return Trace(node, tuple(_span(leaf) for leaf in ordered))
+
+
+def published_node(store: VectorStore, node_id: str) -> Node:
+    """The published node with this id.
+
+    Raises:
+        UnknownTreeError: there is none.
+    """
+    found = store.nodes(Where(ids=(node_id,)))
+    if not found:
+        raise UnknownTreeError(
+            f"no published node has the id {node_id!r}; `raptor tree TREE --ids` lists them"
+        )
+    return found[0]
 
 
 def _span(leaf: Node) -> SourceSpan:

@@ -63,7 +63,9 @@ def test_a_mistake_is_told_to_people_on_standard_error():
     assert "Missing argument 'QUESTION'" in printed.err
 
 
-@pytest.mark.parametrize("command", ["status", "query x", "ask x", "tree x", "drop x --yes", "ui"])
+@pytest.mark.parametrize(
+    "command", ["status", "query x", "ask x", "tree x", "drop x --yes", "ui", "mcp"]
+)
 def test_a_place_without_a_home_exits_with_4_and_says_how_to_make_one(command, tmp_path):
     where = [*command.split(), "--home", tmp_path / "none"]
     told = raptor(*where)
@@ -130,7 +132,7 @@ MODELS = {"torch", "sentence_transformers", "sklearn", "umap", "numba", "openai"
 
 
 def test_help_imports_neither_dagster_nor_numpy():
-    assert not imported_by("--help") & {*MODELS, "dagster", "numpy", "pydantic"}
+    assert not imported_by("--help") & {*MODELS, "dagster", "numpy", "pydantic", "mcp"}
 
 
 @pytest.mark.slow

@@ -1,0 +1,1 @@
+"""The Model Context Protocol: what a home publishes, as tools of a language model."""

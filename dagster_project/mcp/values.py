@@ -1,0 +1,218 @@
+"""What the tools answer; clients get the schema of these values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from raptor_core.documents.base import MetadataValue
+from raptor_core.nodes import Node
+from raptor_core.retrieval import Family, Retrieval, SourceSpan, Trace
+from raptor_core.store.base import Hit, Manifest
+
+NAMED_DOCUMENTS = 20
+"""Documents that are named at the most; ``n_documents`` counts all."""
+
+BEGINNING_CHARS = 200
+
+
+class Answer(BaseModel):
+    """What a tool answers, or a part of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class WholeNode(Answer):
+    """A chunk (layer 0, with its exact characters in the document) or a summary of several."""
+
+    id: str
+    tree: str
+    layer: int
+    n_documents: int
+    documents: list[str]
+    section: list[str]
+    source: str
+    start: int | None
+    end: int | None
+    n_tokens: int
+    text: str
+
+
+def _whole(node: Node) -> dict[str, Any]:
+    """The fields of ``WholeNode``."""
+    return {
+        "id": node.id,
+        "tree": node.tree,
+        "layer": node.layer,
+        "n_documents": len(node.documents),
+        "documents": list(node.documents[:NAMED_DOCUMENTS]),
+        "section": list(node.section),
+        "source": node.source,
+        "start": node.start if node.is_leaf else None,
+        "end": node.end if node.is_leaf else None,
+        "n_tokens": node.n_tokens,
+        "text": node.text,
+    }
+
+
+class FoundNode(WholeNode):
+    """A node that a search found; a higher score is better, within one search."""
+
+    score: float
+
+    @classmethod
+    def of(cls, hit: Hit) -> FoundNode:
+        """Of a hit."""
+        return cls(score=round(hit.score, 4), **_whole(hit.node))
+
+
+class Found(Answer):
+    """What a search found, in the strategy's order; ``note`` says why where it is nothing."""
+
+    strategy: str
+    budget_tokens: int
+    n_tokens: int
+    nodes: list[FoundNode]
+    note: str
+
+    @classmethod
+    def of(cls, found: Retrieval) -> Found:
+        """Of a retrieval."""
+        return cls(
+            strategy=found.query.strategy,
+            budget_tokens=found.query.budget_tokens,
+            n_tokens=found.n_tokens,
+            nodes=[FoundNode.of(hit) for hit in found.hits],
+            note=_note(found),
+        )
+
+
+def _note(found: Retrieval) -> str:
+    if found.hits:
+        return ""
+    if found.n_passed_over:
+        return f"no node fits into {found.query.budget_tokens} tokens; raise budget_tokens"
+    return (
+        "no node matches the question and its filters; leave a filter out, or see list_trees for "
+        "the names of trees and documents"
+    )
+
+
+class NearNode(Answer):
+    """A parent or a child, with the beginning of its text; read_node gives it whole."""
+
+    id: str
+    layer: int
+    n_tokens: int
+    beginning: str
+
+    @classmethod
+    def of(cls, node: Node) -> NearNode:
+        """Of a node."""
+        beginning = _beginning(node.text)
+        return cls(id=node.id, layer=node.layer, n_tokens=node.n_tokens, beginning=beginning)
+
+
+def _beginning(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= BEGINNING_CHARS else f"{line[:BEGINNING_CHARS]} …"
+
+
+class ReadNode(WholeNode):
+    """A node, the summaries over it, and what it summarizes."""
+
+    metadata: Mapping[str, MetadataValue]
+    parents: list[NearNode]
+    children: list[NearNode]
+
+    @classmethod
+    def of(cls, family: Family) -> ReadNode:
+        """Of a node and its neighbours."""
+        return cls(
+            metadata=dict(family.node.metadata),
+            parents=[NearNode.of(parent) for parent in family.parents],
+            children=[NearNode.of(child) for child in family.children],
+            **_whole(family.node),
+        )
+
+
+class Span(Answer):
+    """Characters ``start`` to ``end`` (exclusive) of a document, and their text."""
+
+    document: str
+    source: str
+    section: list[str]
+    start: int
+    end: int
+    text: str
+    node: str
+
+    @classmethod
+    def of(cls, span: SourceSpan) -> Span:
+        """Of a span."""
+        return cls(
+            document=span.document,
+            source=span.source,
+            section=list(span.section),
+            start=span.start,
+            end=span.end,
+            text=span.text,
+            node=span.node_id,
+        )
+
+
+class Traced(Answer):
+    """Spans under a node in document order, from ``offset`` on; ``n_spans`` counts all."""
+
+    id: str
+    tree: str
+    layer: int
+    n_spans: int
+    offset: int
+    spans: list[Span]
+
+    @classmethod
+    def of(cls, found: Trace, offset: int, limit: int) -> Traced:
+        """Of a trace."""
+        return cls(
+            id=found.node.id,
+            tree=found.node.tree,
+            layer=found.node.layer,
+            n_spans=len(found.spans),
+            offset=offset,
+            spans=[Span.of(span) for span in found.spans[offset : offset + limit]],
+        )
+
+
+class PublishedTree(Answer):
+    """A tree; ``layer_sizes[0]`` is its number of chunks, the others count summaries."""
+
+    tree: str
+    layer_sizes: list[int]
+    n_tokens: int
+    n_documents: int
+    documents: list[str]
+    published_at: str
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> PublishedTree:
+        """Of a manifest."""
+        documents = sorted(manifest.documents)
+        return cls(
+            tree=manifest.tree,
+            layer_sizes=list(manifest.layer_sizes),
+            n_tokens=manifest.n_tokens,
+            n_documents=len(documents),
+            documents=documents[:NAMED_DOCUMENTS],
+            published_at=manifest.published_at,
+        )
+
+
+class PublishedTrees(Answer):
+    """Trees by name, from ``offset`` on; ``n_trees`` counts all that match."""
+
+    n_trees: int
+    offset: int
+    trees: list[PublishedTree]

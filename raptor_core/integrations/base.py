@@ -1,0 +1,40 @@
+"""What the integrations share: who searches, and what is told of a node."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from raptor_core.retrieval import Query, Retrieval
+from raptor_core.store.base import Hit
+
+
+class Searcher(Protocol):
+    """What finds nodes: ``Retriever``, or one that opens a home for each call."""
+
+    def search(self, question: str, query: Query | None = None) -> Retrieval:
+        """Retrieve for one question."""
+
+    async def asearch(self, question: str, query: Query | None = None) -> Retrieval:
+        """As ``search``, without blocking the event loop."""
+
+
+def hit_metadata(hit: Hit) -> dict[str, Any]:
+    """Where a node comes from, as plain values.
+
+    ``start``, ``end``, ``section`` and ``source`` are a chunk's; a summary has none of them. The
+    documents' own metadata stands under ``metadata``.
+    """
+    node = hit.node
+    told: dict[str, Any] = {
+        "node_id": node.id,
+        "tree": node.tree,
+        "layer": node.layer,
+        "documents": list(node.documents),
+        "score": hit.score,
+        "n_tokens": node.n_tokens,
+        "metadata": dict(node.metadata),
+    }
+    if node.is_leaf:
+        place = {"start": node.start, "end": node.end, "section": list(node.section)}
+        told |= {"source": node.source, **place}
+    return told

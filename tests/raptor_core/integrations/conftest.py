@@ -1,0 +1,28 @@
+"""One retriever over small trees, and a query that finds chunks and summaries."""
+
+import pytest
+from support.hashing import HashingEmbedder
+from support.workshop import SMALL, prose
+
+from raptor_core.documents.base import Document
+from raptor_core.retrieval import Query, Retriever
+from raptor_core.settings import Settings
+from raptor_core.tree.build import build_trees
+from raptor_core.tree.tools import Tools
+
+
+@pytest.fixture(scope="session")
+def retriever():
+    settings = Settings.model_validate({part: SMALL[part] for part in ("chunking", "clustering")})
+    tools = Tools(settings, embedder=HashingEmbedder())
+    documents = {
+        name: [Document(name, prose(40, seed), source=f"src/{name}", metadata={"year": seed})]
+        for seed, name in enumerate(("a.md", "b.md"))
+    }
+    return Retriever.from_trees(list(build_trees(documents, tools=tools).values()), tools)
+
+
+@pytest.fixture
+def mixed():
+    """Every layer is searched, so that hits are chunks and summaries."""
+    return Query("collapsed", budget_tokens=100_000, top_k=100)

@@ -1,0 +1,78 @@
+"""The retriever of LangChain, called as its chains call one."""
+
+import asyncio
+import importlib
+import json
+import sys
+
+import pytest
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+
+from raptor_core.errors import MissingExtraError, SettingsError
+from raptor_core.integrations.langchain import RaptorRetriever
+from raptor_core.retrieval import Query
+
+QUESTION = "the castle by the river"
+
+
+def test_documents_are_the_hits_in_their_order(retriever, mixed):
+    found = retriever.search(QUESTION, mixed).hits
+    documents = RaptorRetriever(searcher=retriever, query=mixed).invoke(QUESTION)
+    assert [document.page_content for document in documents] == [hit.node.text for hit in found]
+    assert [document.id for document in documents] == [hit.node.id for hit in found]
+    assert [document.metadata["score"] for document in documents] == [hit.score for hit in found]
+
+
+def test_metadata_leads_to_the_source(retriever, mixed):
+    documents = RaptorRetriever(searcher=retriever, query=mixed).invoke(QUESTION)
+    chunks = [document for document in documents if document.metadata["layer"] == 0]
+    summaries = [document for document in documents if document.metadata["layer"] > 0]
+    assert chunks
+    assert summaries
+    for document in chunks:
+        (span,) = retriever.trace(document.metadata["node_id"]).spans
+        told = document.metadata
+        assert (told["start"], told["end"], told["source"]) == (span.start, span.end, span.source)
+        assert (told["documents"], told["section"]) == ([span.document], list(span.section))
+        assert told["metadata"]["year"] == (0 if told["tree"] == "a.md" else 1)
+    assert not any({"start", "end", "source", "section"} & set(d.metadata) for d in summaries)
+    json.dumps([document.metadata for document in documents])
+
+
+def test_waiting_and_batches_give_the_same(retriever, mixed):
+    ours = RaptorRetriever(searcher=retriever, query=mixed)
+    questions = [QUESTION, "winter in the harbour", "a copper violin"]
+    alone = [ours.invoke(question) for question in questions]
+    assert asyncio.run(ours.ainvoke(QUESTION)) == alone[0]
+    assert ours.batch(questions) == alone
+    assert asyncio.run(ours.abatch(questions)) == alone
+
+
+def test_it_stands_in_a_chain(retriever):
+    told = RunnableLambda(lambda documents: " ".join(d.page_content for d in documents))
+    ours = RaptorRetriever(searcher=retriever, query=Query(budget_tokens=60))
+    chain = {"context": ours | told, "question": RunnablePassthrough()} | RunnableLambda(dict)
+    given = chain.invoke(QUESTION)
+    assert given["question"] == QUESTION
+    assert given["context"] == " ".join(
+        hit.node.text for hit in retriever.search(QUESTION, ours.query).hits
+    )
+
+
+def test_without_a_query_the_searcher_decides(retriever):
+    found = RaptorRetriever(searcher=retriever).invoke(QUESTION)
+    assert [document.id for document in found] == [
+        hit.node.id for hit in retriever.search(QUESTION).hits
+    ]
+
+
+def test_errors_are_ours(retriever):
+    with pytest.raises(SettingsError, match="no strategy"):
+        RaptorRetriever(searcher=retriever, query=Query("nosuch")).invoke(QUESTION)
+
+
+def test_without_langchain_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "langchain_core.retrievers", None)
+    monkeypatch.delitem(sys.modules, "raptor_core.integrations.langchain")
+    with pytest.raises(MissingExtraError, match=r"raptor-assets\[langchain\]"):
+        importlib.import_module("raptor_core.integrations.langchain")

@@ -1,0 +1,70 @@
+"""The retriever of LlamaIndex, called as its engines call one."""
+
+import asyncio
+import importlib
+import sys
+
+import pytest
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import MetadataMode
+
+from raptor_core.errors import MissingExtraError, SettingsError
+from raptor_core.integrations.llama_index import RaptorRetriever
+from raptor_core.retrieval import Query
+
+QUESTION = "the castle by the river"
+
+
+def test_nodes_are_the_hits_in_their_order(retriever, mixed):
+    found = retriever.search(QUESTION, mixed).hits
+    nodes = RaptorRetriever(retriever, mixed).retrieve(QUESTION)
+    assert [node.text for node in nodes] == [hit.node.text for hit in found]
+    assert [node.node_id for node in nodes] == [hit.node.id for hit in found]
+    assert [node.score for node in nodes] == [hit.score for hit in found]
+
+
+def test_a_chunk_has_its_place_and_a_summary_has_none(retriever, mixed):
+    nodes = [found.node for found in RaptorRetriever(retriever, mixed).retrieve(QUESTION)]
+    chunks = [node for node in nodes if node.metadata["layer"] == 0]
+    assert chunks
+    for node in chunks:
+        (span,) = retriever.trace(node.node_id).spans
+        assert (node.start_char_idx, node.end_char_idx) == (span.start, span.end)
+        assert node.metadata["source"] == span.source
+    summaries = [node for node in nodes if node.metadata["layer"] > 0]
+    assert summaries
+    assert all(node.start_char_idx is None for node in summaries)
+
+
+def test_models_read_the_documents_and_no_keys(retriever, mixed):
+    found = RaptorRetriever(retriever, mixed).retrieve(QUESTION)[0].node
+    shown = found.get_content(MetadataMode.LLM)
+    assert found.metadata["documents"][0] in shown
+    assert found.text in shown
+    assert found.node_id not in shown
+
+
+def test_waiting_gives_the_same(retriever, mixed):
+    ours = RaptorRetriever(retriever, mixed)
+    assert asyncio.run(ours.aretrieve(QUESTION)) == ours.retrieve(QUESTION)
+
+
+def test_it_stands_in_a_query_engine(retriever):
+    ours = RaptorRetriever(retriever, Query(budget_tokens=60))
+    answer = RetrieverQueryEngine.from_args(ours, llm=MockLLM()).query(QUESTION)
+    expected = [hit.node.id for hit in retriever.search(QUESTION, Query(budget_tokens=60)).hits]
+    assert [node.node_id for node in answer.source_nodes] == expected
+    assert all(node.text in str(answer) for node in answer.source_nodes)
+
+
+def test_errors_are_ours(retriever):
+    with pytest.raises(SettingsError, match="no strategy"):
+        RaptorRetriever(retriever, Query("nosuch")).retrieve(QUESTION)
+
+
+def test_without_llama_index_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "llama_index.core.schema", None)
+    monkeypatch.delitem(sys.modules, "raptor_core.integrations.llama_index")
+    with pytest.raises(MissingExtraError, match=r"raptor-assets\[llama-index\]"):
+        importlib.import_module("raptor_core.integrations.llama_index")
