@@ -72,16 +72,18 @@ def _measure(
     file: Path, home: Path, values: Mapping[str, Any], dpr: Dpr | None
 ) -> tuple[Study, Settings]:
     """One data set; the contiguous trees are left out where they would be the same."""
+    from raptor_core.evaluation.measures import ContextMeasurer
     from raptor_core.evaluation.paper import CONTIGUOUS, measure_study, with_contiguous
 
     budgets = values["budgets"]
     with open_evaluation(file, home, values) as opened:
         settings = opened.forest.tools.settings
-        study = measure_study(opened.forest, budgets, dpr, _tell)
+        measurer = ContextMeasurer.of(opened.forest, pooled=False)
+        study = measure_study(opened.forest, budgets, measurer, dpr, _tell)
     if values["no_contiguous"] or settings.clustering.method == CONTIGUOUS:
         return study, settings
     with open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as opened:
-        return with_contiguous(study, opened.forest, budgets, _tell), settings
+        return with_contiguous(study, opened.forest, budgets, measurer, _tell), settings
 
 
 def _tell(way: str, budget_tokens: int) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from raptor_core.evaluation.baselines import Dpr
 from raptor_core.evaluation.compare import Comparison, Progress, compare, join
 from raptor_core.evaluation.contexts import Way
 from raptor_core.evaluation.forest import Forest
+from raptor_core.evaluation.measures import ContextMeasurer
 from raptor_core.evaluation.tree_statistics import TreeStatistics, tree_statistics
 from raptor_core.evaluation.ways import make_way
 
@@ -71,10 +73,13 @@ def layers_name(start: int, n_layers: int) -> str:
 def measure_study(
     forest: Forest,
     budgets: Sequence[int],
+    measurer: ContextMeasurer,
     dpr: Dpr | None = None,
     progress: Progress | None = None,
 ) -> Study:
     """Measure all retrievers and all subsets of layers on a data set.
+
+    ``measurer`` is of the same forest.
 
     Raises:
         RaptorError: as retrieving and encoding raise.
@@ -84,23 +89,32 @@ def measure_study(
         layers_name(start, queried) for start in range(n_layers) for queried in range(1, start + 2)
     ]
     subsets = [make_way(name) for name in names]
+    measured = partial(compare, forest, budgets=budgets, measurer=measurer, progress=progress)
     return Study(
         name=forest.dataset.name,
         n_documents=len(forest.dataset.documents),
         n_questions=len(forest.dataset.questions),
-        retrievers=compare(forest, _retrievers(forest, dpr), budgets, progress=progress),
-        layers=compare(forest, subsets, budgets, progress=progress),
+        retrievers=measured(_retrievers(forest, dpr)),
+        layers=measured(subsets),
         n_layers=n_layers,
         trees=tree_statistics(forest),
     )
 
 
 def with_contiguous(
-    study: Study, forest: Forest, budgets: Sequence[int], progress: Progress | None = None
+    study: Study,
+    forest: Forest,
+    budgets: Sequence[int],
+    measurer: ContextMeasurer,
+    progress: Progress | None = None,
 ) -> Study:
-    """The study with the ablation: the same data set over a forest of contiguous trees."""
+    """The study with the ablation: the same data set over a forest of contiguous trees.
+
+    ``measurer`` may be of the study's own forest: questions and options are the same.
+    """
     ways = [make_way(name) for name in _ON_CONTIGUOUS]
-    found = compare(forest, ways, budgets, progress=progress)
+    here = replace(measurer, forest=forest)
+    found = compare(forest, ways, budgets, measurer=here, progress=progress)
     renamed = tuple(replace(item, way=f"{item.way}{_SUFFIX}") for item in found.found)
     retrievers = join(study.retrievers, renamed)
     return replace(study, retrievers=retrievers, contiguous=tree_statistics(forest))
