@@ -20,7 +20,7 @@ from raptor_assets.evaluations import evaluation
 from raptor_assets.failures import not_started, run_failure
 from raptor_assets.golden import GOLDEN_KEY, golden_events
 from raptor_assets.opening import HeldStore
-from raptor_assets.process import process_tags, spending_tags
+from raptor_assets.process import process_tags, run_spending_tags
 from raptor_assets.provenance import Provenance, Recorded
 from raptor_assets.report_links import node_link
 from raptor_assets.specs import build_asset_specs, build_check_specs
@@ -28,7 +28,6 @@ from raptor_assets.steps import Step, build_steps
 from raptor_assets.versions import code_versions
 from raptor_assets.work import Failure, Outcome, Work
 from raptor_core.errors import EndpointError, ModelError, RaptorError
-from raptor_core.money import SUMMARIES
 from raptor_core.quality.verdicts import blocking_failures
 from raptor_core.settings import Settings
 
@@ -126,11 +125,8 @@ class _Run:
             raise run_failure(failures, len(names))
 
     def _record_spendings(self) -> None:
-        """Tag the run with what each model was paid for; local summaries are counted as calls."""
-        local = self._settings.summarizer.kind == "extractive"
-        spendings = self._bench.tools.ledger.spendings
-        paid = [line for line in spendings if not (local and line.purpose == SUMMARIES)]
-        if tags := spending_tags(paid):
+        """Tag the run with what each model was paid for."""
+        if tags := run_spending_tags(self._bench.tools.ledger, self._settings):
             self._context.instance.add_run_tags(self._context.run.run_id, tags)
 
     def _batch(self, works: Sequence[Work]) -> Events:

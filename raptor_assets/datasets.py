@@ -5,6 +5,7 @@ and nothing of what is published. No build makes them; they have a job of their 
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +15,7 @@ import dagster as dg
 from raptor_assets import keys
 from raptor_assets.check_history import past_values
 from raptor_assets.evaluations import check_result
+from raptor_assets.process import process_tags, run_spending_tags
 from raptor_assets.specs import OWNERS
 from raptor_assets.tables_markdown import Markdown, markdown_table
 from raptor_core.evaluation.compare import Comparison, Line, compare
@@ -23,6 +25,7 @@ from raptor_core.evaluation.standing import BASELINE, DEFAULT_STRATEGY, evaluate
 from raptor_core.evaluation.told import told_interval
 from raptor_core.evaluation.ways import make_way
 from raptor_core.identity import fingerprint
+from raptor_core.money import Ledger
 from raptor_core.settings import Settings
 from raptor_core.tree.publish import build_settings_fingerprint
 
@@ -64,10 +67,12 @@ def _asset(name: str, settings: Settings) -> dg.AssetsDefinition:
         required_resource_keys=RESOURCES,
     )
     def measured(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
-        tools = context.resources.tools.tools()
-        tools.ledger.begin()
         datasets: Datasets = context.resources.datasets
-        with open_forest(datasets.load(name), tools, datasets.cache) as forest:
+        tools = context.resources.tools.tools()
+        with (
+            _recorded(context, tools.ledger, settings),
+            open_forest(datasets.load(name), tools, datasets.cache) as forest,
+        ):
             found = _compare(forest, settings)
             metadata = _metadata(forest, found)
         check = dg.AssetCheckKey(keys.evaluation(name), DEFAULT_STRATEGY.name)
@@ -77,6 +82,21 @@ def _asset(name: str, settings: Settings) -> dg.AssetsDefinition:
         yield dg.MaterializeResult(metadata=metadata, check_results=[check_result(verdict)])
 
     return measured
+
+
+@contextmanager
+def _recorded(
+    context: dg.AssetExecutionContext, ledger: Ledger, settings: Settings
+) -> Iterator[None]:
+    """Tag the run with its process, and in the end with what it was paid for."""
+    run = context.run.run_id
+    context.instance.add_run_tags(run, process_tags())
+    ledger.begin()
+    try:
+        yield
+    finally:
+        if tags := run_spending_tags(ledger, settings):
+            context.instance.add_run_tags(run, tags)
 
 
 def _check_spec(name: str) -> dg.AssetCheckSpec:

@@ -7,7 +7,8 @@ import re
 import socket
 from collections.abc import Iterable
 
-from raptor_core.money import Spending
+from raptor_core.money import SUMMARIES, Ledger, Spending
+from raptor_core.settings import Settings
 
 PROCESS_TAG = "raptor/process"
 """Tag of a run: host and process id."""
@@ -20,6 +21,14 @@ PAID_TAG = "raptor/paid-"
 def process_tags() -> dict[str, str]:
     """The tag of this process."""
     return {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"}
+
+
+def run_spending_tags(ledger: Ledger, settings: Settings) -> dict[str, str]:
+    """What a run was paid for so far; local summaries are counted as calls, and left out."""
+    local = settings.summarizer.kind == "extractive"
+    return spending_tags(
+        line for line in ledger.spendings if not (local and line.purpose == SUMMARIES)
+    )
 
 
 def spending_tags(spendings: Iterable[Spending]) -> dict[str, str]:

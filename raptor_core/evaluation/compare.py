@@ -142,6 +142,26 @@ def compare(
     return Comparison(forest.dataset.name, pooled, tuple(found), lines)
 
 
+def join(first: Comparison, found: Sequence[Found]) -> Comparison:
+    """A comparison with further ways, measured on the same questions in their order.
+
+    Raises:
+        ValueError: a way is in both, or lacks a question or a budget.
+    """
+    budgets = list(dict.fromkeys(item.budget_tokens for item in first.found))
+    ways = list(dict.fromkeys(item.way for item in found))
+    asked = [item.question.id for item in first.found if item.way == first.found[0].way]
+    for way in ways:
+        if [item.question.id for item in found if item.way == way] != asked:
+            raise ValueError(f"{way!r} is not measured on the questions and budgets of the others")
+    known = list(dict.fromkeys(item.way for item in first.found))
+    if set(known) & set(ways):
+        raise ValueError(f"expected each way once, got {known} and {ways}")
+    everything = (*first.found, *found)
+    lines = tuple(_lines(everything, [*known, *ways], budgets))
+    return Comparison(first.dataset, first.pooled, everything, lines)
+
+
 def _asked(forest: Forest, *, pooled: bool) -> Iterator[Asked]:
     """Questions by what they are asked of, all embedded at once."""
     questions = forest.dataset.questions

@@ -3,11 +3,13 @@
 import dagster as dg
 import pytest
 from support.evaluation_sets import LAMP, MILL, records, write_lines
+from support.openai_server import FakeOpenAI
 from support.workshop import Workshop, prose
 
 from dagster_project.jobs import BUILD, EVALUATE
 from dagster_project.status import CheckResult, read_status
 from raptor_assets import keys
+from raptor_assets.process import PROCESS_TAG
 
 pytestmark = pytest.mark.slow
 
@@ -73,6 +75,20 @@ def test_the_trees_are_kept_and_nothing_is_published(village):
     assert village.embedder.n_embedded == n_embedded + 3  # the questions
     assert village.manifests() == {}
     assert (village.home.path / "evaluation").is_dir()
+
+
+def test_a_run_names_its_process_and_what_it_was_paid_for(tmp_path):
+    workshop = workshop_of(tmp_path, records())
+    given = workshop.settings.evaluation.model_dump()
+    with FakeOpenAI() as server:
+        summarizer = {"kind": "openai", "model": "writer", "base_url": server.base_url}
+        workshop.configure(summarizer=summarizer, evaluation=given)
+        result = evaluate(workshop)
+    assert result.success
+    with workshop.instance() as instance:
+        tags = instance.get_run_by_id(result.run_id).tags
+    assert PROCESS_TAG in tags
+    assert " calls, " in tags["raptor/paid-summaries-writer"]
 
 
 def test_no_build_and_no_sensor_launches_it(village):

@@ -10,7 +10,7 @@ from support.trees import leaf, summary
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.compare import compare
+from raptor_core.evaluation.compare import compare, join
 from raptor_core.evaluation.datasets import Dataset, Question, load_dataset
 from raptor_core.evaluation.forest import forest_key, open_forest
 from raptor_core.evaluation.measures import (
@@ -210,3 +210,14 @@ def test_the_values_are_plain(village, tmp_path):
     line = values["lines"][1]
     assert line["way"] == "traversal"
     assert math.isfinite(line["figures"]["evidence_recall"]["difference"]["p"])
+
+
+def test_further_ways_join_a_comparison_and_are_compared_with_its_first(village, tmp_path):
+    together = run(village, tmp_path, "collapsed@0", "collapsed", "root")
+    first = run(village, tmp_path, "collapsed@0", "collapsed")
+    others = run(village, tmp_path, "root")
+    assert join(first, others.found).lines == together.lines
+    with pytest.raises(ValueError, match="expected each way once"):
+        join(first, first.found)
+    with pytest.raises(ValueError, match="'root' is not measured on the questions and budgets"):
+        join(first, others.found[1:])

@@ -1,0 +1,19 @@
+"""The tables of the paper, as far as they can be made without a reader, beside its own figures."""
+
+from raptor_core.evaluation.paper.layers import layer_tables, share_tables
+from raptor_core.evaluation.paper.retrievers import retriever_tables
+from raptor_core.evaluation.paper.sizes import compression_tables
+from raptor_core.evaluation.paper.study import CONTIGUOUS, Study, measure_study, with_contiguous
+from raptor_core.evaluation.paper.table import Table
+
+__all__ = [
+    "CONTIGUOUS",
+    "Study",
+    "Table",
+    "compression_tables",
+    "layer_tables",
+    "measure_study",
+    "retriever_tables",
+    "share_tables",
+    "with_contiguous",
+]

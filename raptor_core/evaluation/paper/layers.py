@@ -1,0 +1,77 @@
+"""Subsets of layers (Tables 8 and 14 to 17), and where nodes come from (Tables 18 to 21)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from raptor_core.evaluation.compare import Line
+from raptor_core.evaluation.paper.published import LAYERS, SHARES
+from raptor_core.evaluation.paper.study import Study, layers_name
+from raptor_core.evaluation.paper.table import Table
+from raptor_core.evaluation.told import told_interval
+
+SPREAD = ("collapsed", "traversal", "hybrid")
+"""Strategies that take nodes of several layers."""
+
+
+def layer_tables(studies: Sequence[Study]) -> list[Table]:
+    """For each data set and budget start layer by number of layers; then the paper's."""
+    tables = [
+        _subsets(study, budget) for study in studies if study.measure for budget in _budgets(study)
+    ]
+    return [*tables, *LAYERS]
+
+
+def share_tables(studies: Sequence[Study]) -> list[Table]:
+    """For each data set the shares of nodes by layer; then the paper's."""
+    return [*map(_shares, studies), *SHARES]
+
+
+def _budgets(study: Study) -> list[int]:
+    return list(dict.fromkeys(line.budget_tokens for line in study.layers.lines))
+
+
+def _subsets(study: Study, budget: int) -> Table:
+    lines = {line.way: line for line in study.layers.lines if line.budget_tokens == budget}
+    starts = range(study.n_layers)
+    rows = tuple(
+        (str(queried), *(_cell(study, lines, start, queried) for start in starts))
+        for queried in range(1, study.n_layers + 1)
+    )
+    return Table(
+        title=f"{study.name}: {study.measure.replace('_', ' ')} at {budget:,} tokens",
+        head=("layers queried", *(f"start layer {start}" for start in starts)),
+        rows=rows,
+        note="Tree traversal from the start layer down; a lower tree starts at its own top. Each "
+        "layer gives as many nodes as fill the budget together.",
+    )
+
+
+def _cell(study: Study, lines: dict[str, Line], start: int, queried: int) -> str:
+    line = lines.get(layers_name(start, queried)) if queried <= start + 1 else None
+    figure = line.figures.get(study.measure) if line else None
+    return told_interval(figure.mean) if figure else ""
+
+
+def _shares(study: Study) -> Table:
+    layers = range(study.n_layers)
+    lines = [line for line in study.retrievers.lines if line.way in SPREAD and line.layers]
+    rows = tuple(
+        (
+            line.way,
+            f"{line.budget_tokens:,}",
+            *(_percent(line.layers.get(layer, 0.0)) for layer in layers),
+            _percent(1 - line.layers.get(0, 0.0)),
+        )
+        for line in lines
+    )
+    return Table(
+        title=f"{study.name}: nodes of a context by layer, in percent",
+        head=("strategy", "tokens", *(f"layer {layer}" for layer in layers), "no leaves"),
+        rows=rows,
+        note="Mean over the questions. The paper finds 18 to 57 % that are no leaves.",
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"

@@ -1,0 +1,73 @@
+"""Retrievers with and without the tree, as in Tables 1 to 4 and 9, by what contexts hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from raptor_core.evaluation.compare import MEANINGS, Line
+from raptor_core.evaluation.paper.published import ANSWERS
+from raptor_core.evaluation.paper.study import WITH_TREE, Study
+from raptor_core.evaluation.paper.table import Table
+from raptor_core.evaluation.told import told_interval
+
+MEANING = {
+    "flat": "embedder (SBERT)",
+    "lexical": "BM25",
+    "dpr": "DPR",
+    "title-abstract": "title and abstract",
+    "collapsed": "embedder, collapsed tree",
+    "traversal": "embedder, tree traversal",
+    "beam": "beam to the leaves",
+    "hybrid": "all signals of the tree",
+    "root": "top layer",
+}
+"""What a strategy stands for in the paper's tables, or is."""
+
+
+def retriever_tables(study: Study) -> list[Table]:
+    """A table for each measure of the data set, and the paper's tables of answers on it."""
+    tables = [_measured(study, measure) for measure in study.retrievers.measures]
+    return tables + list(ANSWERS.get(study.name, ()))
+
+
+def _measured(study: Study, measure: str) -> Table:
+    budgets = list(dict.fromkeys(line.budget_tokens for line in study.retrievers.lines))
+    ways = dict.fromkeys(line.way for line in study.retrievers.lines)
+    lines = {(line.way, line.budget_tokens): line for line in study.retrievers.lines}
+    head = [f"{budget:,} tokens" + more for budget in budgets for more in ("", ": against flat")]
+    rows = (
+        (way, _meaning(way), _tree(way), *_cells([lines[way, b] for b in budgets], measure))
+        for way in ways
+        if measure in lines[way, budgets[0]].figures
+    )
+    return Table(
+        title=f"{study.name}: {measure.replace('_', ' ')}",
+        head=("strategy", "what it is", "tree", *head),
+        rows=tuple(rows),
+        note=f"{MEANINGS[measure][0].upper()}{MEANINGS[measure][1:]}. {_told_counts(study)}",
+    )
+
+
+def _told_counts(study: Study) -> str:
+    return (
+        f"{study.n_questions} questions of {study.n_documents} documents; 95 % intervals over "
+        "documents, differences paired."
+    )
+
+
+def _meaning(way: str) -> str:
+    return MEANING.get(way.partition(",")[0], way)
+
+
+def _tree(way: str) -> str:
+    strategy, _, contiguous = way.partition(", ")
+    if contiguous:
+        return "contiguous"
+    return "yes" if strategy in WITH_TREE else "no"
+
+
+def _cells(lines: Sequence[Line], measure: str) -> Iterator[str]:
+    for line in lines:
+        figure = line.figures[measure]
+        yield told_interval(figure.mean)
+        yield told_interval(figure.difference.interval, "+") if figure.difference else ""

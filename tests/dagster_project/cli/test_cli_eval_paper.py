@@ -1,0 +1,121 @@
+"""`raptor eval paper` on small data sets, with the hashing embedder."""
+
+import json
+
+import pytest
+from support.command import embedder_made_by, raptor
+from support.evaluation_sets import qasper, records, write_lines
+from support.hashing import HashingEmbedder
+
+
+@pytest.fixture
+def call(tmp_path):
+    small = {
+        "RAPTOR_CLUSTERING__METHOD": "kmeans",
+        "RAPTOR_CLUSTERING__CLUSTER_SIZE": "2",
+        "RAPTOR_CHUNKING__MAX_TOKENS": "24",
+    }
+
+    def run(*arguments, **environ):
+        where = ("--home", tmp_path / "home", "--budget-tokens", "40,400")
+        with embedder_made_by(lambda *_: HashingEmbedder()):
+            return raptor("eval", "paper", *arguments, *where, **{**small, **environ})
+
+    return run
+
+
+@pytest.fixture
+def village(tmp_path):
+    return write_lines(tmp_path / "village.jsonl", records())
+
+
+def rows(page, title):
+    """Cells of the first table under a title."""
+    lines = page.partition(f"## {title}\n")[2].splitlines()
+    end = next((at for at, line in enumerate(lines) if line.startswith("## ")), len(lines))
+    table = [line for line in lines[:end] if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+
+
+def test_every_table_is_written_beside_the_papers(call, village, tmp_path):
+    papers = tmp_path / "papers.json"
+    papers.write_text(json.dumps(qasper()))
+    printed = call(tmp_path / "out", village, papers, "--json")
+    assert printed.code == 0, printed.err
+    assert set(printed.json["files"]) == {path.name for path in (tmp_path / "out").iterdir()}
+    pages = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
+
+    head, _, *lines = rows(pages["retrievers.md"], "qasper: evidence recall")
+    assert head[:4] == ["strategy", "what it is", "tree", "40 tokens"]
+    assert [(line[0], line[2]) for line in lines] == [
+        ("flat", "no"),
+        ("lexical", "no"),
+        ("title-abstract", "no"),
+        ("collapsed", "yes"),
+        ("traversal", "yes"),
+        ("beam", "yes"),
+        ("hybrid", "yes"),
+        ("root", "yes"),
+        ("collapsed, contiguous tree", "contiguous"),
+        ("hybrid, contiguous tree", "contiguous"),
+    ]
+    assert lines[0][5] == "1.000 [1.000, 1.000]"
+    assert lines[0][6] == ""
+    assert lines[3][4].startswith(("+", "-"))
+    assert ["RAPTOR", "53.1", "55.7", "36.6"] in rows(
+        pages["retrievers.md"], "Paper, Table 3: QASPER F1 by reader"
+    )
+    assert pages["retrievers.md"].count("Paper, Table 2") == 1
+    assert "title-abstract" not in "".join(
+        line[0] for line in rows(pages["retrievers.md"], "village: evidence recall")
+    )
+
+    subsets = rows(pages["layers.md"], "village: evidence recall at 400 tokens")
+    assert subsets[0][:3] == ["layers queried", "start layer 0", "start layer 1"]
+    assert subsets[2][1] == "1.000 [1.000, 1.000]"
+    assert subsets[3][:2] == ["2", ""]
+    assert ["3", "", "", "73.68"] in rows(pages["layers.md"], "Paper, Table 8: QuALITY, story 1")
+
+    shares = rows(pages["shares.md"], "village: nodes of a context by layer, in percent")
+    assert {line[0] for line in shares[2:]} == {"collapsed", "traversal", "hybrid"}
+    for line in shares[2:]:
+        *layers, above = map(float, line[2:])
+        assert sum(layers) == pytest.approx(100, abs=0.3)
+        assert above == pytest.approx(100 - layers[0], abs=0.11)
+
+    sizes = rows(pages["compression.md"], "Compression of the trees")
+    assert [line[0] for line in sizes[2:]] == [
+        "village",
+        "village, contiguous",
+        "qasper",
+        "qasper, contiguous",
+    ]
+    assert ["all three", "131", "85.6", "6.7", "0.28"] in rows(
+        pages["compression.md"], "Paper, Table 10"
+    )
+
+    assert "need a reader" in pages["README.md"]
+    assert "not comparable" in pages["README.md"]
+    assert [found["dataset"] for found in json.loads(pages["figures.json"])] == [
+        "village",
+        "qasper",
+    ]
+
+
+def test_the_ablation_is_left_out_where_it_is_not_wanted_or_is_the_tree(call, village, tmp_path):
+    without = call(tmp_path / "a", village, "--no-contiguous")
+    assert without.code == 0
+    assert "retrievers.md" in without.out
+    same = call(tmp_path / "b", village, "--clustering", "contiguous")
+    assert same.code == 0
+    for folder in ("a", "b"):
+        assert "contiguous tree" not in (tmp_path / folder / "retrievers.md").read_text()
+
+
+def test_a_place_that_cannot_be_written_and_a_missing_file_are_told(call, village, tmp_path):
+    (tmp_path / "taken").write_text("")
+    told = call(tmp_path / "taken" / "out", village, "--no-contiguous", "--json")
+    assert (told.code, told.json["error"]) == (3, "SettingsError")
+    assert "name another folder" in told.json["message"]
+    assert call(tmp_path / "out").code == 2
+    assert call(tmp_path / "out", tmp_path / "none.jsonl").code == 4
