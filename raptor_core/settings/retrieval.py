@@ -38,7 +38,7 @@ class HybridSettings(Part):
     diversity: float = Field(2.0, ge=0)
     reranker: float = Field(2.0, ge=0)
     summaries: float = Field(0.1, ge=0, le=1)
-    candidates: int = Field(128, ge=1, le=10_000)
+    candidates: int = Field(256, ge=1, le=10_000)
     documents: int = Field(4, ge=1, le=1000)
 
 
