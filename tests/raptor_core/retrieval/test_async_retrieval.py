@@ -10,6 +10,7 @@ from support.workshop import SMALL, prose
 
 from raptor_core.documents.base import Document
 from raptor_core.embedding import make_embedder
+from raptor_core.embedding.bundled import BundledEmbedder
 from raptor_core.errors import SettingsError, UnknownTreeError
 from raptor_core.retrieval import STRATEGIES, Query, Retriever
 from raptor_core.settings import EmbedderSettings, Settings
@@ -71,8 +72,12 @@ def test_a_trace_is_the_same_as_without_waiting(retriever):
     assert asyncio.run(retriever.atrace(top.node.id)) == retriever.trace(top.node.id)
 
 
-def test_threads_share_one_embedder_from_its_first_use_on():
-    texts = [" ".join(["tide"] * (1 + at % 30)) for at in range(40)]
+def test_threads_share_one_model_that_is_loaded_once(monkeypatch):
+    loads, located = [], BundledEmbedder._location
+    monkeypatch.setattr(
+        BundledEmbedder, "_location", lambda self: loads.append(self) or located(self)
+    )
+    texts = [" ".join(["tide"] * (1 + at % 5)) for at in range(12)]
     embedder = make_embedder(EmbedderSettings())
 
     async def together():
@@ -80,5 +85,6 @@ def test_threads_share_one_embedder_from_its_first_use_on():
         return await asyncio.gather(*calls)
 
     found = np.concatenate(asyncio.run(together()))
+    assert len(loads) == 1
     alone = np.concatenate([embedder.embed_queries([text]) for text in texts])
     np.testing.assert_array_equal(found, alone)
