@@ -69,7 +69,7 @@ def test_a_layer_says_counts_tokens_distributions_samples_and_seconds(built):
     assert found["n_reused"] == 0
     assert found["children_mean"] >= 2
     assert 0 < found["compression_mean"] < 1
-    assert "data:image/png;base64," in found["distributions"]
+    assert "data:image/svg+xml;base64," in found["distributions"]
     assert found["sample_nodes"].count("\n") >= 3
     assert found["seconds"] >= 0
     assert not found["reused"]
