@@ -16,6 +16,8 @@ from raptor_core.errors import MissingExtraError
 from raptor_core.retrieval import STRATEGIES
 from raptor_core.store.locking import StoreLock
 
+pytestmark = pytest.mark.slow
+
 TOOLS = {"search", "read_node", "trace", "list_trees"}
 KEEPER = "who kept the lamp burning in the storm?"
 
@@ -47,7 +49,6 @@ def server(built):
     return make_server(HomeRetriever(built.home))
 
 
-@pytest.mark.slow
 def test_a_client_over_pipes_searches_reads_up_and_down_and_traces_to_the_source(built):
     strange = []
 

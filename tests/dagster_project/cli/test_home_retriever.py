@@ -12,6 +12,8 @@ from raptor_core.retrieval import Query, Retriever
 from raptor_core.store import open_store
 from raptor_core.store.base import Where
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = ["who kept the lamp burning?", "crab soup", "what did the breakwater cost?"]
 
 
@@ -70,7 +72,6 @@ def test_the_home_is_the_one_of_the_environment_where_none_is_named(built, monke
     assert {manifest.tree for manifest in HomeRetriever().manifests()} >= {"soup.md"}
 
 
-@pytest.mark.slow
 def test_a_build_beside_it_waits_for_nothing_and_is_seen_by_the_next_search(own):
     retriever = HomeRetriever(own.home)
     retriever.search("a whale")

@@ -9,6 +9,8 @@ from raptor_core.audit.base import Audited
 from raptor_core.errors import ModelError
 from raptor_core.settings import AuditSettings
 
+pytestmark = pytest.mark.slow
+
 LABELS = {0: "contradiction", 1: "entailment", 2: "neutral"}
 CHILDREN = (leaf("a", "the pump failed"), leaf("b", "the bridge is open"))
 

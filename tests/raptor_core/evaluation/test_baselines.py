@@ -16,6 +16,8 @@ from raptor_core.evaluation.ways import make_way
 from raptor_core.settings import Settings
 from raptor_core.tree.tools import Tools
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {
     "chunking": {"max_tokens": 24},
     "clustering": {"method": "contiguous", "window": 2},

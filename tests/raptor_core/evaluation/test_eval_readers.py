@@ -29,6 +29,8 @@ from raptor_core.settings.spending import BudgetSettings
 from raptor_core.tree.answers import AnswerLog
 from raptor_core.tree.tools import Tools
 
+pytestmark = pytest.mark.slow
+
 WHEEL = Question("q", "Who bought the wheel?", options=("A smith.", "A king."), gold=0)
 TREES = {"chunking": {"max_tokens": 24}, "clustering": {"method": "contiguous"}}
 
@@ -159,7 +161,6 @@ def tiny_t5(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
 def test_a_t5_answers_each_ask_the_same_alone_and_in_a_batch(tiny_t5):
     reader = UnifiedQa(str(tiny_t5))
     asks = [Ask(WHEEL, "the wheel was sold . " * at) for at in range(10)]
@@ -172,7 +173,6 @@ def test_a_t5_answers_each_ask_the_same_alone_and_in_a_batch(tiny_t5):
     assert all("<pad>" not in answer for answer in together.values())
 
 
-@pytest.mark.slow
 def test_a_t5_that_is_not_there_is_told(tmp_path):
     (tmp_path / "none").mkdir()
     with pytest.raises(ModelError, match=r"cannot be loaded.*Check --model"):

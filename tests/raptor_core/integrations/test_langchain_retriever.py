@@ -12,6 +12,8 @@ from raptor_core.errors import MissingExtraError, SettingsError
 from raptor_core.integrations.langchain import RaptorRetriever
 from raptor_core.retrieval import Query
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "the castle by the river"
 
 

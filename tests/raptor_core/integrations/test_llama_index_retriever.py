@@ -13,6 +13,8 @@ from raptor_core.errors import MissingExtraError, SettingsError
 from raptor_core.integrations.llama_index import RaptorRetriever
 from raptor_core.retrieval import Query
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "the castle by the river"
 
 

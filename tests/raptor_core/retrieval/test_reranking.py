@@ -12,6 +12,8 @@ from raptor_core.retrieval import Query
 from raptor_core.retrieval.hybrid.reranking import RERANKED, reranked
 from raptor_core.settings import HybridSettings
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "what failed"
 
 

@@ -11,6 +11,8 @@ from raptor_core.settings import preset
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.tools import Tools
 
+pytestmark = pytest.mark.slow
+
 TOPICS = ("tide gauges", "seed vaults", "research vessels", "night watches")
 
 
