@@ -71,10 +71,9 @@ class StoreCache:
     """
 
     def __init__(self, opener: StoreOpener, *, hold: bool) -> None:
-        self._opener = opener
-        self._hold = hold
-        self._held = ExitStack()
-        self._store: VectorStore | None = None
+        self._store = HeldStore(opener)
+        if hold:
+            self._store.hold()
         self.known: set[str] = set()
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
@@ -82,7 +81,7 @@ class StoreCache:
         wanted = list(embedding_keys)
         if not wanted:
             return {}
-        with self._opened() as store:
+        with self._store.open() as store:
             found = store.vectors(wanted)
         self.known.update(found)
         return found
@@ -92,7 +91,7 @@ class StoreCache:
         wanted = list(content_keys)
         if not wanted:
             return {}
-        with self._opened() as store:
+        with self._store.open() as store:
             found = store.texts(wanted)
         self.known.update(found)
         return found
@@ -100,15 +99,8 @@ class StoreCache:
     def stage(self, nodes: Sequence[Node], vectors: Vectors | None) -> None:
         """See ``NodeCache.stage``."""
         if nodes:
-            with self._opened() as store:
+            with self._store.open() as store:
                 store.stage(nodes, vectors)
-
-    def _opened(self) -> AbstractContextManager[VectorStore]:
-        if not self._hold:
-            return self._opener.open()
-        if self._store is None:
-            self._store = self._held.enter_context(self._opener.open())
-        return nullcontext(self._store)
 
     def __enter__(self) -> Self:
         return self
@@ -119,5 +111,4 @@ class StoreCache:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._store = None
-        self._held.__exit__(kind, error, trace)
+        self._store.release()

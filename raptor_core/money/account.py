@@ -4,26 +4,38 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 from raptor_core.money.prices import FREE, cost_usd
 from raptor_core.money.spending import Spending
 from raptor_core.money.usage import Usage
 from raptor_core.settings.spending import PriceSettings
 
-if TYPE_CHECKING:
-    from raptor_core.money.ledger import Ledger
+
+class Book(Protocol):
+    """Where reservations and spendings are written: the ledger, as an account sees it."""
+
+    def hold(self, worst: Usage, *, wait: bool) -> bool:
+        """Reserve ``worst``; False where it would have to wait and may not.
+
+        Raises:
+            BudgetError: a bound of the budget would be passed.
+        """
+
+    def release(self, worst: Usage, spending: Spending) -> None:
+        """End a reservation and count what came of it."""
+
+    def count(self, spending: Spending) -> None:
+        """Count what needs no reservation."""
 
 
 class Account:
     """Calls of one model for one purpose."""
 
-    def __init__(
-        self, ledger: Ledger, purpose: str, model: str, price: PriceSettings | None
-    ) -> None:
+    def __init__(self, book: Book, purpose: str, model: str, price: PriceSettings | None) -> None:
         self.purpose = purpose
         self.model = model
-        self._ledger = ledger
+        self._book = book
         self._price = price
         self._factor = 1.0
 
@@ -37,19 +49,19 @@ class Account:
             BudgetError: a bound of the budget would be passed.
         """
         worst = self._worst(prompt_tokens, completion_tokens)
-        self._ledger.hold(worst, wait=True)
+        self._book.hold(worst, wait=True)
         return Hold(self, worst, prompt_tokens)
 
     def try_reserve(self, prompt_tokens: int, completion_tokens: int) -> Hold | None:
         """As ``reserve``; None where it would have to wait for calls under way."""
         worst = self._worst(prompt_tokens, completion_tokens)
-        held = self._ledger.hold(worst, wait=False)
+        held = self._book.hold(worst, wait=False)
         return Hold(self, worst, prompt_tokens) if held else None
 
     def count_retry(self) -> Usage:
         """Count one more attempt; what to add to the call's usage."""
         usage = Usage(retries=1)
-        self._ledger.count(Spending(self.purpose, self.model, usage))
+        self._book.count(Spending(self.purpose, self.model, usage))
         return usage
 
     def settle(self, hold: Hold, usage: Usage) -> Usage:
@@ -63,16 +75,16 @@ class Account:
         if self._price is not FREE:
             usd = cost_usd(self._price, usage.prompt_tokens, usage.completion_tokens)
             paid = replace(usage, usd=usd)
-        self._ledger.release(hold.worst, Spending(self.purpose, self.model, paid))
+        self._book.release(hold.worst, Spending(self.purpose, self.model, paid))
         return paid
 
     def forgive(self, hold: Hold) -> None:
         """End a reservation of a call that took nothing."""
-        self._ledger.release(hold.worst, Spending(self.purpose, self.model))
+        self._book.release(hold.worst, Spending(self.purpose, self.model))
 
     def lose(self, hold: Hold) -> None:
         """End a reservation of a call that took nobody knows what: at the worst all of it."""
-        self._ledger.release(hold.worst, Spending(self.purpose, self.model, lost=hold.worst))
+        self._book.release(hold.worst, Spending(self.purpose, self.model, lost=hold.worst))
 
     def _worst(self, prompt_tokens: int, completion_tokens: int) -> Usage:
         prompt = round(prompt_tokens * self._factor)

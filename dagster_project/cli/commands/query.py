@@ -17,7 +17,9 @@ from dagster_project.cli.options import home_and_json, query_options
 @query_options
 @home_and_json
 def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
-    """Retrieve the nodes that match a question: chunks and summaries, best first.
+    """Retrieve the chunks and summaries that a question should be answered from.
+
+    They come in the strategy's order: the default reads in document order, with scores beside.
 
     `raptor tree TREE --trace NODE` shows what a summary was made from.
     """

@@ -30,11 +30,12 @@ class Packing:
     n_tokens: int = 0
     n_passed_over: int = 0
 
-    def add_summaries(self, summaries: Sequence[Node], scores: Scores, budget_tokens: int) -> None:
-        """Take summaries, best first, while they fit ``budget_tokens``; ties by node id."""
-        end = min(self.budget_tokens, self.n_tokens + budget_tokens)
+    def add_summaries(self, summaries: Sequence[Node], scores: Scores, share: float) -> None:
+        """Take summaries, best first, while they fit ``share`` of the budget; ties by node id."""
+        end = round(share * self.budget_tokens)
+        most = None if self.most is None else int(share * self.most)
         order = sorted(range(len(summaries)), key=lambda at: (-scores[at], summaries[at].id))
-        for at in order:
+        for at in order[:most]:
             self._take(summaries[at], scores[at], end)
 
     def add_leaves(
@@ -46,8 +47,8 @@ class Packing:
     ) -> None:
         """Take chunks while they fit the budget, always the one that is the best now.
 
-        The score of a chunk falls by ``diversity * log(1 + n)`` once ``n`` of its document are
-        taken; after ``max_per_document`` of them no more are.
+        Where documents compete, the score of a chunk falls by ``diversity * log(1 + n)`` once
+        ``n`` of its document are taken; after ``max_per_document`` of them no more are.
         """
         if not leaves:
             return

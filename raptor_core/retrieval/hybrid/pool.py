@@ -40,14 +40,21 @@ class Pool:
     dense: Scores
     lexical: Scores
 
-    def rows(self, *, leaves: bool) -> NDArray[np.intp]:
-        """Places of the chunks, or of the summaries."""
-        return np.array([at for at, n in enumerate(self.nodes) if n.is_leaf is leaves], np.intp)
+    @property
+    def leaves(self) -> Pool:
+        """The chunks among them."""
+        return self._of_kind(leaves=True)
 
-    def take(self, rows: NDArray[np.intp]) -> Pool:
-        """Those of these rows."""
+    @property
+    def summaries(self) -> Pool:
+        """The summaries among them."""
+        return self._of_kind(leaves=False)
+
+    def _of_kind(self, *, leaves: bool) -> Pool:
+        rows = [at for at, node in enumerate(self.nodes) if node.is_leaf is leaves]
+        places = np.array(rows, dtype=np.intp)
         nodes = tuple(self.nodes[at] for at in rows)
-        return Pool(nodes, self.dense[rows], self.lexical[rows])
+        return Pool(nodes, self.dense[places], self.lexical[places])
 
 
 def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]:
@@ -104,13 +111,13 @@ def _search(questions: Questions, where: Where, limit: int, store: VectorStore) 
 
 def _inside(pool: Pool, query: Query) -> Iterable[Where]:
     """The best documents, and the children of the best summaries."""
-    leaves = pool.take(pool.rows(leaves=True))
+    leaves = pool.leaves
     names = [leaf.documents[0] for leaf in leaves.nodes]
     if names:
         found = best_means(names, mixed(leaves, query.hybrid.lexical), BEST_OF_DOCUMENT)
         chosen = sorted(found, key=lambda name: (-found[name], name))[: query.hybrid.documents]
         yield replace(query.where, documents=tuple(sorted(chosen)))
-    summaries = pool.take(pool.rows(leaves=False))
+    summaries = pool.summaries
     best = np.argsort(-mixed(summaries, query.hybrid.lexical), kind="stable")[:LEADING]
     children = {child for at in best for child in summaries.nodes[at].children}
     if children and query.where.ids is None:

@@ -6,7 +6,7 @@ from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.hybrid.packing import Packing, in_document_order
 from raptor_core.retrieval.hybrid.pool import Pool, gather, mixed
 from raptor_core.retrieval.hybrid.reranking import reranked
-from raptor_core.retrieval.hybrid.scoring import leaf_scores
+from raptor_core.retrieval.hybrid.scoring import Ranked, leaf_scores
 from raptor_core.retrieval.hybrid.themes import theme
 from raptor_core.store.base import VectorStore
 
@@ -26,23 +26,17 @@ class Hybrid:
 
 
 def _retrieval(question: str, pool: Pool, query: Query) -> Retrieval:
-    leaves, summaries = (pool.take(pool.rows(leaves=kind)) for kind in (True, False))
     weights = query.hybrid
+    leaves, summaries = (
+        Ranked(part.nodes, mixed(part, weights.lexical)) for part in (pool.leaves, pool.summaries)
+    )
     packing = Packing(query.budget_tokens, query.top_k)
-    if summaries.nodes:
-        own = mixed(leaves, weights.lexical)
-        share = weights.summaries * theme(own) if leaves.nodes else 1.0
-        above = mixed(summaries, weights.lexical)
-        packing.add_summaries(summaries.nodes, above, round(share * query.budget_tokens))
+    share = weights.summaries * theme(leaves.scores) if leaves.nodes else 1.0
+    packing.add_summaries(summaries.nodes, summaries.scores, share)
     scores = leaf_scores(leaves, summaries, weights)
     if query.reranker:
         scores = reranked(question, leaves.nodes, scores, query)
-    packing.add_leaves(
-        leaves.nodes,
-        scores,
-        weights.diversity if len({leaf.documents for leaf in leaves.nodes}) > 1 else 0.0,
-        query.max_per_document,
-    )
+    packing.add_leaves(leaves.nodes, scores, weights.diversity, query.max_per_document)
     return Retrieval(
         question=question,
         query=query,

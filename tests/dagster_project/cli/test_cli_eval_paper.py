@@ -44,7 +44,14 @@ def test_every_table_is_written_beside_the_papers(call, village, tmp_path):
     assert printed.code == 0, printed.err
     assert set(printed.json["files"]) == {path.name for path in (tmp_path / "out").iterdir()}
     pages = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
+    assert_retrievers(pages)
+    assert_layers(pages)
+    assert_shares(pages)
+    assert_compression(pages)
+    assert_left_out(pages)
 
+
+def assert_retrievers(pages):
     head, _, *lines = rows(pages["retrievers.md"], "qasper: evidence recall")
     assert head[:4] == ["strategy", "what it is", "tree", "40 tokens"]
     assert [(line[0], line[2]) for line in lines] == [
@@ -70,12 +77,16 @@ def test_every_table_is_written_beside_the_papers(call, village, tmp_path):
         line[0] for line in rows(pages["retrievers.md"], "village: evidence recall")
     )
 
+
+def assert_layers(pages):
     subsets = rows(pages["layers.md"], "village: evidence recall at 400 tokens")
     assert subsets[0][:3] == ["layers queried", "start layer 0", "start layer 1"]
     assert subsets[2][1] == "1.000 [1.000, 1.000]"
     assert subsets[3][:2] == ["2", ""]
     assert ["3", "", "", "73.68"] in rows(pages["layers.md"], "Paper, Table 8: QuALITY, story 1")
 
+
+def assert_shares(pages):
     shares = rows(pages["shares.md"], "village: nodes of a context by layer, in percent")
     assert {line[0] for line in shares[2:]} == {"collapsed", "traversal", "hybrid"}
     for line in shares[2:]:
@@ -83,6 +94,8 @@ def test_every_table_is_written_beside_the_papers(call, village, tmp_path):
         assert sum(layers) == pytest.approx(100, abs=0.3)
         assert above == pytest.approx(100 - layers[0], abs=0.11)
 
+
+def assert_compression(pages):
     sizes = rows(pages["compression.md"], "Compression of the trees")
     assert [line[0] for line in sizes[2:]] == [
         "village",
@@ -94,6 +107,8 @@ def test_every_table_is_written_beside_the_papers(call, village, tmp_path):
         pages["compression.md"], "Paper, Table 10"
     )
 
+
+def assert_left_out(pages):
     assert "need a reader" in pages["README.md"]
     assert "not comparable" in pages["README.md"]
     assert [found["dataset"] for found in json.loads(pages["figures.json"])] == [

@@ -11,13 +11,14 @@ from raptor_core.documents.base import Document
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.hybrid.packing import Packing, in_document_order
 from raptor_core.retrieval.hybrid.pool import Pool, mixed, standardized
-from raptor_core.retrieval.hybrid.scoring import leaf_scores
+from raptor_core.retrieval.hybrid.scoring import Ranked, leaf_scores
 from raptor_core.retrieval.hybrid.themes import theme
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.tools import Tools
 
+LEXICAL = HybridSettings().lexical
 NOTHING = {"parents": 0, "neighbours": (), "section": 0, "document": 0}
 
 
@@ -35,7 +36,8 @@ EMPTY = pool((), ())
 
 
 def scores(leaves, summaries=EMPTY, **weights):
-    return leaf_scores(leaves, summaries, HybridSettings(**{**NOTHING, **weights}))
+    ranked = (Ranked(part.nodes, mixed(part, LEXICAL)) for part in (leaves, summaries))
+    return leaf_scores(*ranked, HybridSettings(**{**NOTHING, **weights}))
 
 
 def test_scores_are_in_standard_deviations_and_equal_ones_are_zero():
@@ -64,7 +66,7 @@ def test_a_chunk_takes_in_the_better_of_its_neighbours_of_the_same_document():
 def test_a_chunk_takes_in_its_best_parent():
     leaves = pool([chunk("a", 0), chunk("b", 1), chunk("c", 2)], [1, 1, 4])
     above = pool([summary("s", "ab"), summary("t", "b"), summary("u", "z")], [1, 3, 5])
-    own, parents = scores(leaves), mixed(above, HybridSettings().lexical)
+    own, parents = scores(leaves), mixed(above, LEXICAL)
     expected = own + 0.5 * np.array([parents[0], parents[1], parents[0]])
     np.testing.assert_allclose(scores(leaves, above, parents=0.5), expected)
 
@@ -125,10 +127,17 @@ def test_diversity_and_a_bound_bring_in_other_documents():
 def test_summaries_keep_to_their_share():
     packing = Packing(100)
     nodes = [summary("s", "ab", n_tokens=30), summary("t", "cd", n_tokens=20)]
-    packing.add_summaries(nodes, np.array([1.0, 2.0]), 40)
+    packing.add_summaries(nodes, np.array([1.0, 2.0]), 0.4)
     assert [hit.node.id for hit in packing.hits] == ["t"]
     packing.add_leaves([chunk("a", 0, n_tokens=80)], np.array([1.0]))
     assert packing.n_tokens == 100
+
+
+def test_a_bound_on_nodes_is_shared_too():
+    packing = Packing(1000, 2)
+    packing.add_summaries([summary("s", "ab"), summary("t", "cd")], np.array([1.0, 2.0]), 0.5)
+    packing.add_leaves([chunk("a", 0), chunk("b", 1)], np.array([1.0, 2.0]))
+    assert [hit.node.id for hit in packing.hits] == ["t", "b"]
 
 
 def test_the_context_reads_in_document_order_with_the_best_document_first():
@@ -136,7 +145,7 @@ def test_the_context_reads_in_document_order_with_the_best_document_first():
     nodes = [chunk("b1", 1, "b"), chunk("a7", 7, "a"), chunk("b0", 0, "b"), chunk("a2", 2, "a")]
     packing.add_leaves(nodes, np.array([1.0, 4.0, 3.0, 2.0]))
     above = replace(summary("s", ("a2",)), documents=("a",), position=2)
-    packing.add_summaries([above], np.array([0.5]), 100)
+    packing.add_summaries([above], np.array([0.5]), 0.1)
     assert [hit.node.id for hit in in_document_order(packing.hits)] == ["s", "a2", "a7", "b0", "b1"]
 
 
@@ -187,6 +196,7 @@ def test_documents_that_matched_are_looked_at_whole(retriever):
     of_b = [hit.node for hit in found.hits if hit.node.documents == ("b.md",)]
     everything = retriever.search("?", Query("flat", 10**6, 1000, Where(documents=("b.md",))))
     assert {node.id for node in of_b} == {hit.node.id for hit in everything.hits}
+    assert sum(hit.node.documents == ("a.md",) for hit in found.hits) < 5
 
 
 def test_summaries_come_in_when_chunks_are_near_in_score(retriever):
