@@ -7,6 +7,9 @@ protect, and it doubles the time to open and keeps removed text. The engine rais
 its calls.
 
 Only live nodes have vectors here (``staging.py``), so a search need not filter by state.
+
+Reading a payload takes ten times as long as scoring its point, so a search asks for ids alone, and
+nodes that were read stay in memory: nobody else can write while this process has the shard open.
 """
 
 from __future__ import annotations
@@ -15,10 +18,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
 from raptor_core.errors import StoreError
+from raptor_core.nodes import Node
 from raptor_core.store.conditions import LIVE
 from raptor_core.store.engine import (
     DENSE,
@@ -59,6 +64,9 @@ SEGMENTS = 5
 one is written again at every sealing."""
 
 BYTES_PER_POINT = 8192
+
+REMEMBERED_NODES = 1 << 14
+"""Nodes that are kept as they were read: about 60 MB."""
 
 
 @contextmanager
@@ -112,11 +120,13 @@ class EdgeEngine:
 
         self._edge: Any = qdrant_edge
         self._path = path
+        self._read: dict[int, Node] = {}
         with _engine_errors(path, "open the shard"):
             self._shard: Any = self._edge.EdgeShard.load(str(path))
 
     def apply(self, batch: Batch) -> None:
         """Write and delete, in this order."""
+        self._read.clear()
         check_space(self._path, len(batch.upserts) * BYTES_PER_POINT)
         update = self._edge.UpdateOperation
         with _engine_errors(self._path, f"write {len(batch.upserts)} points"):
@@ -191,16 +201,29 @@ class EdgeEngine:
                 limit=limit,
                 query=self._edge.Query.Nearest(query, using=using),
                 filter=self._filter(narrowed),
-                with_payload=[REST],
                 params=params,
             )
             for query in queries
         ]
         with _engine_errors(self._path, "search"):
-            found = self._shard.query_batch(self._edge.QueryBatchRequest(requests))
+            rows = self._shard.query_batch(self._edge.QueryBatchRequest(requests))
+        found = [[(point.id, point.score) for point in row] for row in rows]
+        node_of = self._nodes({name.int: name for row in found for name, _ in row})
         return [
-            [Scored(str(p.id), p.score, unpack_node(p.payload)) for p in points] for points in found
+            [Scored((node := node_of[name.int]).id, score, node) for name, score in row]
+            for row in found
         ]
+
+    def _nodes(self, ids: dict[int, UUID]) -> dict[int, Node]:
+        """The nodes of live points, by the number of their ids: read, or remembered."""
+        if len(self._read) > REMEMBERED_NODES:
+            self._read.clear()
+        unread = [ids[number] for number in ids if number not in self._read]
+        if unread:
+            with _engine_errors(self._path, f"read {len(unread)} points"):
+                points = self._shard.retrieve(unread, [REST], False)
+            self._read |= {point.id.int: unpack_node(point.payload) for point in points}
+        return self._read
 
     def _filter(self, condition: Condition) -> Any:
         must: list[Any] = []

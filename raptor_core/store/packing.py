@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import lru_cache
 
 from raptor_core.nodes import Node
 from raptor_core.store.engine import KEYWORD_FIELDS, Match, Payload
@@ -17,9 +16,6 @@ from raptor_core.store.payload import payload_to_node
 
 KEYS = "keys"
 REST = "rest"
-READ_NODES = 1 << 13
-"""Nodes that are kept as they were read: about 30 MB."""
-
 ALONE = ("state", "digest", "embedded", "embedding_key")
 _FILTERED = (*KEYWORD_FIELDS, "layer")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -51,13 +47,8 @@ def stored_fields(fields: Sequence[str] | None) -> list[str]:
 
 
 def unpack_node(stored: Payload) -> Node:
-    """The node of what a search found; what is found again and again is read once."""
-    return _node(stored[REST])
-
-
-@lru_cache(maxsize=READ_NODES)
-def _node(rest: str) -> Node:
-    return payload_to_node(json.loads(rest))
+    """The node of a point that was read whole."""
+    return payload_to_node(json.loads(stored[REST]))
 
 
 def unpack(stored: Payload) -> Payload:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from raptor_core.nodes import Node
-from raptor_core.retrieval.hybrid.pool import Scores
+from raptor_core.retrieval.hybrid.groups import Scores, numbered
 from raptor_core.store.base import Hit
 
 
@@ -21,7 +21,8 @@ class Packing:
         most: nodes that it may take; None is any number.
         hits: what it holds, in the order of its coming.
         n_tokens: of those.
-        n_passed_over: nodes that were the best left and did not fit.
+        n_passed_over: nodes that did not fit and were better than one that was taken; all of them
+            where none was.
     """
 
     budget_tokens: int
@@ -53,24 +54,25 @@ class Packing:
         if not leaves:
             return
         rows = sorted(range(len(leaves)), key=lambda at: (-scores[at], leaves[at].id))
-        names = list(dict.fromkeys(leaf.documents[0] for leaf in leaves))
-        number = {name: at for at, name in enumerate(names)}
-        document = np.array([number[leaves[at].documents[0]] for at in rows])
+        document = numbered([leaves[at].documents[0] for at in rows])
         left = scores[rows].astype(np.float64)
-        n_taken = np.zeros(len(names), dtype=np.int64)
+        n_taken = np.zeros(document.max() + 1, dtype=np.int64)
         n_tokens = np.array([leaves[at].n_tokens for at in rows])
-        smallest = int(n_tokens.min())
-        while self.n_tokens + smallest <= self.budget_tokens and not self._is_full():
+        while not self._is_full():
             now = left - diversity * np.log1p(n_taken)[document]
-            best = int(np.argmax(now))
-            if now[best] == -np.inf:
+            fits = n_tokens <= self.budget_tokens - self.n_tokens
+            able = np.where(fits, now, -np.inf)
+            best = int(np.argmax(able))
+            passed = ~fits & (now > able[best])
+            if able[best] == -np.inf:
+                self.n_passed_over += 0 if self.hits else int(passed.sum())
                 return
-            left[best] = -np.inf
-            leaf = leaves[rows[best]]
-            if self._take(leaf, scores[rows[best]], self.budget_tokens):
-                n_taken[document[best]] += 1
-                if n_taken[document[best]] == max_per_document:
-                    left[document == document[best]] = -np.inf
+            self.n_passed_over += int(passed.sum())
+            left[passed] = left[best] = -np.inf
+            self._take(leaves[rows[best]], scores[rows[best]], self.budget_tokens)
+            n_taken[document[best]] += 1
+            if n_taken[document[best]] == max_per_document:
+                left[document == document[best]] = -np.inf
 
     def _is_full(self) -> bool:
         return self.most is not None and len(self.hits) >= self.most

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from heapq import nlargest
-from statistics import fmean
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raptor_core.nodes import Node
 from raptor_core.retrieval.base import Query, Questions
+from raptor_core.retrieval.hybrid.groups import Scores, best_means, numbered
 from raptor_core.store.base import VectorStore, Where
-
-Scores = NDArray[np.float64]
-Name = TypeVar("Name", bound=Hashable)
 
 INSIDE = 512
 """Nodes of the documents that are looked at whole; a longer book shows its best."""
@@ -114,8 +108,10 @@ def _inside(pool: Pool, query: Query) -> Iterable[Where]:
     leaves = pool.leaves
     names = [leaf.documents[0] for leaf in leaves.nodes]
     if names:
-        found = best_means(names, mixed(leaves, query.hybrid.lexical), BEST_OF_DOCUMENT)
-        chosen = sorted(found, key=lambda name: (-found[name], name))[: query.hybrid.documents]
+        scores = mixed(leaves, query.hybrid.lexical)
+        means = best_means(numbered(names), scores, BEST_OF_DOCUMENT).tolist()
+        found = sorted(zip(dict.fromkeys(names), means, strict=True), key=lambda of: (-of[1], of[0]))
+        chosen = (name for name, _ in found[: query.hybrid.documents])
         yield replace(query.where, documents=tuple(sorted(chosen)))
     summaries = pool.summaries
     best = np.argsort(-mixed(summaries, query.hybrid.lexical), kind="stable")[:LEADING]
@@ -136,11 +132,3 @@ def standardized(scores: Scores) -> Scores:
     spread = float(scores.std())
     centred: Scores = scores - scores.mean()
     return centred / spread if spread > 0 else centred
-
-
-def best_means(names: Sequence[Name], scores: Scores, n_best: int) -> dict[Name, float]:
-    """By name, the mean of its best scores; ``names`` are row for row."""
-    by_name: dict[Name, list[float]] = {}
-    for name, score in zip(names, scores.tolist(), strict=True):
-        by_name.setdefault(name, []).append(score)
-    return {name: fmean(nlargest(n_best, found)) for name, found in by_name.items()}

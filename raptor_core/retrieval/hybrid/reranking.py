@@ -11,7 +11,8 @@ import numpy as np
 from raptor_core.errors import ModelError
 from raptor_core.nodes import Node
 from raptor_core.retrieval.base import Query
-from raptor_core.retrieval.hybrid.pool import Scores, standardized
+from raptor_core.retrieval.hybrid.groups import Scores
+from raptor_core.retrieval.hybrid.pool import standardized
 
 RERANKED = 48
 """Chunks that are read again: about twice what 2,000 tokens hold."""

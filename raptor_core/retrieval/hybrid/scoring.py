@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raptor_core.nodes import Node
-from raptor_core.retrieval.hybrid.pool import BEST_OF_DOCUMENT, Scores, best_means
+from raptor_core.retrieval.hybrid.groups import Numbers, Scores, best_means, numbered
+from raptor_core.retrieval.hybrid.pool import BEST_OF_DOCUMENT
 from raptor_core.settings.retrieval import HybridSettings
 
 BEST_OF_SECTION = 2
@@ -36,14 +37,15 @@ def leaf_scores(leaves: Ranked, summaries: Ranked, weights: HybridSettings) -> S
     if weights.parents and summaries.nodes:
         own = own + weights.parents * _parents(nodes, summaries)
     found = own.copy()
+    places = _places(nodes, len(weights.neighbours))
     for at, weight in enumerate(weights.neighbours, 1):
-        found += weight * _neighbours(nodes, own, at)
+        found += weight * _neighbours(places, own, at)
     if weights.section:
-        found += weights.section * _sections(nodes, own)
-    names = [leaf.documents[0] for leaf in nodes]
-    of_document = best_means(names, own, BEST_OF_DOCUMENT)
-    if weights.document and len(of_document) > 1:
-        found += weights.document * np.array([of_document[name] for name in names])
+        sections = numbered([(leaf.tree, leaf.documents[0], leaf.section) for leaf in nodes])
+        found += weights.section * best_means(sections, own, BEST_OF_SECTION)[sections]
+    documents = numbered([leaf.documents[0] for leaf in nodes])
+    if weights.document and documents.any():
+        found += weights.document * best_means(documents, own, BEST_OF_DOCUMENT)[documents]
     return found
 
 
@@ -58,24 +60,20 @@ def _parents(leaves: Sequence[Node], summaries: Ranked) -> Scores:
     return best
 
 
-def _neighbours(leaves: Sequence[Node], own: Scores, distance: int) -> Scores:
+def _places(leaves: Sequence[Node], apart: int) -> Numbers:
+    """Numbers that differ by the distance of chunks of one document, by over ``apart`` else."""
+    positions = np.array([leaf.position for leaf in leaves], dtype=np.int64)
+    documents = numbered([(leaf.tree, leaf.documents[0]) for leaf in leaves])
+    return documents * (positions.max() + 1 + apart) + positions
+
+
+def _neighbours(places: Numbers, own: Scores, distance: int) -> Scores:
     """The better of the chunks ``distance`` before and after; the lowest of all for none."""
-    places = [(leaf.tree, leaf.documents[0], leaf.position) for leaf in leaves]
-    score_at = dict(zip(places, own.tolist(), strict=True))
-    lowest = float(own.min())
-    return np.array(
-        [
-            max(
-                score_at.get((tree, document, position - distance), lowest),
-                score_at.get((tree, document, position + distance), lowest),
-            )
-            for tree, document, position in places
-        ]
-    )
-
-
-def _sections(leaves: Sequence[Node], own: Scores) -> Scores:
-    """The mean of the best chunks of each chunk's section."""
-    names = [(leaf.tree, leaf.documents[0], leaf.section) for leaf in leaves]
-    best = best_means(names, own, BEST_OF_SECTION)
-    return np.array([best[name] for name in names])
+    order = np.argsort(places)
+    ascending = places[order]
+    best = np.full(len(own), own.min())
+    for wanted in (places - distance, places + distance):
+        row = np.minimum(np.searchsorted(ascending, wanted), len(own) - 1)
+        there = ascending[row] == wanted
+        best[there] = np.maximum(best[there], own[order[row[there]]])
+    return best

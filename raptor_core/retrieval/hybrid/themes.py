@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raptor_core.retrieval.hybrid.pool import Scores
+from raptor_core.retrieval.hybrid.groups import Scores
 
 N_FOLLOWING = 9
 LOCAL_LEAD = 0.9
