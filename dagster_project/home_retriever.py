@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from threading import Lock
 
-from dagster_project.cli.session import open_home, published, require_trees
 from dagster_project.home import Home
+from dagster_project.published import open_home, published, require_trees
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
 from raptor_core.store.base import Manifest, StoreIdentity, VectorStore
 from raptor_core.tree.tools import Tools

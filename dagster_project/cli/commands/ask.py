@@ -26,7 +26,8 @@ def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     sentences nearest to the question, what is missing is said, and the exit code is 7.
     """
     from dagster_project.cli.questions import make_query, require_words, why_nothing
-    from dagster_project.cli.session import open_home, retrieve
+    from dagster_project.cli.session import retrieve
+    from dagster_project.published import open_home
     from raptor_core.errors import MissingKeyError, UnknownTreeError
     from raptor_core.reading import Passage, Reader, best_sentences
     from raptor_core.tree.tools import Tools

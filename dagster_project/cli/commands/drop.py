@@ -26,7 +26,7 @@ def command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -> Non
     """
     from dagster_project.cli.exits import failures_code
     from dagster_project.cli.output import print_json
-    from dagster_project.cli.session import open_home
+    from dagster_project.published import open_home
 
     if as_json and not yes:
         raise click.UsageError("--json cannot ask whether to remove; add --yes")
@@ -56,7 +56,7 @@ def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[
     Raises:
         UnknownTreeError: there is no such tree; or it shares its partition with others.
     """
-    from dagster_project.cli.session import refuse_unknown
+    from dagster_project.published import refuse_unknown
     from dagster_project.status import read_partitions
     from raptor_core.documents import partition_key
 

@@ -25,7 +25,8 @@ def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     """
     from dagster_project.cli.output import print_hits, print_json, retrieval_values
     from dagster_project.cli.questions import make_query, require_words, why_nothing
-    from dagster_project.cli.session import open_home, retrieve
+    from dagster_project.cli.session import retrieve
+    from dagster_project.published import open_home
     from raptor_core.tree.tools import Tools
 
     require_words(question)

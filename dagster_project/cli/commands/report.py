@@ -36,7 +36,7 @@ def command(
     address at that node is printed, to be opened in any browser.
     """
     from dagster_project.cli.output import print_json
-    from dagster_project.cli.session import open_home
+    from dagster_project.published import open_home
     from raptor_assets.report_folder import write_page
     from raptor_core.report import render_report
 
@@ -92,7 +92,7 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
         UnknownTreeError: nothing is published under this name.
         StoreError, TableError: what is kept cannot be read.
     """
-    from dagster_project.cli.session import published, require_trees
+    from dagster_project.published import published, require_trees
     from dagster_project.resources import TablesResource
     from raptor_assets import keys
     from raptor_assets.costs import node_usages, read_usages

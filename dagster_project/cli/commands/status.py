@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
     """Show what is published, whether its checks passed, and what it took."""
     from dagster_project.cli.output import print_json
-    from dagster_project.cli.session import open_home
+    from dagster_project.published import open_home
 
     opened, settings = open_home(home)
     # Dagster, so not before the home is known.

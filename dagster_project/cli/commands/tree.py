@@ -36,7 +36,7 @@ def command(
     A node under several summaries stands under each of them, and what is under it only once.
     """
     from dagster_project.cli.output import node_values, print_json
-    from dagster_project.cli.session import open_home, published, require_trees
+    from dagster_project.published import open_home, published, require_trees
     from raptor_core.retrieval import trace
     from raptor_core.store.base import Where
 

@@ -32,7 +32,7 @@ def command(
     """
     from dagster_project.cli.output import print_json
     from dagster_project.cli.questions import make_query
-    from dagster_project.cli.session import open_home, published, require_trees
+    from dagster_project.published import open_home, published, require_trees
     from raptor_core.errors import SettingsError
     from raptor_core.evaluation.golden import load_golden
     from raptor_core.evaluation.hits import golden_values, measure_golden

@@ -110,7 +110,9 @@ def _inside(pool: Pool, query: Query) -> Iterable[Where]:
     if names:
         scores = mixed(leaves, query.hybrid.lexical)
         means = best_means(numbered(names), scores, BEST_OF_DOCUMENT).tolist()
-        found = sorted(zip(dict.fromkeys(names), means, strict=True), key=lambda of: (-of[1], of[0]))
+        found = sorted(
+            zip(dict.fromkeys(names), means, strict=True), key=lambda of: (-of[1], of[0])
+        )
         chosen = (name for name, _ in found[: query.hybrid.documents])
         yield replace(query.where, documents=tuple(sorted(chosen)))
     summaries = pool.summaries

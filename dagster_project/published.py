@@ -1,0 +1,74 @@
+"""What a home publishes: its settings, its store open for reading, its trees by name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dagster_project.home import Home
+from raptor_core.errors import MissingHomeError, UnknownTreeError
+from raptor_core.settings import Settings
+from raptor_core.store import open_store, stored_identity
+from raptor_core.store.base import StoreIdentity, VectorStore
+
+
+def open_home(path: Path) -> tuple[Home, Settings]:
+    """A home and its settings.
+
+    Raises:
+        MissingHomeError: there is no home here.
+        SettingsError: its settings file is wrong.
+    """
+    home = Home.at(path)
+    if not home.settings.exists():
+        raise MissingHomeError(
+            f"there is no home at {home.path}: `raptor build SOURCE` makes one and builds, "
+            "`raptor init` makes an empty one; --home DIR names another place"
+        )
+    return home, home.load_settings()
+
+
+@contextmanager
+def published(
+    home: Home, settings: Settings, identity: StoreIdentity | None = None
+) -> Iterator[VectorStore]:
+    """The store of a home, open for reading.
+
+    Raises:
+        UnknownTreeError: nothing is published yet.
+        StoreMismatchError: it was built with another embedder than ``identity`` names.
+    """
+    nothing = UnknownTreeError(
+        f"nothing is published in {home.path}; `raptor build SOURCE` builds and publishes"
+    )
+    if stored_identity(settings.store, home.qdrant) is None:
+        raise nothing
+    with open_store(settings.store, home.qdrant, identity) as store:
+        if not store.manifests():
+            raise nothing
+        yield store
+
+
+def require_trees(store: VectorStore, names: Sequence[str]) -> None:
+    """Refuse names that nothing is published under.
+
+    Raises:
+        UnknownTreeError: names them, and some that there are.
+    """
+    known = {manifest.tree for manifest in store.manifests()}
+    refuse_unknown("tree is published as", [name for name in names if name not in known], known)
+
+
+def refuse_unknown(what: str, unknown: Sequence[str], known: Collection[str]) -> None:
+    """Refuse names that nothing has.
+
+    Raises:
+        UnknownTreeError: names them, and some that there are.
+    """
+    if unknown:
+        some = ", ".join(sorted(known)[:5]) or "none"
+        raise UnknownTreeError(
+            f"no {what} {', '.join(map(repr, unknown))}; there are {len(known)}: {some}"
+            f"{' …' if len(known) > 5 else ''}. `raptor status` lists what is published"
+        )
