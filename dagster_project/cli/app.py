@@ -21,6 +21,7 @@ COMMANDS = {
     "plan": "Say what the next build will do and cost, before anything is paid.",
     "query": "Retrieve the nodes that match a question.",
     "report": "Show a tree as one HTML page, to explore down to its documents.",
+    "serve": "Serve the published trees over HTTP.",
     "status": "Show what is published, and whether its checks passed.",
     "tree": "Print a tree, from the top down to its chunks.",
     "ui": "Open the Dagster UI on this home.",

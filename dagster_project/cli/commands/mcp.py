@@ -19,6 +19,6 @@ def command(home: Path, as_json: bool) -> None:  # noqa: ARG001  # only errors a
     extra 'mcp'.
     """
     from dagster_project.home_retriever import HomeRetriever
-    from dagster_project.mcp.server import make_server
+    from dagster_project.serving.mcp import make_server
 
     make_server(HomeRetriever(home)).run()

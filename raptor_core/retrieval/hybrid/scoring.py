@@ -64,7 +64,8 @@ def _places(leaves: Sequence[Node], apart: int) -> Numbers:
     """Numbers that differ by the distance of chunks of one document, by over ``apart`` else."""
     positions = np.array([leaf.position for leaf in leaves], dtype=np.int64)
     documents = numbered([(leaf.tree, leaf.documents[0]) for leaf in leaves])
-    return documents * (positions.max() + 1 + apart) + positions
+    places: Numbers = documents * (positions.max() + 1 + apart) + positions
+    return places
 
 
 def _neighbours(places: Numbers, own: Scores, distance: int) -> Scores:

@@ -1,0 +1,64 @@
+"""`raptor serve`."""
+
+from __future__ import annotations
+
+import os
+from ipaddress import ip_address
+from pathlib import Path
+
+import click
+
+from dagster_project.cli.options import home_and_json
+from raptor_core.errors import MissingKeyError
+
+_LOOPBACK = ("localhost", "127.0.0.1")
+
+
+@click.command(epilog="\b\nExample:\n  raptor serve --port 8700\n  curl localhost:8700/trees")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=8700, show_default=True, help="Port."
+)
+@click.option(
+    "--key-env",
+    default="RAPTOR_API_KEY",
+    show_default=True,
+    metavar="NAME",
+    help="Environment variable of the key that requests must give.",
+)
+@home_and_json
+def command(home: Path, host: str, port: int, key_env: str, as_json: bool) -> None:  # noqa: ARG001  # only errors are printed
+    """Serve the published trees over HTTP: search, nodes, their sources, trees.
+
+    Requests give the key as 'Authorization: Bearer KEY'. Without a key it serves this machine
+    alone. What it speaks is described at /openapi.json, and in docs/applications.md. Needs the
+    extra 'http'.
+    """
+    key = os.environ.get(key_env) or None
+    alone = _is_loopback(host)
+    if key is None and not alone:
+        raise MissingKeyError(
+            f"{host} can be reached from other machines: set {key_env} to a key that requests must "
+            "give, or listen at 127.0.0.1"
+        )
+
+    from dagster_project.home_retriever import HomeRetriever
+    from dagster_project.serving.http import make_app
+    from dagster_project.serving.reading import Reading
+
+    hosts = None if key else (*_LOOPBACK, host)
+    app = make_app(Reading(HomeRetriever(home)), key, hosts)
+    _run(app, host, port)
+
+
+def _run(app: object, host: str, port: int) -> None:
+    import uvicorn
+
+    uvicorn.run(app, host=host, port=port, server_header=False)  # type: ignore[arg-type]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

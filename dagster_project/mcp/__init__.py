@@ -1,1 +1,0 @@
-"""The Model Context Protocol: what a home publishes, as tools of a language model."""

@@ -1,0 +1,196 @@
+"""A small HTTP API that reads a home; the extra ``http``. Importing it imports the vendor."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict
+
+from dagster_project.serving.answers import Answer, Found, PublishedTrees, ReadNode, Traced
+from dagster_project.serving.limits import MAX_BODY_BYTES, BodyLimit
+from dagster_project.serving.reading import (
+    Budget,
+    ChosenStrategy,
+    DocumentsOnly,
+    Limit,
+    NameContains,
+    NodeId,
+    Offset,
+    Question,
+    Reading,
+    TreesOnly,
+)
+from raptor_core.errors import (
+    MissingExtraError,
+    RaptorError,
+    SettingsError,
+    StoreLockedError,
+    UnknownTreeError,
+)
+
+try:
+    from fastapi import APIRouter, Depends, FastAPI, Request
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.middleware.trustedhost import TrustedHostMiddleware
+    from fastapi.responses import JSONResponse
+    from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+    from starlette.exceptions import HTTPException
+except ModuleNotFoundError as error:
+    raise MissingExtraError("http", "serving over HTTP") from error
+
+_STATUS: tuple[tuple[type[RaptorError], int], ...] = (
+    (UnknownTreeError, 404),
+    (StoreLockedError, 503),
+    (SettingsError, 422),
+)
+"""Of the errors that a request may cause; any other is the server's own: 500."""
+
+
+_SCHEME = HTTPBearer(auto_error=False, description="The key of the server's environment.")
+
+
+class Asked(BaseModel):
+    """What is asked of a search."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Question
+    trees: TreesOnly = None
+    documents: DocumentsOnly = None
+    strategy: ChosenStrategy = None
+    budget_tokens: Budget = None
+
+
+class Problem(Answer):
+    """What went wrong: the error's name, and a message that says what to do."""
+
+    error: str
+    message: str
+
+
+class Health(Answer):
+    """That the server answers."""
+
+    status: str
+    version: str
+
+
+def make_app(
+    reading: Reading, key: str | None = None, hosts: Sequence[str] | None = None
+) -> FastAPI:
+    """The application, as ASGI servers run it.
+
+    Args:
+        reading: of the home.
+        key: that each request must give as ``Authorization: Bearer KEY``; None asks for none.
+        hosts: names by which it may be called; None is any. A server without a key must name its
+            own, or a page in a browser beside it could read it by a name of its own making.
+    """
+    app = FastAPI(
+        title="RAPTOR",
+        summary="Reads published trees of chunks and summaries.",
+        version=version("raptor-assets"),
+        docs_url=None,  # these pages load scripts from elsewhere
+        redoc_url=None,
+    )
+    app.add_middleware(BodyLimit, max_bytes=MAX_BODY_BYTES)
+    if hosts is not None:
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+    app.add_exception_handler(RaptorError, _problem)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+    app.include_router(_open_router())
+    app.include_router(_router(reading), dependencies=[] if key is None else [Depends(_Guard(key))])
+    return app
+
+
+def _open_router() -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/health")
+    def health() -> Health:
+        """Say that the server answers; asks for no key and reads nothing."""
+        return Health(status="ok", version=version("raptor-assets"))
+
+    return router
+
+
+def _router(reading: Reading) -> APIRouter:
+    router = APIRouter(
+        responses={status: {"model": Problem} for status in (400, 401, 404, 413, 422, 503)}
+    )
+
+    @router.post("/search")
+    def search(asked: Asked) -> Found:
+        """Find the chunks and summaries that answer a question, within a budget of tokens."""
+        return reading.search(**dict(asked))
+
+    @router.get("/nodes/{node_id}")
+    def read_node(node_id: NodeId) -> ReadNode:
+        """Read one node whole, with the summaries over it and what it summarizes."""
+        return reading.read_node(node_id)
+
+    @router.get("/nodes/{node_id}/spans")
+    def spans(node_id: NodeId, offset: Offset = 0, limit: Limit = 50) -> Traced:
+        """Give the exact spans of the documents that a chunk or a summary was made from."""
+        return reading.trace(node_id, offset, limit)
+
+    @router.get("/trees")
+    def trees(
+        name_contains: NameContains = "", offset: Offset = 0, limit: Limit = 50
+    ) -> PublishedTrees:
+        """List the published trees with their layers and documents, by name."""
+        return reading.list_trees(name_contains, offset, limit)
+
+    return router
+
+
+class _WrongKeyError(RaptorError):
+    """A request without the key."""
+
+
+class _Guard:
+    """Lets a request pass that gives the key."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key.encode()
+
+    def __call__(
+        self, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_SCHEME)]
+    ) -> None:
+        found = "" if given is None else given.credentials
+        if not secrets.compare_digest(found.encode(), self._key):
+            raise _WrongKeyError("send the server's key as 'Authorization: Bearer KEY'")
+
+
+def _problem(_request: Request, error: Exception) -> JSONResponse:
+    """The answer to an error that says what to do; the server's own stay in its log."""
+    if isinstance(error, _WrongKeyError):
+        return _answer(401, "WrongKeyError", str(error), {"WWW-Authenticate": "Bearer"})
+    status = next((code for kind, code in _STATUS if isinstance(error, kind)), None)
+    if status is None:
+        raise error
+    headers = {"Retry-After": "1"} if status == 503 else {}
+    return _answer(status, type(error).__name__, str(error), headers)
+
+
+def _invalid(_request: Request, error: Exception) -> JSONResponse:
+    """What of a request is wrong, and where; it is not repeated, for it may be no valid text."""
+    faults = error.errors() if isinstance(error, RequestValidationError) else ()
+    told = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults]
+    return _answer(422, "InvalidRequestError", "; ".join(told), {})
+
+
+def _refused(_request: Request, error: Exception) -> JSONResponse:
+    """What the server itself refuses: an unknown path, a method, a body that is no JSON."""
+    if not isinstance(error, HTTPException):
+        raise error
+    return _answer(error.status_code, "RefusedError", str(error.detail), dict(error.headers or {}))
+
+
+def _answer(status: int, name: str, message: str, headers: dict[str, str]) -> JSONResponse:
+    content = Problem(error=name, message=message).model_dump()
+    return JSONResponse(content, status, headers)

@@ -1,0 +1,93 @@
+"""The four ways to read a home, whoever asks: search, read_node, trace, list_trees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dagster_project.home_retriever import HomeRetriever
+from dagster_project.serving.answers import Found, PublishedTree, PublishedTrees, ReadNode, Traced
+from raptor_core.store.base import Where
+
+MAX_QUESTION_CHARS = 10_000
+"""An embedder reads far less of it."""
+
+Name = Annotated[str, Field(max_length=4096)]
+Names = Annotated[list[Name] | None, Field(max_length=1000)]
+Strategy = Literal["hybrid", "collapsed", "traversal", "beam", "flat", "lexical"]
+Question = Annotated[
+    str,
+    Field(min_length=1, max_length=MAX_QUESTION_CHARS, description="A question, or words."),
+]
+TreesOnly = Annotated[Names, Field(description="Only these trees.")]
+DocumentsOnly = Annotated[
+    Names, Field(description="Only these documents, and summaries that cover one of them.")
+]
+ChosenStrategy = Annotated[
+    Strategy | None, Field(description="How to search; by default as the home is set.")
+]
+Budget = Annotated[
+    int | None,
+    Field(ge=1, le=1_000_000, description="Tokens of all texts together; default as set."),
+]
+NodeId = Annotated[
+    str, Field(max_length=64, description="A node's id, as search and read_node give it.")
+]
+NameContains = Annotated[
+    str,
+    Field(max_length=1000, description="Only trees whose name contains this, in any case."),
+]
+Offset = Annotated[int, Field(ge=0, le=2**31, description="How many to pass over, to read on.")]
+Limit = Annotated[int, Field(ge=1, le=500, description="How many to give at the most.")]
+
+
+class Reading:
+    """Each call opens the home's store for as long as it reads; see ``HomeRetriever``."""
+
+    def __init__(self, retriever: HomeRetriever) -> None:
+        self._retriever = retriever
+
+    def search(
+        self,
+        question: Question,
+        trees: TreesOnly = None,
+        documents: DocumentsOnly = None,
+        strategy: ChosenStrategy = None,
+        budget_tokens: Budget = None,
+    ) -> Found:
+        """Find the chunks and summaries that answer a question, within a budget of tokens."""
+        base = self._retriever.query
+        query = replace(
+            base,
+            strategy=strategy or base.strategy,
+            budget_tokens=budget_tokens or base.budget_tokens,
+            where=Where(trees=_tuple(trees), documents=_tuple(documents)),
+        )
+        return Found.of(self._retriever.search(question, query))
+
+    def read_node(self, node_id: NodeId) -> ReadNode:
+        """Read one node whole, with the summaries over it and what it summarizes."""
+        return ReadNode.of(self._retriever.family(node_id))
+
+    def trace(self, node_id: NodeId, offset: Offset = 0, limit: Limit = 50) -> Traced:
+        """Give the exact spans of the documents that a chunk or a summary was made from."""
+        return Traced.of(self._retriever.trace(node_id), offset, limit)
+
+    def list_trees(
+        self, name_contains: NameContains = "", offset: Offset = 0, limit: Limit = 50
+    ) -> PublishedTrees:
+        """List the published trees with their layers and documents, by name."""
+        wanted = [
+            manifest
+            for manifest in self._retriever.manifests()
+            if name_contains.casefold() in manifest.tree.casefold()
+        ]
+        shown = [PublishedTree.of(manifest) for manifest in wanted[offset : offset + limit]]
+        return PublishedTrees(n_trees=len(wanted), offset=offset, trees=shown)
+
+
+def _tuple(names: list[str] | None) -> tuple[str, ...] | None:
+    """An empty list filters nothing: models write one where they mean none."""
+    return tuple(names) if names else None

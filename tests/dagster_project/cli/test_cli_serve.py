@@ -1,0 +1,236 @@
+"""`raptor serve`: a real server on loopback, and what its description promises."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import httpx
+import hypothesis
+import pytest
+import schemathesis
+from schemathesis import GenerationMode
+from support.command import raptor
+from support.stores import PROCESS_PATH
+
+from dagster_project.home_retriever import HomeRetriever
+from raptor_core.errors import MissingExtraError
+from raptor_core.store.locking import StoreLock
+
+pytestmark = pytest.mark.slow
+
+KEY = "a key of the tests"
+KEEPER = "who kept the lamp burning in the storm?"
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@contextlib.contextmanager
+def serving(home, **environ):
+    """The address of `raptor serve` on this home, in a process of its own."""
+    port = free_port()
+    code = "from dagster_project.cli import main; main()"
+    command = [sys.executable, "-c", code, "serve", "--port", str(port), "--home", str(home)]
+    environ = {**os.environ, "PYTHONPATH": PROCESS_PATH, "HF_HUB_OFFLINE": "1", **environ}
+    process = subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        while process.poll() is None:
+            with contextlib.suppress(httpx.TransportError):
+                httpx.get(f"{address}/health")
+                break
+            time.sleep(0.05)
+        yield address
+    finally:
+        process.send_signal(signal.SIGINT)
+        log = process.communicate(timeout=30)[0].decode()
+        assert KEY not in log
+
+
+@pytest.fixture(scope="module")
+def keyed(built):
+    with serving(built.home, RAPTOR_API_KEY=KEY) as address:
+        client = httpx.Client(
+            base_url=address, headers={"Authorization": f"Bearer {KEY}"}, timeout=60
+        )
+        with client:
+            yield client
+
+
+@pytest.fixture
+def app(built):
+    from dagster_project.serving.http import make_app
+    from dagster_project.serving.reading import Reading
+
+    return make_app(Reading(HomeRetriever(built.home)))
+
+
+def test_a_question_is_searched_read_up_and_down_and_traced_to_the_source(keyed, built):
+    asked = {"question": KEEPER, "budget_tokens": 200}
+    found = keyed.post("/search", json=asked).json()
+    best = max(found["nodes"], key=lambda node: node["score"])
+    assert any("Tom Ferris" in node["text"] for node in found["nodes"])
+    assert found["n_tokens"] <= found["budget_tokens"] == 200
+    read = keyed.get(f"/nodes/{best['id']}").json()
+    assert read["text"] == best["text"]
+    above = keyed.get(f"/nodes/{read['parents'][0]['id']}").json()
+    assert best["id"] in [child["id"] for child in above["children"]]
+    traced = keyed.get(f"/nodes/{above['id']}/spans", params={"limit": 3}).json()
+    text = (built.docs / best["documents"][0]).read_text()
+    assert len(traced["spans"]) == min(3, traced["n_spans"])
+    for span in traced["spans"]:
+        assert text[span["start"] : span["end"]] == span["text"]
+
+
+def test_a_search_is_what_the_command_gives(keyed, built):
+    found = keyed.post("/search", json={"question": KEEPER, "strategy": "flat"}).json()
+    printed = built.call("query", KEEPER, "--strategy", "flat", "--json").json
+    assert [node["id"] for node in found["nodes"]] == [node["id"] for node in printed["nodes"]]
+
+
+def test_trees_are_listed_in_parts(keyed):
+    second = keyed.get("/trees", params={"offset": 1, "limit": 1}).json()
+    assert second["n_trees"] == 3
+    assert [tree["tree"] for tree in second["trees"]] == ["farness/lighthouse.md"]
+
+
+@pytest.mark.parametrize("given", [None, "Bearer another", "Basic x", "Bearer schlüssel"])
+def test_without_the_key_nothing_is_told_but_health(keyed, given):
+    headers = {} if given is None else {"Authorization": given.encode()}
+    for path in ("/trees", "/nodes/x", "/nodes/x/spans"):
+        refused = httpx.get(f"{keyed.base_url}{path}", headers=headers)
+        assert (refused.status_code, refused.json()["error"]) == (401, "WrongKeyError")
+    assert httpx.post(f"{keyed.base_url}/search", json={"question": "x"}).status_code == 401
+    assert httpx.get(f"{keyed.base_url}/health").json()["status"] == "ok"
+
+
+def test_mistakes_are_named_with_the_remedy(keyed):
+    tree = keyed.post("/search", json={"question": "why?", "trees": ["nosuch"]})
+    assert tree.status_code == 404
+    assert "soup.md" in tree.json()["message"]
+    node = keyed.get("/nodes/00000000-0000-0000-0000-000000000000")
+    assert (node.status_code, node.json()["error"]) == (404, "UnknownTreeError")
+    assert keyed.post("/search", json={"question": ""}).status_code == 422
+    assert keyed.post("/search", json={"question": "x", "budget": 1}).status_code == 422
+    assert keyed.post("/search", content=b"{").status_code == 422
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[1]",
+        b"\xff\xfe",
+        b'{"question":NaN}',
+        b'{"question":"\\ud800"}',
+        b'{"question":"x","trees":["\\udfff"]}',
+        b"[" * 100_000,
+    ],
+)
+def test_a_body_that_is_no_question_is_the_client_s_mistake(keyed, body):
+    refused = keyed.post("/search", content=body, headers={"Content-Type": "application/json"})
+    assert refused.status_code in (400, 422)
+    assert refused.json()["message"]
+
+
+def test_any_character_may_be_asked_for(keyed):
+    for question in ("\x00", "\u202e", "𝔘", "'; drop table nodes; --", "a" * 10_000):
+        assert keyed.post("/search", json={"question": question}).status_code == 200
+
+
+def test_a_body_without_end_is_refused(keyed):
+    def endless():
+        for _ in range(100):
+            yield b"x" * 65_536
+
+    for body in (b"x" * 2_000_000, endless()):
+        with contextlib.suppress(httpx.WriteError):  # it may hang up before all is sent
+            refused = keyed.post("/search", content=body)
+            assert (refused.status_code, refused.json()["error"]) == (413, "TooLargeError")
+    assert keyed.get("/trees").status_code == 200
+
+
+def test_a_server_without_a_key_answers_to_its_own_names_only(built):
+    with serving(built.home) as address:
+        assert httpx.get(f"{address}/trees").status_code == 200
+        rebound = httpx.get(f"{address}/trees", headers={"Host": "attacker.example"})
+        assert rebound.status_code == 400
+
+
+def test_listening_beyond_loopback_asks_for_a_key(built, monkeypatch):
+    monkeypatch.delenv("RAPTOR_API_KEY", raising=False)
+    for host in ("0.0.0.0", "::", "db.example"):
+        refused = built.call("serve", "--host", host)
+        assert refused.code == 7
+        assert "RAPTOR_API_KEY" in refused.err
+
+
+def test_there_is_a_home_or_an_error(tmp_path):
+    refused = raptor("serve", "--home", tmp_path / "none")
+    assert refused.code == 4
+
+
+def test_a_store_that_a_build_holds_is_told_as_busy(built):
+    from fastapi.testclient import TestClient
+
+    from dagster_project.serving.http import make_app
+    from dagster_project.serving.reading import Reading
+
+    retriever = HomeRetriever(built.home)
+    store = retriever.settings.store.model_copy(update={"lock_seconds": 0.1})
+    retriever.settings = retriever.settings.model_copy(update={"store": store})
+    (lock,) = (built.home / "qdrant").glob("**/*.lock")
+    held = StoreLock(lock, 1)
+    held.acquire()
+    try:
+        busy = TestClient(make_app(Reading(retriever))).get("/trees")
+    finally:
+        held.release()
+    assert (busy.status_code, busy.json()["error"]) == (503, "StoreLockedError")
+    assert busy.headers["Retry-After"] == "1"
+
+
+ROUTES = [
+    "GET /health",
+    "POST /search",
+    "GET /nodes/{node_id}",
+    "GET /nodes/{node_id}/spans",
+    "GET /trees",
+]
+
+
+@pytest.mark.parametrize(
+    ("route", "mode"),
+    [
+        *((route, GenerationMode.POSITIVE) for route in ROUTES),
+        *((route, GenerationMode.NEGATIVE) for route in ROUTES if route != "GET /health"),
+    ],
+)
+def test_the_description_holds_for_whatever_is_sent(app, route, mode):
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+    operations = {found.ok().label: found.ok() for found in schema.get_all_operations()}
+    assert sorted(operations) == sorted(ROUTES)
+
+    @hypothesis.settings(max_examples=20, deadline=None, derandomize=True)
+    @hypothesis.given(case=operations[route].as_strategy(generation_mode=mode))
+    def holds(case):
+        case.call_and_validate()
+
+    holds()
+
+
+def test_a_missing_package_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    monkeypatch.delitem(sys.modules, "dagster_project.serving.http", raising=False)
+    with pytest.raises(MissingExtraError, match=re.escape("raptor-assets[http]")):
+        import dagster_project.serving.http  # noqa: F401
