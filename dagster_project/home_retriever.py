@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -11,11 +10,12 @@ from threading import Lock
 from dagster_project.home import Home
 from dagster_project.published import open_home, published, require_trees
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
+from raptor_core.retrieval.awaited import Awaited
 from raptor_core.store.base import Manifest, StoreIdentity, VectorStore
 from raptor_core.tree.tools import Tools
 
 
-class HomeRetriever:
+class HomeRetriever(Awaited):
     """Searches the published trees of a home; what ``Retriever`` does, by the home's settings.
 
     The store is opened for each call and closed after it, because an embedded one serves one
@@ -88,20 +88,6 @@ class HomeRetriever:
         """What is published, by tree name."""
         with self._opened() as store:
             return store.manifests()
-
-    async def asearch(self, question: str, query: Query | None = None) -> Retrieval:
-        """As ``search``, without blocking the event loop."""
-        return await asyncio.to_thread(self.search, question, query)
-
-    async def asearch_many(
-        self, questions: Sequence[str], query: Query | None = None
-    ) -> list[Retrieval]:
-        """As ``search_many``, without blocking the event loop."""
-        return await asyncio.to_thread(self.search_many, questions, query)
-
-    async def atrace(self, node_id: str) -> Trace:
-        """As ``trace``, without blocking the event loop."""
-        return await asyncio.to_thread(self.trace, node_id)
 
     @contextmanager
     def _opened(self, identity: StoreIdentity | None = None) -> Iterator[VectorStore]:

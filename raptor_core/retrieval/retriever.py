@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from raptor_core.embedding.base import Embedder
 from raptor_core.errors import EmptySourceError, SettingsError
 from raptor_core.nodes import Tree
+from raptor_core.retrieval.awaited import Awaited
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy
 from raptor_core.retrieval.beam import Beam
 from raptor_core.retrieval.collapsed import Collapsed
@@ -35,7 +35,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 )
 
 
-class Retriever:
+class Retriever(Awaited):
     """Searches the published trees of a store.
 
     One object may be shared by threads. The methods that begin with ``a`` do the same in a thread
@@ -103,17 +103,3 @@ class Retriever:
             UnknownTreeError: no published node has this id.
         """
         return trace(self._store, node_id)
-
-    async def asearch(self, question: str, query: Query | None = None) -> Retrieval:
-        """As ``search``, without blocking the event loop."""
-        return await asyncio.to_thread(self.search, question, query)
-
-    async def asearch_many(
-        self, questions: Sequence[str], query: Query | None = None
-    ) -> list[Retrieval]:
-        """As ``search_many``, without blocking the event loop: one batch is quicker than many."""
-        return await asyncio.to_thread(self.search_many, questions, query)
-
-    async def atrace(self, node_id: str) -> Trace:
-        """As ``trace``, without blocking the event loop."""
-        return await asyncio.to_thread(self.trace, node_id)

@@ -1,0 +1,40 @@
+"""Searching without blocking the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from raptor_core.retrieval.base import Query, Retrieval
+from raptor_core.retrieval.trace import Trace
+
+
+class Awaited(ABC):
+    """Gives what searches and traces the same with ``await``: in a thread, as it would alone."""
+
+    @abstractmethod
+    def search(self, question: str, query: Query | None = None) -> Retrieval:
+        """Retrieve for one question."""
+
+    @abstractmethod
+    def search_many(self, questions: Sequence[str], query: Query | None = None) -> list[Retrieval]:
+        """Retrieve for each question."""
+
+    @abstractmethod
+    def trace(self, node_id: str) -> Trace:
+        """The exact spans of the documents under a node."""
+
+    async def asearch(self, question: str, query: Query | None = None) -> Retrieval:
+        """As ``search``, without blocking the event loop."""
+        return await asyncio.to_thread(self.search, question, query)
+
+    async def asearch_many(
+        self, questions: Sequence[str], query: Query | None = None
+    ) -> list[Retrieval]:
+        """As ``search_many``, without blocking the event loop: one batch is quicker than many."""
+        return await asyncio.to_thread(self.search_many, questions, query)
+
+    async def atrace(self, node_id: str) -> Trace:
+        """As ``trace``, without blocking the event loop."""
+        return await asyncio.to_thread(self.trace, node_id)
