@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TORCH := torch==2.13.0
 
+# Where an environment forbids bytecode, every process of the tests compiles everything anew.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: demo test test-quick lint ui install browser clean
 .DEFAULT_GOAL := install
 

@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from raptor_core.chunking import SentenceChunker
 from raptor_core.chunking.sentences import sentences
@@ -75,7 +76,6 @@ def chunks_of(text, limit, counter):
 @pytest.mark.parametrize(
     "counter", [Words(), Joining(), MINILM], ids=["words", "joining", "minilm"]
 )
-@settings(deadline=None)
 @given(text=ANY_TEXT, limit=LIMITS)
 def test_chunks_are_spans_in_order_that_leave_out_only_white_space(counter, text, limit):
     at = 0
@@ -91,7 +91,6 @@ def test_chunks_are_spans_in_order_that_leave_out_only_white_space(counter, text
 @pytest.mark.parametrize(
     "counter", [Words(), Joining(), MINILM], ids=["words", "joining", "minilm"]
 )
-@settings(deadline=None)
 @given(text=ANY_TEXT, limit=LIMITS)
 def test_no_chunk_exceeds_the_limit_and_counts_are_exact(counter, text, limit):
     chunks = chunks_of(text, limit, counter)
@@ -99,7 +98,6 @@ def test_no_chunk_exceeds_the_limit_and_counts_are_exact(counter, text, limit):
     assert all(chunk.n_tokens <= limit for chunk in chunks)
 
 
-@settings(deadline=None)
 @given(text=ANY_TEXT, limit=LIMITS)
 def test_a_sentence_that_fits_is_never_cut(text, limit):
     counter = Words()
@@ -131,7 +129,7 @@ def assert_local(paragraphs, at, edited, limit, counter):
         assert new[:-1] == old[: len(new[:-1])]
 
 
-@settings(deadline=None, max_examples=400)
+@examples(400)
 @given(
     paragraphs=st.lists(PARAGRAPHS, min_size=1, max_size=16),
     at=st.integers(0, 15),
@@ -144,7 +142,7 @@ def test_an_edit_of_one_paragraph_changes_at_most_one_chunk_on_either_side(
     assert_local(paragraphs, at % len(paragraphs), edited, limit, Words())
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(
     paragraphs=st.lists(SENTENCES, min_size=4, max_size=40),
     at=st.integers(0, 39),
@@ -161,7 +159,7 @@ HEADINGS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     paragraphs=st.lists(HEADINGS | PROSE | SENTENCES, min_size=2, max_size=16),
     at=st.integers(0, 15),
@@ -172,7 +170,7 @@ def test_locality_holds_among_headings(paragraphs, at, edited, limit):
     assert_local(paragraphs, at % len(paragraphs), edited, limit, Words())
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(
     paragraphs=st.lists(PROSE | SENTENCES, min_size=1, max_size=12),
     at=st.integers(0, 11),

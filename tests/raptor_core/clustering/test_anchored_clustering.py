@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from support.clustering_cases import assert_lawful, tokens, topics, unit
+from support.examples import examples
 
 from raptor_core.clustering import make_clusterer
 from raptor_core.clustering.anchored import Bounds, anchored
@@ -127,7 +127,7 @@ def changes(draw):
 
 
 @given(changes(), st.sampled_from(["raptor", "kmeans"]))
-@hypothesis_settings(max_examples=150, deadline=None)
+@examples(150)
 def test_any_change_leaves_a_lawful_layer(change, method):
     vectors, n_tokens, kept, touched = change
     bounds = Bounds(max_members=8, max_tokens=400)

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from support.clustering_cases import assert_lawful, tokens, topics, unit
+from support.examples import examples
 
 from raptor_core.clustering import make_clusterer
 from raptor_core.errors import ClusteringError
@@ -38,7 +38,7 @@ def layers(draw):
 
 @by_method
 @given(layer=layers(), max_tokens=st.integers(64, 900))
-@hypothesis_settings(max_examples=60, deadline=None)
+@examples(60)
 def test_any_small_layer_is_clustered_lawfully_or_refused(method, layer, max_tokens):
     vectors, n_tokens = layer
     if feasible(n_tokens, max_tokens):

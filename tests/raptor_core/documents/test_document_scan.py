@@ -7,8 +7,9 @@ import time
 
 import fsspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from raptor_core.documents import (
     Reading,
@@ -444,7 +445,7 @@ ACTS = st.tuples(
 )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(ACTS, min_size=1, max_size=12))
 def test_a_catalog_never_changes_what_is_found(tmp_path_factory, acts):
     root = tmp_path_factory.mktemp("docs")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import Phase
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from support.examples import examples
 from support.library import CrashError, Library
 
 from raptor_core.tree.build import build_trees
@@ -180,17 +180,13 @@ class Rebuilds(RuleBasedStateMachine):
 @pytest.mark.timeout(900)
 def test_two_hundred_histories():
     machine = Rebuilds.TestCase
-    machine.settings = hypothesis_settings(
-        max_examples=200, stateful_step_count=6, deadline=None, phases=PHASES
-    )
+    machine.settings = examples(200, stateful_step_count=6, phases=PHASES)
     machine().runTest()
 
 
 def test_a_few_short_histories():
     machine = Rebuilds.TestCase
-    machine.settings = hypothesis_settings(
-        max_examples=12, stateful_step_count=4, deadline=None, phases=PHASES
-    )
+    machine.settings = examples(12, stateful_step_count=4, phases=PHASES)
     machine().runTest()
 
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.stores import make_node, make_tree, publish, vectors_of
 
 from raptor_core.errors import StoreMismatchError
@@ -15,9 +16,7 @@ from raptor_core.nodes import Node
 from raptor_core.store import Where
 from raptor_core.store.lexical import passage_vector, query_vector
 
-PER_STORE = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+PER_STORE = examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def test_search_agrees_with_a_matrix_product(store):

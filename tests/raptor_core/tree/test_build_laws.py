@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Document
@@ -57,7 +58,7 @@ def make_tools(method="raptor", **tree):
     return Tools(make_settings(method, **tree), embedder=HashingEmbedder())
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(CORPORA, METHODS)
 def test_every_tree_is_sound_and_covers_its_documents(documents, method):
     tree = build_tree(documents, tools=make_tools(method))
@@ -69,7 +70,7 @@ def test_every_tree_is_sound_and_covers_its_documents(documents, method):
     assert kept == sum(len("".join(document.text.split())) for document in documents)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(CORPORA, METHODS)
 def test_layers_shrink_and_no_cluster_exceeds_the_budget(documents, method):
     tree = build_tree(documents, tools=make_tools(method))
@@ -81,7 +82,7 @@ def test_layers_shrink_and_no_cluster_exceeds_the_budget(documents, method):
         assert all(tree.parents(node.id) for node in layer.nodes)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(CORPORA, METHODS)
 def test_the_same_documents_give_the_same_tree_byte_for_byte(documents, method):
     one = build_tree(documents, tools=make_tools(method))
@@ -91,7 +92,7 @@ def test_the_same_documents_give_the_same_tree_byte_for_byte(documents, method):
         np.testing.assert_array_equal(left.vectors, right.vectors)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(CORPORA)
 def test_a_second_build_on_the_same_cache_embeds_and_summarizes_nothing(documents):
     cache = MemoryCache()
