@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from raptor_core.nodes import Node, Tree
 from raptor_core.quality.cluster_size import (
@@ -27,6 +28,11 @@ from raptor_core.quality.history import (
     COMPRESSION_DRIFT,
     evaluate_drift,
     measure_drift,
+)
+from raptor_core.quality.injection import (
+    PROMPT_INJECTION,
+    evaluate_injection,
+    measure_injection,
 )
 from raptor_core.quality.junk import JUNK, evaluate_junk, measure_junk
 from raptor_core.quality.language_switch import (
@@ -61,7 +67,7 @@ LAYER_CHECKS = (
     LANGUAGE_SWITCH,
     NEAR_DUPLICATES,
 )
-TREE_CHECKS = (SHRINK, COVERAGE, STAIRCASE, NEAR_DUPLICATES)
+TREE_CHECKS = (SHRINK, COVERAGE, STAIRCASE, NEAR_DUPLICATES, PROMPT_INJECTION)
 STORE_CHECKS = (EMBEDDING, STORE, STALENESS)
 
 LayerMeans = Mapping[str, float]
@@ -123,8 +129,9 @@ def tree_verdicts(trees: Sequence[Tree], settings: Settings) -> list[Verdict]:
         evaluate_coverage(measure_tree_coverage(layers)),
         evaluate_staircase(measure_staircase(layers, settings.tree.top_nodes), checks),
         evaluate_near_duplicates(twins, checks),
+        evaluate_injection(measure_injection(chain.from_iterable(layers)), checks),
     ]
-    return located(found, (node for nodes in layers for node in nodes))
+    return located(found, chain.from_iterable(layers))
 
 
 def located(verdicts: Iterable[Verdict], nodes: Iterable[Node]) -> list[Verdict]:

@@ -101,6 +101,7 @@ def test_structural_checks_block_and_statistical_ones_do_not():
         "near_duplicates": False,
         "hallucination_audit": False,
         "staircase": False,
+        "prompt_injection": False,
         "staleness": False,
         "token_budget": True,
         "coverage": True,
