@@ -11,6 +11,7 @@ from raptor_core.documents.encoding import decode
 from raptor_core.documents.formats import load_files
 from raptor_core.documents.parsed import UnreadableError
 from raptor_core.documents.patterns import IGNORE_FILE
+from raptor_core.documents.reach import check_protocols, http_options
 from raptor_core.documents.source import (
     MEGABYTE,
     Content,
@@ -37,11 +38,12 @@ class RemoteSource:
     def __init__(self, url: str, settings: SourceSettings) -> None:
         from fsspec.core import url_to_fs
 
+        check_protocols(url, settings)
         self._url = url
         self._settings = settings
         shown = hide_password(url)
         try:
-            self._fs, self._root = url_to_fs(url)
+            self._fs, self._root = url_to_fs(url, **http_options(url, settings))
         except ImportError as error:
             if url.startswith(("s3://", "s3a://")):
                 raise MissingExtraError("s3", f"reading {shown}") from error
@@ -143,6 +145,8 @@ def _reached(url: str) -> Iterator[None]:
     except SourceError:
         raise
     except FileNotFoundError as error:
+        if isinstance(error.__cause__, SourceError):  # refused, which fsspec takes for missing
+            raise error.__cause__ from None
         raise SourceError(f"nothing at {shown}; check the address") from error
     except Exception as error:
         raise SourceError(

@@ -6,6 +6,26 @@ from pydantic import Field, model_validator
 
 from raptor_core.settings.part import Part
 
+PROTOCOLS = (
+    *(
+        "s3",
+        "s3a",
+        "gs",
+        "gcs",
+        "abfs",
+        "abfss",
+        "az",
+        "adl",
+        "http",
+        "https",
+        "sftp",
+        "ssh",
+        "ftp",
+    ),
+    *("github", "hf", "file", "memory", "zip", "tar", "simplecache", "filecache", "blockcache"),
+)
+"""Storages of documents, and archives and caches of them."""
+
 
 class DatabaseTable(Part):
     """A table or a query of a database, one document for each row.
@@ -60,6 +80,9 @@ class SourceSettings(Part):
             ``updated_field``.
         include: glob patterns of relative paths; empty means every supported format.
         exclude: glob patterns of relative paths that are left out.
+        protocols: protocols of fsspec URLs that may be read, each part of a chained one included.
+        private_hosts: hosts that http and https may reach although their address is not public:
+            this machine, the private network.
         max_file_mb: larger files are reported and skipped, in megabytes.
         id_field: field of a table's rows that holds the id; "auto" finds it.
         text_field: field of a table's rows that holds the text.
@@ -72,6 +95,8 @@ class SourceSettings(Part):
     tables: tuple[DatabaseTable, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = PROTOCOLS
+    private_hosts: tuple[str, ...] = ()
     max_file_mb: float = Field(50.0, gt=0)
     id_field: str = "auto"
     text_field: str = "text"

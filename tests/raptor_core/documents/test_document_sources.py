@@ -168,7 +168,7 @@ def test_missing_source_is_an_error(path):
 
 
 def test_unknown_protocol_is_an_error():
-    with pytest.raises(SourceError, match="Protocol not known: nope"):
+    with pytest.raises(SourceError, match=r"'nope', which source\.protocols does not allow"):
         load_documents("nope://x")
 
 

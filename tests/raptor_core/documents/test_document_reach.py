@@ -1,0 +1,103 @@
+"""What a source's URL may reach: public addresses, and what the settings name."""
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from raptor_core.documents import load_documents
+from raptor_core.errors import SourceError
+from raptor_core.settings import SourceSettings
+
+TEXT = "The lamp was lit in 1872."
+
+
+class Site(BaseHTTPRequestHandler):
+    """A page, and redirects to whatever is asked for."""
+
+    def do_HEAD(self):
+        self.do_GET()
+
+    def do_GET(self):
+        path, _, target = self.path.partition("?to=")
+        self.server.asked.append(self.path)
+        moved = path == "/moved.md"
+        self.send_response(302 if moved else 200)
+        if moved:
+            self.send_header("Location", target)
+        body = b"" if moved else TEXT.encode()
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def site():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
+        server.asked = []
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def read(url, **settings):
+    corpus = load_documents(settings=SourceSettings(paths=(url,), **settings))
+    return [document.text for document in corpus.documents]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]"])
+def test_this_machine_is_reached_by_no_name_of_its_own(site, host):
+    with pytest.raises(SourceError, match=r"source\.private_hosts"):
+        read(f"http://{host}:{site.server_port}/page.md")
+    assert site.asked == []
+
+
+def test_a_host_that_the_settings_name_is_read(site):
+    url = f"http://127.0.0.1:{site.server_port}/page.md"
+    assert read(url, private_hosts=("127.0.0.1",)) == [TEXT]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://169.254.169.254/latest/meta-data/iam.md",
+        "http://localhost:{port}/page.md",
+        "//[::1]:{port}/page.md",
+        "file:///etc/hostname",
+    ],
+)
+def test_no_redirect_leads_elsewhere(site, target):
+    url = f"http://127.0.0.1:{site.server_port}/moved.md?to={target.format(port=site.server_port)}"
+    with pytest.raises(SourceError):
+        read(url, private_hosts=("127.0.0.1",))
+    assert all(path.startswith("/moved.md") for path in site.asked)
+
+
+def test_a_redirect_within_is_followed(site):
+    url = f"http://127.0.0.1:{site.server_port}/moved.md?to=/page.md"
+    assert read(url, private_hosts=("127.0.0.1",)) == [TEXT]
+
+
+@pytest.mark.parametrize(
+    "url", ["jupyter://x/y.md", "simplecache::jupyter://x/y.md", "reference::s3://b/x.json"]
+)
+def test_other_protocols_are_refused_before_they_are_opened(url):
+    with pytest.raises(SourceError, match=r"source\.protocols"):
+        read(url)
+
+
+def test_protocols_may_be_narrowed(site):
+    with pytest.raises(SourceError, match="'http'"):
+        read(f"http://127.0.0.1:{site.server_port}/page.md", protocols=("s3",))
+
+
+def test_a_refused_address_shows_no_password():
+    with pytest.raises(SourceError) as refused:
+        read("jupyter://user:hunter2@host/page.md")
+    assert "hunter2" not in str(refused.value)
