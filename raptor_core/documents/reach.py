@@ -87,7 +87,7 @@ class GuardedClient:
         Raises:
             SourceError: names the host and the setting.
         """
-        if host in self.private_hosts or ipaddress.ip_address(address).is_global:
+        if host in self.private_hosts or _is_public(address):
             return
         raise SourceError(
             f"{host} is at {address}, which is not a public address; name it in "
@@ -117,3 +117,12 @@ class GuardedClient:
         headers = told.response.headers
         target = headers.get("Location") or headers.get("URI") or ""
         self.check_url(urljoin(str(told.response.url), target))
+
+
+def _is_public(address: str) -> bool:
+    """Also of the IPv4 address that an IPv6 address carries."""
+    given = ipaddress.ip_address(address)
+    carried = None
+    if isinstance(given, ipaddress.IPv6Address):
+        carried = given.ipv4_mapped or given.sixtofour
+    return (carried or given).is_global

@@ -39,7 +39,7 @@ class Site(BaseHTTPRequestHandler):
 def site():
     with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
         server.asked = []
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield server
         server.shutdown()
@@ -51,10 +51,16 @@ def read(url, **settings):
     return [document.text for document in corpus.documents]
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]"])
 def test_this_machine_is_reached_by_no_name_of_its_own(site, host):
     with pytest.raises(SourceError, match=r"source\.private_hosts"):
         read(f"http://{host}:{site.server_port}/page.md")
+    assert site.asked == []
+
+
+def test_an_address_written_as_one_number_is_none(site):
+    with pytest.raises(SourceError):
+        read(f"http://2130706433:{site.server_port}/page.md")
     assert site.asked == []
 
 
