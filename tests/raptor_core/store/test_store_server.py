@@ -19,6 +19,8 @@ from support.stores import (
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.models import StoreSettings
 from raptor_core.store import stored_identity, whole
+from raptor_core.store.corpus import IDENTITY_ID
+from raptor_core.store.home import SCHEMA
 
 KEY = "planted-secret-key"
 
@@ -77,6 +79,21 @@ def test_another_embedder_is_refused(stand_in):
     other = replace(IDENTITY, embedder_fingerprint="ffff00001111", embedder_model="newer")
     with pytest.raises(StoreMismatchError, match=r"sample-model.*newer"):
         open_at(None, "server", identity=other, url=stand_in.url)
+
+
+@pytest.mark.parametrize(
+    ("schema", "remedy"), [(SCHEMA + 1, "or a newer one"), (SCHEMA - 1, "raptor export")]
+)
+def test_a_collection_of_another_schema_is_left_as_it_is(stand_in, schema, remedy):
+    open_at(None, "server", url=stand_in.url).close()
+    name, point = "corpus-ab12cd34", IDENTITY_ID
+    stand_in.client.set_payload(name, {"schema": schema}, points=[point])
+    for identity in (IDENTITY, None):
+        with pytest.raises(StoreMismatchError, match=f"schema {schema}.*{remedy}"):
+            open_at(None, "server", identity=identity, url=stand_in.url)
+    with pytest.raises(StoreMismatchError, match=remedy):
+        stored_identity(settings_for(stand_in), None)
+    assert stand_in.points(name)[0].payload["schema"] == schema
 
 
 def test_a_collection_of_somebody_else_is_refused(stand_in):
