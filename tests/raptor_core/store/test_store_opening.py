@@ -7,7 +7,7 @@ import pytest
 from support.stores import IDENTITY, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError, StoreMismatchError
-from raptor_core.settings.models import StoreSettings
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store, stored_identity
 from raptor_core.store.home import SCHEMA
 

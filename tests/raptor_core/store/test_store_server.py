@@ -17,7 +17,7 @@ from support.stores import (
 )
 
 from raptor_core.errors import StoreError, StoreMismatchError
-from raptor_core.settings.models import StoreSettings
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import stored_identity, whole
 from raptor_core.store.corpus import IDENTITY_ID
 from raptor_core.store.home import SCHEMA
@@ -110,7 +110,7 @@ def test_a_dead_server_is_named_with_the_remedy():
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(StoreError, match=rf"{url}.*store\.url") as caught:
-        open_at(None, "server", url=url)
+        open_at(None, "server", url=url, max_retries=0)
     assert "QDRANT_API_KEY (not set)" in str(caught.value)
 
 

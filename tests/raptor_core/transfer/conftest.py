@@ -1,14 +1,16 @@
 import pytest
-from support.qdrant_stand_in import StandIn
+from support.stand_ins import qdrant_stand_in
 from support.stores import open_at
+
+from raptor_core.store import retries
 
 
 @pytest.fixture
-def stand_in():
-    """A stand-in for a Qdrant server."""
-    server = StandIn()
-    yield server
-    server.close()
+def stand_in(monkeypatch):
+    """A stand-in for a Qdrant server, which is asked again at once."""
+    monkeypatch.setattr(retries, "BASE_SECONDS", 0.001)
+    with qdrant_stand_in() as server:
+        yield server
 
 
 @pytest.fixture
