@@ -22,6 +22,7 @@ from raptor_core.store.engine import (
 )
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.payload import payload_to_node
+from raptor_core.store.retries import is_refusal
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from raptor_core.store.layout import Layout
 
 SCROLL_POINTS = 1000
+
+
+class RefusedError(StoreError):
+    """The server took a request for wrong, so nothing of it was applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,8 @@ class Place:
         try:
             yield
         except (ApiException, QdrantException, grpc.RpcError, *local) as error:
-            raise StoreError(f"{self.name}: {self._reason(error)}; {self.remedy}") from None
+            kind = RefusedError if is_refusal(error) else StoreError
+            raise kind(f"{self.name}: {self._reason(error)}; {self.remedy}") from None
 
     def _reason(self, error: Exception) -> str:
         reason = " ".join(str(error).split()) or type(error).__name__

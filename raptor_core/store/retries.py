@@ -24,6 +24,7 @@ PATIENCE_SECONDS = 120.0
 """A server that asks for a longer wait has failed."""
 
 _CONFLICT = 409
+_REFUSALS = frozenset({400, 413, 422})
 _BUSY = 429
 _GRPC_PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL")
 
@@ -110,3 +111,12 @@ def is_conflict(error: Exception) -> bool:
     if isinstance(error, UnexpectedResponse):
         return error.status_code == _CONFLICT
     return _grpc_code(error) == "ALREADY_EXISTS"
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether the server took the request itself for wrong: malformed, or too large."""
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    if isinstance(error, UnexpectedResponse):
+        return error.status_code in _REFUSALS
+    return _grpc_code(error) in ("INVALID_ARGUMENT", "OUT_OF_RANGE")

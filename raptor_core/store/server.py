@@ -4,10 +4,10 @@ The alias ``<corpus>`` names the live collection ``<corpus>-<embedder>``; it is 
 that an open store never changes its embedder. A point in state "identity" says what a collection
 was made for and what it replaced, as the alias file does on embedded engines.
 
-A publication is one request of ordered operations, acknowledged when it is applied. The server
-applies its operations one after the other and completes them from its log after a crash; what a
-reader sees of it meanwhile is in ``whole.py``. One request holds at most 32 MB unless the server's
-``max_request_size_mb`` is raised: about 4,000 changed nodes of 384 dimensions in one tree.
+A publication is applied in requests of ordered operations, each acknowledged when it is applied.
+The server applies operations and points one after the other, and may die in between; that a reader
+sees all or nothing of it, and that it comes to its end, is in ``whole.py``. Requests stay within
+the 32 MB that a server takes by default (``parts.py``).
 """
 
 from __future__ import annotations

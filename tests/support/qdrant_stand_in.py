@@ -7,16 +7,14 @@ answer of the stand-in itself; it fails on demand.
 
 import json
 import re
-import socket
-import struct
 import time
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from threading import Lock, Thread
 
 from pydantic import BaseModel, TypeAdapter
 from qdrant_client import QdrantClient, models
 from support.qdrant_checks import wrong_answer, wrong_request
+from support.qdrant_faults import handler
 
 ROUTES = [
     ("GET", r"/aliases", "aliases"),
@@ -35,22 +33,6 @@ ROUTES = [
 
 
 _READS = re.compile("points$|scroll$|count$|query/batch$")
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What happens to one request in place of its answer.
-
-    ``applied`` carries it out first; ``cut`` closes the connection; else, after ``delay`` seconds,
-    comes the status with its body and headers, or with status 0 the true answer.
-    """
-
-    status: int = 0
-    body: bytes = b""
-    headers: dict = field(default_factory=dict)
-    delay: float = 0.0
-    cut: bool = False
-    applied: bool = False
 
 
 def plain(value):
@@ -101,7 +83,7 @@ class StandIn:
         self.key = None
         self.reading_key = None
         self._lock = Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
         self._server.daemon_threads = True
         if context is not None:
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
@@ -120,10 +102,11 @@ class StandIn:
         """All points of a collection, for tests to look at."""
         return self.client.scroll(collection, limit=10_000)[0]
 
-    def fault(self):
-        """The next request's fault."""
+    def fault(self, path):
+        """What happens to the next request."""
         with self._lock:
-            return self.faults.pop(0) if self.faults else None
+            due = self.faults and (self.faults[0] is None or self.faults[0].only in path)
+            return self.faults.pop(0) if due else None
 
     def respond(self, method, path, headers, data):
         bare, _, _ = path.partition("?")
@@ -250,41 +233,3 @@ class StandIn:
         for request in requests:
             request.params = None  # local mode searches exactly and warns of any
         return self.client.query_batch_points(name, requests)
-
-
-def _handler(stand_in):
-    class Handler(BaseHTTPRequestHandler):
-        def answer(self):
-            data = self.rfile.read(int(self.headers.get("content-length") or 0))
-            fault = stand_in.fault()
-            asked = (self.command, self.path, self.headers, data)
-            if fault is None:
-                self.send(*stand_in.respond(*asked))
-                return
-            true = stand_in.respond(*asked) if fault.applied or not fault.status else None
-            time.sleep(fault.delay)
-            if fault.cut:
-                # a reset, as a machine that died or a firewall gives it
-                linger = struct.pack("ii", 1, 0)
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                self.close_connection = True
-            elif fault.status:
-                self.send(fault.status, fault.body, fault.headers)
-            else:
-                self.send(*true)
-
-        def send(self, status, body, headers=()):
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            for name, value in dict(headers).items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815
-
-        def log_message(self, *_):
-            """Keep the tests' output clean."""
-
-    return Handler

@@ -64,7 +64,7 @@ def test_a_publication_is_one_ordered_request_between_its_marks(stand_in):
         {point["payload"]["state"] for point in body["operations"][0]["upsert"]["points"]}
         for _, _, body, _ in writes
     ]
-    assert states == [{"publishing"}, {"live", "manifest"}, {"epoch"}]
+    assert states == [{"record", "publishing"}, {"live", "manifest"}, {"epoch"}]
 
 
 def test_reading_a_corpus_that_is_not_there_makes_nothing(stand_in):
@@ -171,22 +171,6 @@ def test_readers_see_whole_trees_while_a_server_applies_point_by_point(stand_in)
     seen = [frozenset(node.id for node in nodes) for nodes in found]
     assert set(seen) <= expected
     assert len(set(seen)) > 2
-
-
-def test_a_publisher_that_died_holds_readers_up_for_a_while_only(stand_in, monkeypatch):
-    monkeypatch.setattr(whole, "MARKER_SECONDS", 0.3)
-    with open_at(None, "server", url=stand_in.url) as store:
-        publish(store, make_tree())
-        stand_in.fail_after = 1
-        with pytest.raises(StoreError, match="503"):
-            store.drop("t")
-    stand_in.fail_after = None
-    with open_at(None, "server", url=stand_in.url) as store:
-        assert store.count() == 15
-        publish(store, make_tree(n=4))
-        assert store.count() == 5
-    states = [point.payload["state"] for point in stand_in.points("corpus-ab12cd34")]
-    assert sorted(set(states)) == ["epoch", "identity", "live", "manifest"]
 
 
 def test_a_read_that_never_finds_rest_says_so(stand_in, monkeypatch):

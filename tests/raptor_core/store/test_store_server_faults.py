@@ -4,7 +4,7 @@ import json
 
 import pytest
 from support.qdrant_checks import wrong_answer, wrong_request
-from support.qdrant_stand_in import Fault
+from support.qdrant_faults import Fault
 from support.stores import IDENTITY, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError

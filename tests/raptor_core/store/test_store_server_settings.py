@@ -129,8 +129,8 @@ def test_a_search_over_quantized_vectors_is_scored_by_whole_ones(stand_in):
         store.search(vectors_of(nodes[:2]), 3)
         store.search_text(["leaf"], 3)
     asked = searches(stand_in)
-    quantized = {"ignore": False, "rescore": True, "oversampling": 3.0}
-    wanted = {"hnsw_ef": 256, "exact": False, "quantization": quantized, "indexed_only": False}
+    quantized = {"rescore": True, "oversampling": 3.0}
+    wanted = {"hnsw_ef": 256, "quantization": quantized}
     assert len(asked["dense"]) >= 2
     for search in asked["dense"]:
         assert {key: v for key, v in search["params"].items() if v is not None} == wanted
