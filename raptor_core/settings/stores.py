@@ -28,18 +28,19 @@ class StoreSettings(Part):
         tls_verify: whether the certificate is verified; false is for tests.
         grpc: send by gRPC in place of HTTP.
         grpc_port: its port on the server.
+        read_consistency: copies that must agree on what is read; "one" asks any.
         shard_number: shards of a collection; 0 is the server's choice.
         replication_factor: copies of each shard; 0 is the server's choice.
         write_consistency_factor: copies that must have a write; 0 is the server's choice.
-        read_consistency: copies that must agree on what is read; "one" asks any.
         on_disk_vectors: read vectors from disk in place of memory.
         on_disk_payload: read texts from disk in place of memory.
         quantization: small copies of vectors in memory that find candidates: "scalar" has a
             byte, "binary" a bit for each dimension.
-        oversampling: candidates for each result that are scored by their whole vectors.
         hnsw_m: links of a node in the search graph; -1 is the server's choice.
         hnsw_payload_m: links within a tree or a document; -1 is the server's choice.
         hnsw_ef_construct: neighbours looked at for each link; 0 is the server's choice.
+        oversampling: with quantization, candidates for each result that are then scored by their
+            whole vectors.
         hnsw_ef: candidates that a search keeps; 0 is the server's choice.
     """
 
@@ -54,17 +55,17 @@ class StoreSettings(Part):
     tls_verify: bool = True
     grpc: bool = False
     grpc_port: int = Field(6334, ge=1, le=65_535)
+    read_consistency: Literal["one", "majority", "quorum", "all"] = "one"
     shard_number: int = Field(0, ge=0)
     replication_factor: int = Field(0, ge=0)
     write_consistency_factor: int = Field(0, ge=0)
-    read_consistency: Literal["one", "majority", "quorum", "all"] = "one"
     on_disk_vectors: bool = False
     on_disk_payload: bool = True
     quantization: Literal["none", "scalar", "binary"] = "none"
-    oversampling: float = Field(2.0, ge=1)
     hnsw_m: int = Field(-1, ge=-1)
     hnsw_payload_m: int = Field(-1, ge=-1)
     hnsw_ef_construct: int = Field(0, ge=0)
+    oversampling: float = Field(2.0, ge=1)
     hnsw_ef: int = Field(0, ge=0)
 
     @model_validator(mode="after")

@@ -1,10 +1,17 @@
 import pytest
+from support.authority import make_authority
 from support.stand_ins import qdrant_stand_in
 from support.stores import open_at
 
 from raptor_core.store import retries
 
 EMBEDDED = ("edge", "local")
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory):
+    """A folder with a certificate of 127.0.0.1 that signs itself, and its key."""
+    return make_authority(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture
