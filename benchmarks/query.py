@@ -24,7 +24,7 @@ from raptor_core.identity import digest, embedding_key, summary_id
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Questions
 from raptor_core.retrieval.hybrid import Hybrid
-from raptor_core.settings.models import StoreSettings
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import Manifest, StoreIdentity, VectorStore, Where, open_store
 from raptor_core.vectors import Vectors
 

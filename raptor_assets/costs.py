@@ -77,5 +77,10 @@ def node_usages(nodes: Iterable[Node], usages: Usages) -> dict[str, Usage]:
     return {node.id: left.pop(node.content_key) for node in nodes if node.content_key in left}
 
 
+def usages_keys(layers: Iterable[int]) -> list[tuple[str, str]]:
+    """Keys of the tables of these layers."""
+    return [_path(layer) for layer in layers]
+
+
 def _path(layer: int) -> tuple[str, str]:
     return f"layer_{layer}", "usages"

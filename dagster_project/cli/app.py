@@ -16,6 +16,8 @@ COMMANDS = {
     "build": "Build what is new or changed in the source, and publish it.",
     "drop": "Remove a tree: its vectors, tables and partition.",
     "eval": "Measure retrieval and audits against known answers.",
+    "export": "Write published trees into a folder: a backup, or a move.",
+    "import": "Publish the trees of an export, verified first.",
     "init": "Make a home with a commented settings file.",
     "mcp": "Serve the published trees to language models (MCP).",
     "plan": "Say what the next build will do and cost, before anything is paid.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,10 @@ import click
 
 
 class LazyGroup(click.Group):
-    """A group whose commands live in modules of their own name, each as ``command``."""
+    """A group whose commands live in modules of their own name, each as ``command``.
+
+    One whose name is a word of Python has an underscore after it there.
+    """
 
     def __init__(self, *args: Any, package: str, meanings: Mapping[str, str], **extra: Any) -> None:
         """``package`` holds the modules; ``meanings`` are one line for each command."""
@@ -26,7 +30,8 @@ class LazyGroup(click.Group):
         """Import one command."""
         if name not in self._meanings:
             return None
-        module = importlib.import_module(f"{self._package}.{name}")
+        file = f"{name}_" if keyword.iskeyword(name) else name
+        module = importlib.import_module(f"{self._package}.{file}")
         command: click.Command = module.command
         return command
 

@@ -15,7 +15,7 @@ from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.identity import digest
 from raptor_core.retrieval import Retriever
 from raptor_core.settings import Settings
-from raptor_core.settings.models import StoreSettings
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store
 from raptor_core.store.base import Manifest, VectorStore, Where
 from raptor_core.tree.build import build_trees

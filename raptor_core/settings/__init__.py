@@ -11,7 +11,6 @@ from raptor_core.settings.models import (
     ReaderSettings,
     ReportSettings,
     Settings,
-    StoreSettings,
     SummarizerSettings,
     TablesSettings,
     TokensSettings,
@@ -21,6 +20,7 @@ from raptor_core.settings.presets import PRESETS, preset
 from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import DatabaseTable, SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.settings.trees import ClusteringSettings, RebuildSettings, TreeSettings
 
 __all__ = [

@@ -17,6 +17,7 @@ from raptor_core.settings.part import Part
 from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.settings.trees import ClusteringSettings, RebuildSettings, TreeSettings
 
 
@@ -112,27 +113,6 @@ class SummarizerSettings(Part):
     concurrency: int = Field(8, ge=1, le=512)
     temperature: float = Field(0.0, ge=0, le=2)
     prompt: Literal["bounded", "paper"] = "bounded"
-
-
-class StoreSettings(Part):
-    """Where vectors are kept.
-
-    Attributes:
-        kind: "edge" is Qdrant's engine in process, "local" qdrant-client's local mode,
-            "server" a Qdrant server or cluster; "auto" is edge where it has a wheel, else local.
-        corpus: name of the collection.
-        url: of the server.
-        api_key_env: environment variable that holds its key.
-        lock_seconds: how long to wait for an embedded store that another process holds.
-        timeout_seconds: of one request to the server.
-    """
-
-    kind: Literal["auto", "edge", "local", "server"] = "auto"
-    corpus: str = Field("corpus", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
-    url: str = ""
-    api_key_env: str = "QDRANT_API_KEY"
-    lock_seconds: float = Field(30.0, ge=0)
-    timeout_seconds: float = Field(30.0, gt=0)
 
 
 class TablesSettings(Part):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from raptor_core.errors import StoreError, StoreMismatchError
-from raptor_core.settings.models import StoreSettings
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import (
     Hit,
     Manifest,

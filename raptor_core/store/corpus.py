@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING, Any
 from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE
 from raptor_core.store.base import StoreIdentity
-from raptor_core.store.engine import (
-    DENSE,
-    KEYWORD_FIELDS,
-    LEXICAL,
-    LINKED_FIELDS,
-    TENANT_FIELD,
-    Batch,
-    Point,
-)
+from raptor_core.store.engine import Batch, Point
 from raptor_core.store.home import SCHEMA, check_identity, check_schema, collection_name
+from raptor_core.store.layout import Layout
 from raptor_core.store.qdrant import ClientEngine, Place
+from raptor_core.store.retries import is_conflict
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -42,10 +36,11 @@ class Collection:
 class Corpus:
     """The collections of one corpus behind a client."""
 
-    def __init__(self, client: QdrantClient, place: Place, name: str) -> None:
+    def __init__(self, client: QdrantClient, place: Place, name: str, layout: Layout) -> None:
         self.client = client
         self._place = place
         self._name = name
+        self._layout = layout
 
     @property
     def where(self) -> str:
@@ -54,7 +49,7 @@ class Corpus:
 
     def engine(self, collection: str) -> ClientEngine:
         """The engine of a collection."""
-        return ClientEngine(self.client, collection, self._place)
+        return ClientEngine(self.client, collection, self._place, self._layout)
 
     def live(self) -> Collection | None:
         """The collection that the alias names.
@@ -94,12 +89,21 @@ class Corpus:
         if stored is not None:
             check_identity(stored.identity, identity, self.where)
             return stored
+        if not exists:
+            self._create(made.name, identity.n_dims)
         with self._place.errors():
-            if not exists:
-                _create(self.client, made.name, identity.n_dims)
-            _create_indexes(self.client, made.name)
+            self._layout.create_indexes(self.client, made.name)
         self._write(made)
         return made
+
+    def _create(self, name: str, n_dims: int) -> None:
+        """Make a collection; one that is there was made by a request whose answer was lost."""
+        with self._place.errors():
+            try:
+                self._layout.create(self.client, name, n_dims)
+            except Exception as error:
+                if not is_conflict(error):
+                    raise
 
     def point(self, name: str, *, switch: bool = False) -> None:
         """Make a collection the live one; ``switch`` where another one is."""
@@ -157,29 +161,3 @@ class Corpus:
             "retired": list(collection.retired),
         }
         self.engine(collection.name).apply(Batch((Point(IDENTITY_ID, payload),)))
-
-
-def _create(client: QdrantClient, name: str, n_dims: int) -> None:
-    from qdrant_client import models
-
-    dense = models.VectorParams(size=n_dims, distance=models.Distance.COSINE)
-    lexical = models.SparseVectorParams(modifier=models.Modifier.IDF)
-    client.create_collection(
-        name, vectors_config={DENSE: dense}, sparse_vectors_config={LEXICAL: lexical}
-    )
-
-
-def _create_indexes(client: QdrantClient, name: str) -> None:
-    from qdrant_client import models
-
-    for field in KEYWORD_FIELDS:
-        keyword = models.KeywordIndexParams(
-            type=models.KeywordIndexType.KEYWORD,
-            is_tenant=field == TENANT_FIELD,
-            enable_hnsw=field in LINKED_FIELDS,
-        )
-        client.create_payload_index(name, field, keyword, wait=True)
-    layer = models.IntegerIndexParams(
-        type=models.IntegerIndexType.INTEGER, lookup=True, range=False, enable_hnsw=False
-    )
-    client.create_payload_index(name, "layer", layer, wait=True)

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from raptor_core.errors import StoreError, StoreMismatchError
-from raptor_core.settings.models import StoreSettings
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.engine import Engine
 from raptor_core.store.home import Alias, Home, check_identity, may_stand_beside

@@ -29,7 +29,7 @@ from raptor_core.store.base import StoreIdentity
 from raptor_core.store.files import check_space, disk_errors, sync_directory, write_durably
 
 SCHEMA = 2
-"""Version of payloads and layout; another one is refused."""
+"""Version of payloads and layout; another one is refused, and an export carries trees over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,19 @@ def check_schema(schema: int, where: str) -> None:
     Raises:
         StoreMismatchError: naming both versions and the remedy.
     """
-    if schema != SCHEMA:
-        raise StoreMismatchError(
-            f"{where} has store schema {schema}; this version reads schema {SCHEMA}. Use the "
-            "version that wrote it, or build into another home or corpus name"
+    if schema == SCHEMA:
+        return
+    if isinstance(schema, int) and schema > SCHEMA:
+        remedy = "Use the version that wrote it, or a newer one"
+    else:
+        remedy = (
+            "Export it with the version that wrote it (raptor export) and import it with this one "
+            "into another home or corpus name; or build into one from the source"
         )
+    raise StoreMismatchError(
+        f"{where} has store schema {schema}; this version reads schema {SCHEMA}. {remedy}. "
+        "Nothing was changed"
+    )
 
 
 def check_identity(stored: StoreIdentity, wanted: StoreIdentity | None, where: str) -> None:

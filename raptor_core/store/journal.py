@@ -98,7 +98,7 @@ def _encode_point(point: Point) -> dict[str, Any]:
     }
 
 
-def decode(data: bytes, path: Path) -> Batch:
+def decode(data: bytes, path: Path | str) -> Batch:
     """The batch of ``encode``; ``path`` is for the message.
 
     Raises:
@@ -146,7 +146,7 @@ def _decode_lexical(data: bytes, stored: Sequence[dict[str, Any]]) -> Iterator[S
         at += size
 
 
-def _damaged(path: Path) -> StoreError:
+def _damaged(path: Path | str) -> StoreError:
     return StoreError(
         f"{path}: not a whole journal of a publication. Move it away to open the store as it is, "
         "then build the tree again"

@@ -22,12 +22,19 @@ from raptor_core.store.engine import (
 )
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.payload import payload_to_node
+from raptor_core.store.retries import is_refusal
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
+    from raptor_core.store.layout import Layout
+
 SCROLL_POINTS = 1000
+
+
+class RefusedError(StoreError):
+    """The server took a request for wrong, so nothing of it was applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +50,17 @@ class Place:
         """Turn what qdrant-client raises into a StoreError that names the place."""
         import sqlite3
 
+        import grpc
         from qdrant_client.common.client_exceptions import QdrantException
         from qdrant_client.http.exceptions import ApiException
 
         # The client asserts that an answer has a result, and local mode raises ValueError.
-        vendor = (ApiException, QdrantException, sqlite3.Error, OSError, ValueError, AssertionError)
+        local = (sqlite3.Error, OSError, ValueError, AssertionError)
         try:
             yield
-        except vendor as error:
-            raise StoreError(f"{self.name}: {self._reason(error)}; {self.remedy}") from None
+        except (ApiException, QdrantException, grpc.RpcError, *local) as error:
+            kind = RefusedError if is_refusal(error) else StoreError
+            raise kind(f"{self.name}: {self._reason(error)}; {self.remedy}") from None
 
     def _reason(self, error: Exception) -> str:
         reason = " ".join(str(error).split()) or type(error).__name__
@@ -61,10 +70,15 @@ class Place:
 class ClientEngine:
     """One collection behind a qdrant-client."""
 
-    def __init__(self, client: QdrantClient, collection: str, place: Place) -> None:
+    def __init__(
+        self, client: QdrantClient, collection: str, place: Place, layout: Layout | None = None
+    ) -> None:
+        """``layout`` says how a server is to read; None for local mode."""
         self._client = client
         self._collection = collection
         self._place = place
+        self._consistency = layout.consistency() if layout else {}
+        self._params = layout.search_params() if layout else None
 
     def apply(self, batch: Batch) -> None:
         """Write and delete in one request, so that a server applies them in this order."""
@@ -92,6 +106,7 @@ class ClientEngine:
                 list(ids),
                 with_payload=list(fields),
                 with_vectors=[DENSE] if dense else False,
+                **self._consistency,
             )
         return [_record(point) for point in found]
 
@@ -110,6 +125,7 @@ class ClientEngine:
                     offset=offset,
                     with_payload=True if fields is None else list(fields),
                     with_vectors=[DENSE] if dense else False,
+                    **self._consistency,
                 )
             records += map(_record, found)
             if offset is None:
@@ -141,11 +157,14 @@ class ClientEngine:
                 filter=_filter(condition),
                 limit=limit,
                 with_payload=True,
+                params=self._params if using == DENSE else None,
             )
             for query in queries
         ]
         with self._place.errors():
-            answers = self._client.query_batch_points(self._collection, requests)
+            answers = self._client.query_batch_points(
+                self._collection, requests, **self._consistency
+            )
         return [
             [Scored(str(p.id), p.score, payload_to_node(p.payload or {})) for p in answer.points]
             for answer in answers
@@ -153,6 +172,8 @@ class ClientEngine:
 
     def count(self, condition: Condition) -> int:
         """Number of points that match."""
+        if self._consistency:  # which the client's count does not take
+            return len(self.scroll(condition, ()))
         with self._place.errors():
             answer = self._client.count(
                 self._collection, count_filter=_filter(condition), exact=True

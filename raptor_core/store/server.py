@@ -4,23 +4,22 @@ The alias ``<corpus>`` names the live collection ``<corpus>-<embedder>``; it is 
 that an open store never changes its embedder. A point in state "identity" says what a collection
 was made for and what it replaced, as the alias file does on embedded engines.
 
-A publication is one request of ordered operations, acknowledged when it is applied. The server
-applies its operations one after the other and completes them from its log after a crash; what a
-reader sees of it meanwhile is in ``whole.py``. One request holds at most 32 MB unless the server's
-``max_request_size_mb`` is raised: about 4,000 changed nodes of 384 dimensions in one tree.
+A publication is applied in requests of ordered operations, each acknowledged when it is applied.
+The server applies operations and points one after the other, and may die in between; that a reader
+sees all or nothing of it, and that it comes to its end, is in ``whole.py``. Requests stay within
+the 32 MB that a server takes by default (``parts.py``).
 """
 
 from __future__ import annotations
 
-import os
 from functools import partial
 
 from raptor_core.errors import StoreError
-from raptor_core.settings.models import StoreSettings
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
+from raptor_core.store.connecting import connect
 from raptor_core.store.corpus import Collection, Corpus
 from raptor_core.store.home import check_identity, may_stand_beside
-from raptor_core.store.qdrant import Place
 from raptor_core.store.store import QdrantStore
 from raptor_core.store.whole import WholeEngine
 
@@ -34,7 +33,7 @@ def open_server(
         StoreError: the server does not answer or refuses; or there is no such corpus.
         StoreMismatchError: the corpus was made for another identity or schema.
     """
-    corpus = _connect(settings)
+    corpus = connect(settings)
     try:
         chosen, live = _choose(corpus, identity, beside=beside)
     except BaseException:
@@ -47,7 +46,7 @@ def open_server(
 
 def server_identities(settings: StoreSettings, *, beside: bool) -> list[StoreIdentity]:
     """What the live collection was made for, and with ``beside`` the others after it."""
-    corpus = _connect(settings)
+    corpus = connect(settings)
     try:
         live = corpus.live()
         if live is None:
@@ -79,23 +78,3 @@ def _choose(
 
 def _no_lock() -> None:
     """A server has no lock of ours to release."""
-
-
-def _connect(settings: StoreSettings) -> Corpus:
-    from qdrant_client import QdrantClient
-
-    key = os.environ.get(settings.api_key_env) or None
-    place = Place(
-        settings.url,
-        f"check store.url, that the Qdrant server runs, and the key in {settings.api_key_env} "
-        f"({'set' if key else 'not set'})",
-        key,
-    )
-    with place.errors():
-        client = QdrantClient(
-            url=settings.url,
-            api_key=key,
-            timeout=max(1, round(settings.timeout_seconds)),
-            check_compatibility=False,
-        )
-    return Corpus(client, place, settings.corpus)

@@ -4,7 +4,8 @@
   lexical vector, so staging changes neither a reader's nodes nor its lexical scores. Embedded
   engines keep staged points in a file of their own (``staging.py``).
 - Publishing is one batch that is committed whole: through the journal on embedded engines
-  (``journal.py``), in one request on a server. Unchanged points are not written again.
+  (``journal.py``), through a record on a server (``whole.py``). Unchanged points are not written
+  again.
 - A commit that fails closes the store: opening it again completes what was begun.
 - Forgetting: after ``publish`` and ``drop`` no point, staged or live, holds removed text, and no
   search, lookup or listing returns it. What was staged is overwritten with zeros on embedded

@@ -1,30 +1,38 @@
 """Whole publications for readers of a server, which applies a batch point by point.
 
-A publisher first writes a marker for its publication, then the batch, then a new *epoch* and the
-marker's removal. A read looks at markers and epoch before and after itself: without a marker and
-with one epoch no publication was under way, so what was read is of one state; else it is read
-again. A marker also says until when it counts, so that a publisher that died holds nobody up for
-long: the server applies its batch, or none of it, without it.
+A publisher first writes a record of its batch (``redo.py``) and a marker, then applies the batch,
+in parts that the server takes, then writes a new *epoch* and removes marker and record. A read
+looks at markers and epoch before and after itself: without a marker and with one epoch no
+publication was under way, so what was read is of one state; else it is read again. A marker also
+says until when it counts. One that is older is of a publisher that died, and whoever finds it
+applies its record and removes it, so that a publication that began comes to its end, at whatever
+point publisher or server died. Where the record is not whole, nothing was applied, and it is
+removed.
 
 Every call sees one state; two calls may see two. Clocks that differ by more than the seconds of a
-marker, and replicas that lag behind (``consistency`` of the server), weaken this.
+marker, and replicas that lag behind (``store.read_consistency``), weaken this.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE
 from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record, Scored
 from raptor_core.store.lexical import Sparse
+from raptor_core.store.parts import split
+from raptor_core.store.qdrant import RefusedError
+from raptor_core.store.redo import read_record, record_ids, record_points
 from raptor_core.vectors import Vectors
 
 MARKER_SECONDS = 30.0
-"""How long a marker counts: longer than a server takes for the largest request."""
+"""How long a marker counts, from each part of a batch on. A publisher that is slower is completed
+by others meanwhile, with the same points."""
 
 READ_SECONDS = 60.0
 """How long a read goes on trying."""
@@ -32,8 +40,33 @@ READ_SECONDS = 60.0
 _POLL_SECONDS = 0.02
 _EPOCH_ID = str(uuid.uuid5(NODE_NAMESPACE, "epoch"))
 _MARKS = Condition((Match("state", ("publishing", "epoch")),))
+_MARK_FIELDS = ("until", "value", "publication", "n_parts")
+_RECORDS = Condition((Match("state", ("record",)),))
 
 Read = TypeVar("Read")
+
+
+@dataclass(frozen=True, slots=True)
+class _Marker:
+    """The point that says that a publication is under way."""
+
+    publication: str
+    n_parts: int
+
+    def point(self) -> Point:
+        """The marker, to count from now on."""
+        payload = {
+            "state": "publishing",
+            "publication": self.publication,
+            "n_parts": self.n_parts,
+            "until": time.time() + MARKER_SECONDS,
+        }
+        return Point(self.publication, payload)
+
+    def ids(self) -> Iterator[str]:
+        """Ids of the marker and of its record."""
+        yield self.publication
+        yield from record_ids(self.publication, self.n_parts)
 
 
 class WholeEngine:
@@ -44,19 +77,63 @@ class WholeEngine:
         self._where = where
 
     def apply(self, batch: Batch) -> None:
-        """Write and delete; what is only staged concerns no reader and takes one request."""
+        """Write and delete; what is only staged concerns no reader."""
         if not batch.deletes and all(p.payload["state"] == "staged" for p in batch.upserts):
-            self._engine.apply(batch)
+            for part in split(batch):
+                self._engine.apply(part)
             return
-        marker = {"state": "publishing", "until": time.time() + MARKER_SECONDS}
-        marker_id, epoch = str(uuid.uuid4()), {"state": "epoch", "value": str(uuid.uuid4())}
-        self._engine.apply(Batch((Point(marker_id, marker),)))
-        self._engine.apply(batch)
-        self._engine.apply(Batch((Point(_EPOCH_ID, epoch),), (marker_id, *self._outdated())))
+        publication = str(uuid.uuid4())
+        points = record_points(publication, batch, time.time() + MARKER_SECONDS)
+        marker = _Marker(publication, len(points))
+        for part in split(Batch((*points, marker.point()))):  # the marker comes last
+            self._engine.apply(part)
+        self._finish(marker, batch)
 
-    def _outdated(self) -> list[str]:
-        marks = self._engine.scroll(_MARKS, ("until",))
-        return [m.id for m in marks if m.payload.get("until", float("inf")) < time.time()]
+    def _finish(self, marker: _Marker, batch: Batch) -> None:
+        """Apply a batch whose record is written, and remove the record."""
+        parts = list(split(batch))
+        try:
+            self._engine.apply(parts[0])
+        except RefusedError:  # nothing was applied, and never will be
+            self._engine.apply(Batch(deletes=tuple(marker.ids())))
+            raise
+        for part in parts[1:]:
+            self._engine.apply(Batch((marker.point(),)))
+            self._engine.apply(part)
+        epoch = {"state": "epoch", "value": str(uuid.uuid4())}
+        gone = (*marker.ids(), *self._left_behind())
+        self._engine.apply(Batch((Point(_EPOCH_ID, epoch),), tuple(dict.fromkeys(gone))))
+
+    def _left_behind(self) -> list[str]:
+        """Records that lack their marker: their publishers died before they applied anything."""
+        marks = self._engine.scroll(_MARKS, _MARK_FIELDS)
+        known = {mark.payload.get("publication") for mark in marks}
+        now = time.time()
+        records = self._engine.scroll(_RECORDS, ("publication", "until"))
+        return [
+            record.id
+            for record in records
+            if record.payload["publication"] not in known and record.payload["until"] < now
+        ]
+
+    def _complete(self, mark: Record) -> None:
+        """Bring a publication to its end that its publisher did not.
+
+        Raises:
+            StoreError: this reader may not write, or the server fails.
+        """
+        marker = _Marker(mark.payload["publication"], mark.payload["n_parts"])
+        try:
+            batch = read_record(self._engine, marker.publication, marker.n_parts, self._where)
+            if batch is None:
+                self._engine.apply(Batch(deletes=tuple(marker.ids())))
+            else:
+                self._finish(marker, batch)
+        except StoreError as error:
+            raise StoreError(
+                f"{self._where}: a publication was broken off and could not be completed; whoever "
+                f"opens the corpus with a key that may write completes it. {error}"
+            ) from error
 
     def _whole(self, read: Callable[[], Read]) -> Read:
         give_up = time.monotonic() + READ_SECONDS
@@ -76,8 +153,11 @@ class WholeEngine:
     def _state(self) -> str | None:
         """The epoch; None while a publication is under way."""
         epoch, now = "", time.time()
-        for mark in self._engine.scroll(_MARKS, ("until", "value")):
+        for mark in self._engine.scroll(_MARKS, _MARK_FIELDS):
             if mark.payload.get("until", 0.0) > now:
+                return None
+            if "publication" in mark.payload:
+                self._complete(mark)
                 return None
             epoch = mark.payload.get("value", epoch)
         return epoch

@@ -1,6 +1,6 @@
 """Tables: values as data frames, and frames as Parquet files on any fsspec path."""
 
-from raptor_core.tables.files import Properties, TableStore
+from raptor_core.tables.files import Properties, TableStore, table_name
 from raptor_core.tables.findings import audit_to_frame, frame_to_findings, known_findings
 from raptor_core.tables.frames import (
     clusterings_to_frame,
@@ -25,5 +25,6 @@ __all__ = [
     "frame_to_usages",
     "known_findings",
     "nodes_to_frame",
+    "table_name",
     "usages_to_frame",
 ]

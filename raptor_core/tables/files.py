@@ -40,8 +40,8 @@ class TableStore:
         self._is_local = "file" in _protocols(self._files)
 
     def path(self, key: Sequence[str], partition: str) -> str:
-        """Path of one table; the partition is quoted, so that any name is one file name."""
-        return posixpath.join(self._root, *key, f"{quote(partition, safe=' ')}.parquet")
+        """Path of one table."""
+        return posixpath.join(self._root, table_name(key, partition))
 
     def exists(self, key: Sequence[str], partition: str) -> bool:
         """Whether the table is there."""
@@ -134,6 +134,11 @@ class TableStore:
     def _discard(self, path: str) -> None:
         if self._is_local and self._files.exists(path):
             self._files.rm_file(path)
+
+
+def table_name(key: Sequence[str], partition: str) -> str:
+    """Path of a table in its folder; the partition is quoted, so that any name is one file name."""
+    return posixpath.join(*key, f"{quote(partition, safe=' ')}.parquet")
 
 
 def _protocols(files: Any) -> tuple[str, ...]:

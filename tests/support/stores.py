@@ -9,7 +9,7 @@ import numpy as np
 
 from raptor_core.identity import digest, embedding_key, summary_id
 from raptor_core.nodes import Node
-from raptor_core.settings.models import StoreSettings
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import Manifest, StoreIdentity, VectorStore, Where, open_store
 
 N_DIMS = 16

@@ -7,8 +7,9 @@ import pytest
 from support.stores import IDENTITY, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError, StoreMismatchError
-from raptor_core.settings.models import StoreSettings
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store, stored_identity
+from raptor_core.store.home import SCHEMA
 
 
 def test_a_store_is_as_it_was_when_it_is_opened_again(tmp_path, kind):
@@ -55,7 +56,7 @@ def test_another_engine_schema_or_corpus_is_refused(tmp_path):
         open_at(tmp_path, identity=replace(IDENTITY, corpus="other"))
     alias = tmp_path / "corpus.json"
     alias.write_text(json.dumps(json.loads(alias.read_text()) | {"schema": 99}))
-    with pytest.raises(StoreMismatchError, match="schema 99"):
+    with pytest.raises(StoreMismatchError, match=r"schema 99.*or a newer one"):
         open_at(tmp_path)
 
 
@@ -153,3 +154,24 @@ def test_optimizing_removes_the_bytes_of_removed_text_from_edge_s_files(tmp_path
         store.optimize()
     assert files_with("violin")
     assert files_with("xylophone") == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "remedy"), [(SCHEMA + 1, "or a newer one"), (SCHEMA - 1, "raptor export")]
+)
+def test_a_store_of_another_schema_is_left_as_it_is_and_the_remedy_named(tmp_path, schema, remedy):
+    with open_at(tmp_path) as store:
+        publish(store, make_tree())
+    alias = tmp_path / "corpus.json"
+    ours = alias.read_bytes()
+    alias.write_text(json.dumps(json.loads(ours) | {"schema": schema}))
+    theirs = alias.read_bytes()
+    for identity in (IDENTITY, None):
+        with pytest.raises(StoreMismatchError, match=f"schema {schema}.*{remedy}"):
+            open_at(tmp_path, identity=identity)
+    with pytest.raises(StoreMismatchError, match=remedy):
+        stored_identity(StoreSettings(), tmp_path)
+    assert alias.read_bytes() == theirs
+    alias.write_bytes(ours)
+    with open_at(tmp_path) as store:
+        assert store.count() == 15

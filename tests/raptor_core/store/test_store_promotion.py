@@ -9,7 +9,7 @@ from support import store_process
 from support.stores import IDENTITY, NEWER, PROCESS_PATH, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError, StoreMismatchError
-from raptor_core.settings.models import StoreSettings
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import stored_identities, stored_identity
 
 pytestmark = pytest.mark.slow

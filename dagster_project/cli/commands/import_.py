@@ -1,0 +1,40 @@
+"""`raptor import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dagster_project.cli.options import home_and_json
+
+
+@click.command(name="import", epilog="\b\nExample:\n  raptor import backups/monday --home restored")
+@click.argument("folder")
+@click.argument("trees", nargs=-1)
+@click.option("--replace", is_flag=True, help="Also trees published with other content.")
+@home_and_json
+def command(folder: str, trees: tuple[str, ...], replace: bool, home: Path, as_json: bool) -> None:
+    """Publish the trees of an export: all of them, or those that are named.
+
+    Every file is verified before the first is published, each tree is published whole or not at
+    all, and importing again changes nothing. The home's settings must name the same embedder.
+    """
+    from dagster_project.cli.output import print_json
+    from dagster_project.cli.session import open_home
+    from dagster_project.transfer import import_home
+    from raptor_core.tree.tools import Tools
+
+    opened, settings = open_home(home)
+    identity = Tools(settings).store_identity
+    report = import_home(opened, settings, folder, identity, trees, replace=replace)
+    changed = [done.tree for done in report.trees if done.published.changed]
+    if as_json:
+        names = [done.tree for done in report.trees]
+        print_json({"trees": names, "changed": changed, "tables_of": list(report.tables)})
+        return
+    click.echo(
+        f"imported {len(report.trees)} trees, {len(changed)} of them new or other than before, "
+        f"and the tables of {len(report.tables)} partitions"
+    )
+    click.echo("the next `raptor build` takes vectors and summaries from them")

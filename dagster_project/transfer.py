@@ -1,0 +1,185 @@
+"""Export and import of a home's trees with their tables, and what Dagster is told of it.
+
+The tables of a partition go along where all its trees do: then the next build of the same source
+takes leaves, clusters, findings and costs from them, too. Without them it still takes every vector
+and every summary from the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import dagster as dg
+from dagster._core.definitions.data_version import (
+    DATA_VERSION_IS_USER_PROVIDED_TAG,
+    DATA_VERSION_TAG,
+)
+
+from dagster_project.execute import open_instance
+from dagster_project.home import Home
+from raptor_assets import keys
+from raptor_assets.costs import usages_keys
+from raptor_core.documents import partition_key
+from raptor_core.errors import StoreMismatchError
+from raptor_core.settings import GroupingSettings, Settings
+from raptor_core.store import open_store
+from raptor_core.store.base import StoreIdentity
+from raptor_core.tables import TableStore, table_name
+from raptor_core.transfer import (
+    Export,
+    Folder,
+    Imported,
+    TableFile,
+    check_embedder,
+    check_target,
+    chosen,
+    differing,
+    export_trees,
+    finish_export,
+    import_trees,
+    read_export,
+    verify,
+)
+
+IMPORTED = "imported"
+"""Data version of a tree that came by import: the next build looks at its partition again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import did. ``tables`` are partitions whose tables came along."""
+
+    trees: tuple[Imported, ...]
+    tables: tuple[str, ...]
+
+
+def table_keys() -> list[tuple[str, ...]]:
+    """Keys of all tables that a partition may have."""
+    layers = range(1, keys.MAX_LAYERS + 1)
+    chain = [tuple(key.path) for key in keys.chain_keys(keys.MAX_LAYERS)]
+    return [*chain, *usages_keys(layers)]
+
+
+def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] = ()) -> Export:
+    """Write the home's published trees, or these, into a folder.
+
+    Raises:
+        UnknownTreeError: one of them is not published.
+        ExportError: the folder holds an export already, or refuses.
+        StoreError: the store is locked, damaged or unreachable, or a tree is not whole.
+    """
+    folder = Folder(url)
+    check_target(folder)
+    with open_store(settings.store, home.qdrant) as store:
+        files = export_trees(store, folder, trees or None)
+        live = [manifest.tree for manifest in store.manifests()]
+        whole = _whole([file.manifest.tree for file in files], live, settings.grouping)
+        tables = _export_tables(home, settings, folder, whole)
+        grouping = settings.grouping.model_dump(mode="json")
+        return finish_export(folder, store, files, tables, grouping)
+
+
+def _export_tables(
+    home: Home, settings: Settings, folder: Folder, partitions: Iterable[str]
+) -> list[TableFile]:
+    tables, place = TableStore(home.tables_url(settings)), Folder(home.tables_url(settings))
+    found = []
+    for partition in partitions:
+        for key in table_keys():
+            if tables.exists(key, partition):
+                data = place.read(table_name(key, partition))
+                name = f"tables/{table_name(key, partition)}"
+                found.append(TableFile(key, partition, folder.write(name, data)))
+    return found
+
+
+def import_home(
+    home: Home,
+    settings: Settings,
+    url: str,
+    wanted: StoreIdentity,
+    trees: Sequence[str] = (),
+    *,
+    replace: bool = False,
+) -> ImportReport:
+    """Publish the trees of an export, or these, once all of it was found whole.
+
+    Args:
+        home: where they go.
+        settings: of the home.
+        url: folder of the export.
+        wanted: identity of the settings' store.
+        trees: only these; none means all.
+        replace: also trees that are published with other content.
+
+    Raises:
+        ExportError: a file of it is missing, damaged or newer; nothing was changed.
+        StoreMismatchError: another embedder; or trees would be replaced without ``replace``.
+        UnknownTreeError: the export does not hold one of ``trees``.
+        StoreError: the store refuses; what was published before stays.
+    """
+    folder = Folder(url)
+    whole = read_export(folder)
+    check_embedder(whole, wanted, folder.name)
+    export = chosen(whole, trees)
+    names = [file.manifest.tree for file in export.trees]
+    tables = _fitting(whole, names, settings.grouping)
+    verify(folder, export, tables)
+    home.ensure()
+    with open_store(settings.store, home.qdrant, wanted) as store:
+        others = differing(store, export)
+        if others and not replace:
+            raise StoreMismatchError(
+                f"{len(others)} trees are published with other content, first {others[0]!r}; "
+                "--replace puts those of the export in their place. Nothing was changed"
+            )
+        _record(home, settings.grouping, names)
+        done = import_trees(store, folder, export)
+        live = [manifest.tree for manifest in store.manifests()]
+    partitions = set(_whole(names, live, settings.grouping))
+    place = Folder(home.tables_url(settings))
+    put = [table for table in tables if table.partition in partitions]
+    for table in put:
+        data = folder.verified(table.name, table.stamp)
+        place.write(table_name(table.key, table.partition), data)
+    return ImportReport(tuple(done), tuple(sorted({table.partition for table in put})))
+
+
+def _whole(chosen: Collection[str], live: Iterable[str], grouping: GroupingSettings) -> list[str]:
+    """Partitions all of whose live trees were chosen, sorted."""
+    left = {partition_key(tree, grouping) for tree in set(live) - set(chosen)}
+    return sorted({partition_key(tree, grouping) for tree in chosen} - left)
+
+
+def _fitting(whole: Export, names: Sequence[str], grouping: GroupingSettings) -> list[TableFile]:
+    """Tables of the export that this home could read: of known assets, grouped as here."""
+    if dict(whole.grouping) != grouping.model_dump(mode="json"):
+        return []
+    every = [file.manifest.tree for file in whole.trees]
+    partitions, known = set(_whole(names, every, grouping)), set(table_keys())
+    return [t for t in whole.tables if t.key in known and t.partition in partitions]
+
+
+def _record(home: Home, grouping: GroupingSettings, trees: Iterable[str]) -> None:
+    """Tell Dagster of the partitions, before anything is published.
+
+    What it knew of them is no longer what is published, so the next build looks at them again.
+    """
+    partitions = sorted({partition_key(tree, grouping) for tree in trees})
+    name = str(keys.TREES.name)
+    with open_instance(home) as instance:
+        known = set(instance.get_dynamic_partitions(name))
+        new = [partition for partition in partitions if partition not in known]
+        if new:
+            instance.add_dynamic_partitions(name, new)
+        for partition in partitions:
+            instance.report_runless_asset_event(
+                dg.AssetMaterialization(
+                    asset_key=keys.TREE,
+                    partition=partition,
+                    description="Its trees came by `raptor import`.",
+                    metadata={"state": IMPORTED},
+                    tags={DATA_VERSION_TAG: IMPORTED, DATA_VERSION_IS_USER_PROVIDED_TAG: "true"},
+                )
+            )

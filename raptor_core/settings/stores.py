@@ -1,0 +1,88 @@
+"""Settings of the vector store."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from raptor_core.settings.part import Part
+
+
+class StoreSettings(Part):
+    """Where vectors are kept; docs/stores.md tells of a server's settings.
+
+    From ``shard_number`` to ``hnsw_ef_construct`` they take effect when a collection is made.
+
+    Attributes:
+        kind: "edge" is Qdrant's engine in process, "local" qdrant-client's local mode,
+            "server" a Qdrant server or cluster; "auto" is edge where it has a wheel, else local.
+        corpus: name of the collection.
+        url: of the server.
+        api_key_env: environment variable that holds its key.
+        lock_seconds: how long to wait for an embedded store that another process holds.
+        timeout_seconds: of one request to the server.
+        max_retries: of one request, where the server cannot be reached, is busy or fails.
+        tls_ca: PEM file of the authority that signed the server's certificate; empty trusts those
+            that the machine does.
+        tls_verify: whether the certificate is verified; false is for tests.
+        grpc: send by gRPC in place of HTTP.
+        grpc_port: its port on the server.
+        read_consistency: copies that must agree on what is read; "one" asks any.
+        shard_number: shards of a collection; 0 is the server's choice.
+        replication_factor: copies of each shard; 0 is the server's choice.
+        write_consistency_factor: copies that must have a write; 0 is the server's choice.
+        on_disk_vectors: read vectors from disk in place of memory.
+        on_disk_payload: read texts from disk in place of memory.
+        quantization: small copies of vectors in memory that find candidates: "scalar" has a
+            byte, "binary" a bit for each dimension.
+        hnsw_m: links of a node in the search graph; -1 is the server's choice.
+        hnsw_payload_m: links within a tree or a document; -1 is the server's choice.
+        hnsw_ef_construct: neighbours looked at for each link; 0 is the server's choice.
+        oversampling: with quantization, candidates for each result that are then scored by their
+            whole vectors.
+        hnsw_ef: candidates that a search keeps; 0 is the server's choice.
+    """
+
+    kind: Literal["auto", "edge", "local", "server"] = "auto"
+    corpus: str = Field("corpus", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
+    url: str = ""
+    api_key_env: str = "QDRANT_API_KEY"
+    lock_seconds: float = Field(30.0, ge=0)
+    timeout_seconds: float = Field(30.0, gt=0)
+    max_retries: int = Field(4, ge=0, le=20)
+    tls_ca: str = ""
+    tls_verify: bool = True
+    grpc: bool = False
+    grpc_port: int = Field(6334, ge=1, le=65_535)
+    read_consistency: Literal["one", "majority", "quorum", "all"] = "one"
+    shard_number: int = Field(0, ge=0)
+    replication_factor: int = Field(0, ge=0)
+    write_consistency_factor: int = Field(0, ge=0)
+    on_disk_vectors: bool = False
+    on_disk_payload: bool = True
+    quantization: Literal["none", "scalar", "binary"] = "none"
+    hnsw_m: int = Field(-1, ge=-1)
+    hnsw_payload_m: int = Field(-1, ge=-1)
+    hnsw_ef_construct: int = Field(0, ge=0)
+    oversampling: float = Field(2.0, ge=1)
+    hnsw_ef: int = Field(0, ge=0)
+
+    @model_validator(mode="after")
+    def _agree(self) -> StoreSettings:
+        if self.grpc and not self.tls_verify:
+            raise ValueError(
+                "store.tls_verify is false and store.grpc true; gRPC always verifies: name the "
+                "authority's file in store.tls_ca"
+            )
+        if 0 < self.replication_factor < self.write_consistency_factor:
+            raise ValueError(
+                f"store.write_consistency_factor is {self.write_consistency_factor} and "
+                f"store.replication_factor {self.replication_factor}; more copies than there are "
+                "can have no write"
+            )
+        if 0 < self.hnsw_ef_construct < 4:
+            raise ValueError(
+                f"store.hnsw_ef_construct is {self.hnsw_ef_construct}; the server takes 4 or more"
+            )
+        return self

@@ -1,0 +1,122 @@
+"""Requests to a server, made again where the fault may pass.
+
+All that is asked of a server may be asked twice: points are written and deleted by id, an index or
+an alias that is there is set again, a collection that is gone is removed again, and one that is
+there when it is made was made by the request before (``Corpus.make``). So a request whose answer
+was lost is simply repeated.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+BASE_SECONDS = 0.5
+"""Mean wait before the first repetition is 3/4 of it; each next one doubles."""
+
+MAX_SECONDS = 30.0
+PATIENCE_SECONDS = 120.0
+"""A server that asks for a longer wait has failed."""
+
+_CONFLICT = 409
+_REFUSALS = frozenset({400, 413, 422})
+_BUSY = 429
+_GRPC_PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL")
+
+
+class PatientClient:
+    """A QdrantClient whose methods are called again while their fault may pass.
+
+    ``wait`` is a seam for tests.
+    """
+
+    def __init__(
+        self, client: QdrantClient, max_retries: int, wait: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._client = client
+        self._max_retries = max_retries
+        self._wait = wait
+
+    @classmethod
+    def over(cls, client: QdrantClient, max_retries: int) -> QdrantClient:
+        """The client, patient; it has the same methods."""
+        return cast("QdrantClient", cls(client, max_retries))
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._client, name)
+        if name == "close" or not callable(method):
+            return method
+        return lambda *given, **named: self._call(lambda: method(*given, **named))
+
+    def _call(self, request: Callable[[], Any]) -> Any:
+        n_failed = 0
+        while True:
+            try:
+                return request()
+            except Exception as error:
+                n_failed += 1
+                seconds = wait_seconds(error, n_failed)
+                if seconds is None or n_failed > self._max_retries:
+                    raise
+                self._wait(seconds)
+
+
+def wait_seconds(error: Exception, n_failed: int) -> float | None:
+    """How long to wait before the next attempt; None for a fault that stays.
+
+    What passes: no connection, one that was cut or timed out, 429, and 5xx. A server's own word
+    on the wait counts, where it is not longer than ``PATIENCE_SECONDS``.
+    """
+    from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
+    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+    backoff = min(MAX_SECONDS, BASE_SECONDS * 2.0 ** min(n_failed - 1, 32))
+    backoff *= 0.5 + 0.5 * random.random()
+    if isinstance(error, ResourceExhaustedResponse):
+        asked = float(error.retry_after_s)
+        return max(asked, backoff) if asked <= PATIENCE_SECONDS else None
+    if isinstance(error, QdrantException):  # 429 whose Retry-After is a date
+        return backoff
+    if isinstance(error, UnexpectedResponse):
+        status = error.status_code or 0
+        return backoff if status == _BUSY or status >= 500 else None
+    if isinstance(error, ResponseHandlingException):
+        return backoff if _is_transport(error.source) else None
+    return backoff if _grpc_code(error) in _GRPC_PASSING else None
+
+
+def _is_transport(error: Exception) -> bool:
+    import httpx
+
+    return isinstance(error, httpx.TransportError)
+
+
+def _grpc_code(error: Exception) -> str:
+    """Name of the status code of a gRPC error; empty for any other error."""
+    import grpc
+
+    code = error.code() if isinstance(error, grpc.RpcError) and hasattr(error, "code") else None
+    return "" if code is None else str(code.name)
+
+
+def is_conflict(error: Exception) -> bool:
+    """Whether the server says that what was to be made is there already."""
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    if isinstance(error, UnexpectedResponse):
+        return error.status_code == _CONFLICT
+    return _grpc_code(error) == "ALREADY_EXISTS"
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether the server took the request itself for wrong: malformed, or too large."""
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    if isinstance(error, UnexpectedResponse):
+        return error.status_code in _REFUSALS
+    return _grpc_code(error) in ("INVALID_ARGUMENT", "OUT_OF_RANGE")

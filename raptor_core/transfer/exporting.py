@@ -1,0 +1,92 @@
+"""Published trees from a store into a folder, tree by tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from raptor_core.errors import DamagedTreeError, ExportError, UnknownTreeError
+from raptor_core.store.base import Manifest, VectorStore, Where
+from raptor_core.transfer.folder import Folder
+from raptor_core.transfer.rows import encode_rows
+from raptor_core.transfer.values import MANIFEST, Export, TableFile, TreeFile, encode, tree_file
+from raptor_core.tree.publish import build_id
+
+_READS = 5
+"""Times that a tree is read which somebody publishes meanwhile."""
+
+
+def check_target(folder: Folder) -> None:
+    """Refuse a folder that holds a whole export; one that was broken off is written over.
+
+    Raises:
+        ExportError: naming it.
+    """
+    if folder.exists(MANIFEST):
+        raise ExportError(f"{folder.name} holds an export already; choose an empty folder")
+
+
+def export_trees(
+    store: VectorStore,
+    folder: Folder,
+    trees: Sequence[str] | None = None,
+) -> tuple[TreeFile, ...]:
+    """Write these trees, or all; in memory is one at a time.
+
+    Raises:
+        UnknownTreeError: a tree is not published.
+        DamagedTreeError: a tree is not whole in the store.
+        ExportError: the folder refuses.
+    """
+    manifests = store.manifests(trees)
+    missing = set(trees or ()) - {manifest.tree for manifest in manifests}
+    if missing or not manifests:
+        named = ", ".join(map(repr, sorted(missing))) or "any tree"
+        raise UnknownTreeError(f"{store.identity.corpus!r} has not published {named}")
+    return tuple(_export(store, folder, manifest.tree) for manifest in manifests)
+
+
+def finish_export(
+    folder: Folder,
+    store: VectorStore,
+    trees: Sequence[TreeFile],
+    tables: Sequence[TableFile] = (),
+    grouping: Mapping[str, Any] | None = None,
+) -> Export:
+    """Write the manifest, which makes an export of the files that are there."""
+    made_at = datetime.now(UTC).isoformat(timespec="seconds")
+    export = Export(store.identity, tuple(trees), made_at, dict(grouping or {}), tuple(tables))
+    folder.write(MANIFEST, encode(export))
+    return export
+
+
+def _export(store: VectorStore, folder: Folder, tree: str) -> TreeFile:
+    for _ in range(_READS):
+        manifest = _manifest(store, tree)
+        nodes = store.nodes(Where(trees=(tree,)))
+        if build_id(nodes) == manifest.build_id:
+            break
+        # On a server somebody may have published between the two reads.
+    else:
+        raise DamagedTreeError(
+            f"the published tree {tree!r} is damaged: its nodes are not those of its manifest. "
+            "Build it again with --force, then export"
+        )
+    vectors = store.vectors(node.embedding_key for node in nodes)
+    hidden = set(manifest.quarantined)
+    lost = [n for n in nodes if n.embedding_key not in vectors and n.id not in hidden]
+    if lost:
+        raise DamagedTreeError(
+            f"the published tree {tree!r} is damaged: {len(lost)} vectors are missing, first that "
+            f"of node {lost[0].id}. Build it again with --force, then export"
+        )
+    data = encode_rows(nodes, vectors, store.identity.n_dims)
+    return TreeFile(manifest, folder.write(tree_file(tree), data))
+
+
+def _manifest(store: VectorStore, tree: str) -> Manifest:
+    found = store.manifests([tree])
+    if not found:
+        raise UnknownTreeError(f"the tree {tree!r} was dropped while it was exported")
+    return found[0]

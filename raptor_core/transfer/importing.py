@@ -1,0 +1,144 @@
+"""Trees of an export into a store: all is verified first, then each is published whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+
+from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
+from raptor_core.nodes import Node
+from raptor_core.store.base import Manifest, Published, StoreIdentity, VectorStore
+from raptor_core.store.publication import check_vectors
+from raptor_core.transfer.folder import Folder
+from raptor_core.transfer.rows import decode_rows
+from raptor_core.transfer.values import MANIFEST, Export, TableFile, TreeFile, decode
+from raptor_core.tree.publish import build_id
+from raptor_core.vectors import Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What importing one tree changed."""
+
+    tree: str
+    published: Published
+
+
+def read_export(folder: Folder) -> Export:
+    """What a folder holds.
+
+    Raises:
+        ExportError: it holds no whole export, a damaged or a newer one.
+    """
+    if not folder.exists(MANIFEST):
+        raise ExportError(
+            f"{folder.name} holds no {MANIFEST}: it is no export, or one that was broken off. "
+            "Export again into it"
+        )
+    return decode(folder.read(MANIFEST), folder.path(MANIFEST))
+
+
+def chosen(export: Export, trees: Sequence[str]) -> Export:
+    """The export with these trees only; all of it for none. Tables of other trees' go later.
+
+    Raises:
+        UnknownTreeError: the export does not hold one of them.
+    """
+    known = {file.manifest.tree for file in export.trees}
+    missing = [tree for tree in trees if tree not in known]
+    if missing:
+        some = ", ".join(sorted(known)[:5])
+        raise UnknownTreeError(
+            f"the export holds no tree {', '.join(map(repr, missing))}; it holds {len(known)}: "
+            f"{some}{' …' if len(known) > 5 else ''}"
+        )
+    if not trees:
+        return export
+    return replace(export, trees=tuple(f for f in export.trees if f.manifest.tree in set(trees)))
+
+
+def check_embedder(export: Export, wanted: StoreIdentity, where: str) -> None:
+    """Refuse vectors of another embedder than the settings'; the corpus may have another name.
+
+    Raises:
+        StoreMismatchError: naming both.
+    """
+    if replace(export.identity, corpus=wanted.corpus) != wanted:
+        raise StoreMismatchError(
+            f"{where} holds vectors of {_told(export.identity)}; the settings ask for "
+            f"{_told(wanted)}. Set the embedder that it was exported with, or build from the "
+            "source instead"
+        )
+
+
+def _told(identity: StoreIdentity) -> str:
+    return (
+        f"embedder {identity.embedder_model} (fingerprint {identity.embedder_fingerprint[:8]}, "
+        f"{identity.n_dims} dimensions)"
+    )
+
+
+def verify(folder: Folder, export: Export, tables: Sequence[TableFile] = ()) -> None:
+    """Read every tree of the export and these tables, and publish nothing.
+
+    Raises:
+        ExportError: a file is missing, cut short, or not what it was; it is named.
+    """
+    for file in export.trees:
+        _read(folder, export, file)
+    for table in tables:
+        folder.verified(table.name, table.stamp)
+
+
+def import_tree(store: VectorStore, folder: Folder, export: Export, file: TreeFile) -> Imported:
+    """Publish one tree as it was exported; again is the same as once.
+
+    Raises:
+        ExportError: its file is damaged.
+        StoreError: the store refuses; what was published stays.
+    """
+    nodes, vectors = _read(folder, export, file)
+    embedded = [node for node in nodes if node.embedding_key in vectors]
+    if embedded:
+        store.stage(embedded, np.stack([vectors[node.embedding_key] for node in embedded]))
+    return Imported(file.manifest.tree, store.publish(file.manifest, nodes))
+
+
+def import_trees(store: VectorStore, folder: Folder, export: Export) -> list[Imported]:
+    """Publish every tree of the export, one at a time."""
+    return [import_tree(store, folder, export, file) for file in export.trees]
+
+
+def differing(store: VectorStore, export: Export) -> list[str]:
+    """Trees of the export that are published with other content, sorted."""
+    wanted = {file.manifest.tree: file.manifest for file in export.trees}
+    found = store.manifests(sorted(wanted))
+    return sorted(m.tree for m in found if _content(m) != _content(wanted[m.tree]))
+
+
+def _content(manifest: Manifest) -> tuple[str, tuple[str, ...]]:
+    return manifest.build_id, manifest.quarantined
+
+
+def _read(
+    folder: Folder, export: Export, file: TreeFile
+) -> tuple[tuple[Node, ...], dict[str, Vectors]]:
+    """A tree's nodes and vectors, which are those of its manifest."""
+    where = folder.path(file.name)
+    nodes, vectors = decode_rows(folder.verified(file.name, file.stamp), where)
+    sizes = tuple(len(list(layer)) for _, layer in groupby(nodes, key=lambda node: node.layer))
+    manifest, hidden = file.manifest, set(file.manifest.quarantined)
+    lost = sum(n.embedding_key not in vectors and n.id not in hidden for n in nodes)
+    if (build_id(nodes), sizes) != (manifest.build_id, manifest.layer_sizes) or lost:
+        raise ExportError(
+            f"{where} is not the tree {manifest.tree!r} of its manifest: layers of {sizes} nodes "
+            f"where {manifest.layer_sizes} are named, {lost} vectors missing; export again"
+        )
+    embedded = [node for node in nodes if node.embedding_key in vectors]
+    if embedded:
+        stacked = np.stack([vectors[node.embedding_key] for node in embedded])
+        check_vectors(embedded, stacked, export.identity)
+    return nodes, vectors

@@ -1,0 +1,53 @@
+"""`raptor export` and `raptor import`."""
+
+import pytest
+from support.command import Place, raptor
+
+pytestmark = pytest.mark.slow
+
+QUESTION = "Who kept the lamp burning in the storm?"
+
+
+@pytest.fixture(scope="module")
+def exported(built, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("backup") / "monday"
+    printed = built.call("export", folder, "--json")
+    assert printed.code == 0, printed
+    return folder, printed.json
+
+
+def test_an_export_is_imported_and_read_like_the_home_it_came_from(built, exported, tmp_path):
+    folder, told = exported
+    assert told["n_nodes"] > len(told["trees"]) == 3
+    place = Place(tmp_path)
+    assert place.call("init", built.docs).code == 0
+    place.configure("[chunking]\nmax_tokens = 40")
+    done = place.call("import", folder, "--json").json
+    assert done["trees"] == done["changed"] == told["trees"]
+    assert done["tables_of"] == told["tables_of"]
+    assert place.call("import", folder, "--json").json["changed"] == []
+    found = place.call("query", QUESTION, "--json").json
+    assert found == built.call("query", QUESTION, "--json").json
+    node = found["nodes"][0]["id"]
+    tree = found["nodes"][0]["tree"]
+    traced = place.call("tree", tree, "--trace", node, "--json").json
+    assert traced == built.call("tree", tree, "--trace", node, "--json").json
+    assert place.call("report", tree, "--no-open").code == 0
+    built_again = place.call("build", "--json").json
+    assert built_again["failed"] == {}
+    assert place.call("query", QUESTION, "--json").json == found
+
+
+def test_what_stands_against_an_export_or_import_is_said(built, exported, tmp_path):
+    folder, _ = exported
+    again = built.call("export", folder)
+    assert (again.code, "choose an empty folder" in again.err) == (1, True)
+    unknown = built.call("export", tmp_path / "x", "nowhere.md", "--json")
+    assert (unknown.code, unknown.json["error"]) == (4, "UnknownTreeError")
+    raptor("init", "--home", tmp_path / "home")
+    empty = raptor("import", tmp_path / "x", "--home", tmp_path / "home")
+    assert (empty.code, "holds no export.json" in empty.err) == (1, True)
+    nothing = raptor("export", tmp_path / "y", "--home", tmp_path / "home")
+    assert (nothing.code, "nothing is published" in nothing.err) == (4, True)
+    some = raptor("import", folder, "soup.md", "--home", tmp_path / "home")
+    assert (some.code, "imported 1 trees, 1 of them new" in some.out) == (0, True)

@@ -1,0 +1,164 @@
+"""A server that fails, at the wire of the stand-in: what is asked again, and what is said."""
+
+import json
+
+import pytest
+from support.qdrant_checks import wrong_answer, wrong_request
+from support.qdrant_faults import Fault
+from support.stores import IDENTITY, make_tree, open_at, publish
+
+from raptor_core.errors import StoreError
+from raptor_core.settings.stores import StoreSettings
+from raptor_core.store import open_store, retries
+
+NAME = "corpus-ab12cd34"
+BUSY = b'{"status": {"error": "Rate limiting exceeded"}}'
+PASSING = {
+    "500": Fault(500, b'{"status": {"error": "Service internal error"}}'),
+    "503": Fault(503, b"busy"),
+    "502 of a proxy": Fault(502, b"<html>Bad Gateway</html>"),
+    "429": Fault(429, BUSY, {"retry-after": "0"}),
+    "429 with a date": Fault(429, BUSY, {"retry-after": "Fri, 31 Dec 1999 23:59:59 GMT"}),
+    "429 without a word": Fault(429, BUSY),
+    "cut": Fault(cut=True),
+    "cut after it was applied": Fault(cut=True, applied=True),
+    "503 after it was applied": Fault(503, b"busy", applied=True),
+}
+
+
+def opened(stand_in, **settings):
+    return open_at(None, "server", url=stand_in.url, **settings)
+
+
+@pytest.fixture(params=PASSING)
+def passing(request):
+    return PASSING[request.param]
+
+
+def test_a_fault_that_passes_is_noticed_by_nobody(stand_in, passing):
+    # Opening anew, staging, publishing and reading: each request fails once, then succeeds.
+    stand_in.faults = [passing, None] * 60
+    with opened(stand_in) as store:
+        done = publish(store, make_tree())
+        assert (done.added, done.removed) == (15, 0)
+        assert store.count() == len(store.nodes()) == 15
+        assert store.search_text(["leaf 3"], 1)[0][0].node.text == "words leaf 3 of t"
+        assert publish(store, make_tree(word="new")).added == 15
+        assert store.count() == 15
+    assert len(stand_in.faults) < 100
+    stand_in.faults = [passing]
+    with opened(stand_in) as store:
+        assert store.staged_trees() == []
+        assert store.drop("t") == 15
+    states = {point.payload["state"] for point in stand_in.points(NAME)}
+    assert states == {"identity", "epoch"}
+
+
+def test_what_a_request_before_made_is_taken_over(stand_in):
+    stand_in.faults = [None, None, Fault(cut=True, applied=True)]
+    opened(stand_in).close()
+    made = [path for method, path, *_ in stand_in.requests if method == "PUT"]
+    assert made[:2] == [f"/collections/{NAME}"] * 2
+    with opened(stand_in) as store:
+        publish(store, make_tree())
+
+
+def test_a_fault_that_stays_is_told_after_the_last_try(stand_in):
+    with opened(stand_in, max_retries=2) as store:
+        stand_in.requests.clear()
+        stand_in.fail_with = (503, b"busy")
+        with pytest.raises(StoreError, match=rf"{stand_in.url}.*503"):
+            store.drop("t")
+        assert len(stand_in.requests) == 3
+
+
+def test_a_server_that_asks_for_a_long_wait_has_failed(stand_in, monkeypatch):
+    waits = []
+    monkeypatch.setattr(retries.PatientClient.__init__, "__defaults__", (waits.append,))
+    with opened(stand_in) as store:
+        stand_in.faults = [Fault(429, BUSY, {"retry-after": "7"})]
+        assert store.count() == 0
+        assert waits == [7.0]
+        stand_in.faults = [Fault(429, BUSY, {"retry-after": "3600"})]
+        with pytest.raises(StoreError, match="Rate limiting exceeded"):
+            store.count()
+        assert waits == [7.0]
+
+
+def test_a_request_that_takes_too_long_is_asked_again(stand_in):
+    with opened(stand_in, timeout_seconds=1) as store:
+        stand_in.faults = [Fault(delay=1.3)]
+        assert store.count() == 0
+    with opened(stand_in, timeout_seconds=1, max_retries=0) as store:
+        stand_in.faults = [Fault(delay=1.3)]
+        with pytest.raises(StoreError, match=r"timed out.*store\.url"):
+            store.count()
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+def test_a_fault_of_ours_is_asked_once(stand_in, status):
+    with opened(stand_in) as store:
+        stand_in.requests.clear()
+        stand_in.faults = [Fault(status, b'{"status": {"error": "no"}}')]
+        with pytest.raises(StoreError, match=str(status)):
+            store.drop("t")
+        assert len(stand_in.requests) == 0
+    assert stand_in.faults == []
+
+
+@pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
+def test_a_key_is_asked_for_and_one_that_may_only_read_reads(stand_in, monkeypatch):
+    stand_in.key, stand_in.reading_key = "may-write", "may-read"
+    with pytest.raises(StoreError, match=r"401.*QDRANT_API_KEY \(not set\)"):
+        opened(stand_in)
+    monkeypatch.setenv("QDRANT_API_KEY", "may-write")
+    with opened(stand_in) as store:
+        publish(store, make_tree())
+    monkeypatch.setenv("QDRANT_API_KEY", "may-read")
+    with opened(stand_in, identity=None) as store:
+        assert store.count() == 15
+        with pytest.raises(StoreError, match=r"403.*QDRANT_API_KEY \(set\)") as caught:
+            publish(store, make_tree(word="new"))
+    assert "may-read" not in str(caught.value)
+    with opened(stand_in, identity=None) as store:
+        assert {node.text[:5] for node in store.nodes()} == {"words"}
+
+
+def test_vectors_of_another_length_than_the_collection_are_told(stand_in):
+    with opened(stand_in) as store:
+        publish(store, make_tree())
+        layout = {"dense": {"size": 8, "distance": "Cosine"}}
+        stand_in.client.delete_collection(NAME)
+        stand_in.on_create(NAME, {"vectors": layout, "sparse_vectors": {"lexical": {}}})
+        with pytest.raises(StoreError, match=r"400.*(dim|shape|broadcast)"):
+            publish(store, make_tree(word="new"))
+
+
+def test_a_collection_that_somebody_removes_is_told(stand_in):
+    with opened(stand_in) as store:
+        stand_in.client.delete_collection(NAME)
+        with pytest.raises(StoreError, match=r"404.*not found"):
+            store.count()
+
+
+def test_the_check_finds_what_differs_from_the_description(stand_in):
+    path = f"/collections/{NAME}/points/scroll"
+    assert wrong_request("POST", path, {"limit": 3, "filter": {"must": []}}) == ""
+    for body, told in (
+        ({"limit": 0}, "limit: 0 is less than the minimum"),
+        ({"limits": 3}, "'limits'"),
+        ({"filter": {"must": [{"key": "tree", "match": {"vale": "t"}}]}}, "filter"),
+        ({"offset": "no uuid"}, "offset"),
+    ):
+        assert told in wrong_request("POST", path, body)
+    assert "no parameter" in wrong_request("POST", f"{path}?wait=true", {})
+    assert "parameter consistency" in wrong_request("POST", f"{path}?consistency=most", {})
+    assert "not in the description" in wrong_request("POST", "/collections/x/points/search", {})
+    assert "not in the description" in wrong_request("PATCH", f"/collections/{NAME}", {})
+    assert "points" in wrong_answer("POST", path, {"result": {"points": 3}})
+    client = open_store(StoreSettings(kind="server", url=stand_in.url), None, IDENTITY)
+    client.close()
+    answer = stand_in.respond("POST", path, {}, json.dumps({"limit": 0}).encode())
+    assert answer[0] == 400
+    assert len(stand_in.wrong) == 1
+    stand_in.wrong.clear()

@@ -1,0 +1,173 @@
+"""A stand-in for a Qdrant server's gRPC service, answered by local mode.
+
+It takes what the stand-in for HTTP holds, and shows that all that the store asks goes by gRPC, too.
+"""
+
+# ruff: noqa: N802  (the methods have the service's own names)
+
+from concurrent import futures
+
+import grpc as rpc
+from qdrant_client import grpc, models
+from qdrant_client.conversions.conversion import GrpcToRest, RestToGrpc
+from qdrant_client.grpc.collections_service_pb2_grpc import (
+    CollectionsServicer,
+    add_CollectionsServicer_to_server,
+)
+from qdrant_client.grpc.points_service_pb2_grpc import PointsServicer, add_PointsServicer_to_server
+
+
+class Collections(CollectionsServicer):
+    """Collections and aliases."""
+
+    def __init__(self, stand_in):
+        self.stand_in = stand_in
+        self.client = stand_in.client
+
+    def List(self, request, context):
+        found = [grpc.CollectionDescription(name=c.name) for c in self.named()]
+        return grpc.ListCollectionsResponse(collections=found)
+
+    def named(self):
+        return self.client.get_collections().collections
+
+    def ListAliases(self, request, context):
+        found = [
+            grpc.AliasDescription(alias_name=a.alias_name, collection_name=a.collection_name)
+            for a in self.client.get_aliases().aliases
+        ]
+        return grpc.ListAliasesResponse(aliases=found)
+
+    def UpdateAliases(self, request, context):
+        actions = [GrpcToRest.convert_alias_operations(action) for action in request.actions]
+        self.client.update_collection_aliases(actions)
+        return grpc.CollectionOperationResponse(result=True)
+
+    def CollectionExists(self, request, context):
+        exists = self.client.collection_exists(request.collection_name)
+        return grpc.CollectionExistsResponse(result=grpc.CollectionExists(exists=exists))
+
+    def Create(self, request, context):
+        name = request.collection_name
+        if self.client.collection_exists(name):
+            context.abort(rpc.StatusCode.ALREADY_EXISTS, f"Collection `{name}` already exists!")
+        dense = request.vectors_config.params_map.map["dense"]
+        vectors = {"dense": models.VectorParams(size=dense.size, distance=models.Distance.DOT)}
+        lexical = models.SparseVectorParams(modifier=models.Modifier.IDF)
+        self.client.create_collection(
+            name, vectors_config=vectors, sparse_vectors_config={"lexical": lexical}
+        )
+        return grpc.CollectionOperationResponse(result=True)
+
+    def Delete(self, request, context):
+        self.client.delete_collection(request.collection_name)
+        return grpc.CollectionOperationResponse(result=True)
+
+
+class Points(PointsServicer):
+    """Points of a collection."""
+
+    def __init__(self, stand_in):
+        self.stand_in = stand_in
+        self.client = stand_in.client
+
+    def UpdateBatch(self, request, context):
+        operations = [
+            GrpcToRest.convert_points_update_operation(operation)
+            for operation in request.operations
+        ]
+        self.client.batch_update_points(request.collection_name, operations)
+        done = grpc.UpdateResult(operation_id=1, status=grpc.UpdateStatus.Completed)
+        return grpc.UpdateBatchResponse(result=[done] * len(operations))
+
+    def CreateFieldIndex(self, request, context):
+        self.stand_in.indexes.append(request.field_name)
+        done = grpc.UpdateResult(operation_id=1, status=grpc.UpdateStatus.Completed)
+        return grpc.PointsOperationResponse(result=done)
+
+    def Get(self, request, context):
+        found = self.client.retrieve(
+            request.collection_name,
+            [GrpcToRest.convert_point_id(point_id) for point_id in request.ids],
+            with_payload=GrpcToRest.convert_with_payload_interface(request.with_payload),
+            with_vectors=GrpcToRest.convert_with_vectors_selector(request.with_vectors),
+        )
+        return grpc.GetResponse(result=[RestToGrpc.convert_retrieved_point(p) for p in found])
+
+    def Scroll(self, request, context):
+        offset = None
+        if request.HasField("offset"):
+            offset = GrpcToRest.convert_point_id(request.offset)
+        found, following = self.client.scroll(
+            request.collection_name,
+            scroll_filter=GrpcToRest.convert_filter(request.filter),
+            limit=request.limit,
+            offset=offset,
+            with_payload=GrpcToRest.convert_with_payload_interface(request.with_payload),
+            with_vectors=GrpcToRest.convert_with_vectors_selector(request.with_vectors),
+        )
+        points = [RestToGrpc.convert_retrieved_point(point) for point in found]
+        if following is None:
+            return grpc.ScrollResponse(result=points)
+        left = RestToGrpc.convert_extended_point_id(following)
+        return grpc.ScrollResponse(result=points, next_page_offset=left)
+
+    def Count(self, request, context):
+        condition = GrpcToRest.convert_filter(request.filter)
+        found = self.client.count(request.collection_name, condition, exact=request.exact)
+        return grpc.CountResponse(result=grpc.CountResult(count=found.count))
+
+    def QueryBatch(self, request, context):
+        asked = [GrpcToRest.convert_query_points(query) for query in request.query_points]
+        found = self.client.query_batch_points(request.collection_name, asked)
+        answers = [
+            grpc.BatchResult(result=[RestToGrpc.convert_scored_point(p) for p in answer.points])
+            for answer in found
+        ]
+        return grpc.QueryBatchResponse(result=answers)
+
+
+class Failing(rpc.ServerInterceptor):
+    """Ends calls with the codes that the stand-in has in ``faults``, and asks for its key."""
+
+    def __init__(self, stand_in):
+        self.stand_in = stand_in
+
+    def intercept_service(self, continuation, details):
+        self.stand_in.calls.append(details.method.rpartition("/")[2])
+        given = dict(details.invocation_metadata).get("api-key")
+        code = self.stand_in.faults.pop(0) if self.stand_in.faults else None
+        if self.stand_in.key not in (None, given):
+            code = rpc.StatusCode.UNAUTHENTICATED
+        if code is None:
+            return continuation(details)
+
+        def ended(request, context):
+            context.abort(code, "the stand-in was told to fail")
+
+        handler = continuation(details)
+        return rpc.unary_unary_rpc_method_handler(
+            ended, handler.request_deserializer, handler.response_serializer
+        )
+
+
+class GrpcStandIn:
+    """The service over a client in local mode; ``credentials`` make it one over TLS."""
+
+    def __init__(self, client, credentials=None):
+        self.client = client
+        self.indexes = []
+        self.calls = []
+        self.faults = []
+        self.key = None
+        self._server = rpc.server(futures.ThreadPoolExecutor(1), interceptors=[Failing(self)])
+        add_CollectionsServicer_to_server(Collections(self), self._server)
+        add_PointsServicer_to_server(Points(self), self._server)
+        if credentials is None:
+            self.port = self._server.add_insecure_port("127.0.0.1:0")
+        else:
+            self.port = self._server.add_secure_port("127.0.0.1:0", credentials)
+        self._server.start()
+
+    def close(self):
+        self._server.stop(0).wait()
