@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TORCH := torch==2.13.0
 
-.PHONY: demo test test-quick lint ui install browser clean
+.PHONY: demo test test-quick lint ui install browser servers clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -25,7 +25,11 @@ demo: $(STAMP)
 browser: $(STAMP)
 	$(BIN)/python tests/support/browser.py
 
-test: $(STAMP) browser
+# Tests start servers of their own: PostgreSQL and Redis that are there, or else Debian's.
+servers: $(STAMP)
+	$(BIN)/python tests/support/install_servers.py
+
+test: $(STAMP) browser servers
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-quick: $(STAMP)

@@ -14,6 +14,7 @@
     ├── BudgetError              a model call would pass the run's budget; keeps what is finished
     ├── InvariantError           a tree breaks one of the laws it must hold
     ├── TableError               a stored table is missing, damaged or of another version
+    ├── RecordsError             the database of Dagster's records failed
     └── StoreError               the vector store failed
         ├── StoreLockedError     another process holds the embedded store
         ├── StoreMismatchError   the store belongs to another embedder, dimension or version
@@ -83,6 +84,10 @@ class InvariantError(RaptorError):
 
 class TableError(RaptorError):
     """A stored table is missing, damaged or of another version."""
+
+
+class RecordsError(RaptorError):
+    """The database of Dagster's records failed."""
 
 
 class StoreError(RaptorError):
