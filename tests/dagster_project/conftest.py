@@ -1,11 +1,5 @@
 """Servers that tests share, one of each in a session."""
 
-import pytest
-from support.postgres import postgres_server
+from support.session_servers import postgres, s3, s3_server
 
-
-@pytest.fixture(scope="session")
-def postgres():
-    """A PostgreSQL server."""
-    with postgres_server() as server:
-        yield server
+__all__ = ["postgres", "s3", "s3_server"]
