@@ -55,9 +55,12 @@ def keep_connections(instance: dg.DagsterInstance) -> ExitStack:
     kept = ExitStack()
     if is_postgres(instance):
         from dagster_postgres.utils import create_pg_engine
+        from sqlalchemy.pool import NullPool
 
         for storage in (instance.run_storage, instance.event_log_storage):
             found: Any = storage
+            if not isinstance(found._engine.pool, NullPool):  # noqa: SLF001
+                continue  # kept already
             engine = create_pg_engine(
                 found.postgres_url,
                 found._token_provider,  # noqa: SLF001 - nothing public makes a pool of this size
