@@ -18,6 +18,9 @@ from raptor_core.errors import MissingExtraError, RecordsError, SettingsError
 URL_VARIABLE = "DAGSTER_POSTGRES_URL"
 """Environment variable that ``deploy/dagster.yaml`` takes the database's address from."""
 
+BROKER_VARIABLE = "CELERY_BROKER_URL"
+"""Environment variable with the address of the workers' broker, which keeps their results too."""
+
 _POOL = 3
 """Connections kept of each kind: a transaction that looks something up meanwhile takes two."""
 

@@ -12,10 +12,8 @@ from celery import Celery
 from dagster_celery.make_app import make_app
 from dagster_celery.tasks import create_execute_job_task, create_resume_job_task
 
+from dagster_project.records import BROKER_VARIABLE
 from raptor_core.errors import SettingsError
-
-BROKER_VARIABLE = "RAPTOR_BROKER_URL"
-"""Environment variable with the address of the broker, which keeps the results too."""
 
 
 def make_worker_app() -> Celery:

@@ -8,12 +8,18 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
-from postgres import MISSING, PACKAGE, find_programs
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from support import postgres, redis_server
+
+SERVERS = ((postgres, postgres.find_programs), (redis_server, redis_server.find_redis))
 
 
 def install(packages: list[str]) -> None:
-    """Install Debian's packages, as root and where there is apt; none starts a server here."""
+    """Install Debian's packages, as root and where there is apt; tests need no service of them."""
     if packages and shutil.which("apt-get") and os.geteuid() == 0:
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         for command in (["update", "-qq"], ["install", "-y", "-qq", *packages]):
@@ -21,6 +27,7 @@ def install(packages: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    install([] if find_programs() else [PACKAGE])
-    if not find_programs():
-        raise SystemExit(MISSING)
+    install([module.PACKAGE for module, find in SERVERS if not find()])
+    missing = [module.MISSING for module, find in SERVERS if not find()]
+    if missing:
+        raise SystemExit("; ".join(missing))

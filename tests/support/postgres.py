@@ -6,12 +6,13 @@ import os
 import pwd
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
+
+from support.ports import free_port
 
 VARIABLE = "POSTGRES_BIN"
 """Environment variable that names the folder of initdb and pg_ctl."""
@@ -51,7 +52,7 @@ class Postgres:
         self._programs = programs
         self._user = user
         self.password = secrets.token_hex(12)
-        self.port = _free_port()
+        self.port = free_port()
         self._count = 0
 
     def _run(self, program: str, *arguments: object) -> None:
@@ -147,9 +148,3 @@ def _has_children(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-    return port
