@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 # Where an environment forbids bytecode, every process of the tests compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-quick lint ui install browser clean
+.PHONY: demo test test-quick lint ui install browser servers clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -28,7 +28,11 @@ demo: $(STAMP)
 browser: $(STAMP)
 	$(BIN)/python tests/support/browser.py
 
-test: $(STAMP) browser
+# Tests start servers of their own: PostgreSQL and Redis that are there, or else Debian's.
+servers: $(STAMP)
+	$(BIN)/python tests/support/install_servers.py
+
+test: $(STAMP) browser servers
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-quick: $(STAMP)

@@ -21,6 +21,7 @@ from dagster_project.resources import (
     ignore_progress,
 )
 from dagster_project.sensors import build_source_sensor
+from dagster_project.turns import TurnsResource
 from raptor_assets import keys
 from raptor_assets.chain import Progress, build_chain
 from raptor_assets.datasets import build_dataset_assets
@@ -44,6 +45,7 @@ class Parts:
     reports: ReportFolder
     golden: GoldenResource
     datasets: DatasetsResource
+    turns: TurnsResource
 
     @classmethod
     def of(
@@ -65,6 +67,7 @@ class Parts:
             reports=ReportFolder(home.reports),
             golden=GoldenResource(settings, home),
             datasets=DatasetsResource(settings, home),
+            turns=TurnsResource(home.turns),
         )
 
     def known(self, partition: str) -> Iterable[Document]:
@@ -116,6 +119,7 @@ def build_definitions(
             "reports": parts.reports,
             "golden": parts.golden,
             "datasets": parts.datasets,
+            "turns": parts.turns,
             "progress": progress,
             TABLES: tables,
             QDRANT: QdrantLayersIOManager(parts.tables, parts.store),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import dagster as dg
 
+from dagster_project.database_turns import living_runs
+from dagster_project.records import is_postgres
 from raptor_assets.process import PROCESS_TAG, is_dead
 
 _UNDER_WAY = [
@@ -14,16 +18,35 @@ _UNDER_WAY = [
 
 
 def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
-    """Mark as failed the runs whose process on this machine has ended; their ids."""
-    dead = [
+    """Mark as failed the runs whose process has ended, and free their place in pools; their ids.
+
+    Where PostgreSQL keeps the records this holds for processes on all machines, else on this one.
+    """
+    tagged = [
         run
         for run in instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY))
-        if PROCESS_TAG in run.tags and is_dead(run.tags[PROCESS_TAG])
+        if PROCESS_TAG in run.tags
     ]
+    dead = [run for run in _dead(instance, tagged) if _is_under_way(instance, run)]
     for run in dead:
         instance.report_run_failed(
             run,
             "The process of this run ended without a word: it was killed, or the machine went "
             "down. What it finished is kept; the next build goes on from there.",
         )
+        if instance.event_log_storage.supports_global_concurrency_limits:
+            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
     return [run.run_id for run in dead]
+
+
+def _dead(instance: dg.DagsterInstance, runs: Sequence[dg.DagsterRun]) -> list[dg.DagsterRun]:
+    if runs and is_postgres(instance):
+        living = living_runs(instance, [run.run_id for run in runs])
+        return [run for run in runs if run.run_id not in living]
+    return [run for run in runs if is_dead(run.tags[PROCESS_TAG])]
+
+
+def _is_under_way(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Asked once more: a run may have ended well since, and its process after it."""
+    found = instance.get_run_by_id(run.run_id)
+    return found is not None and found.status in _UNDER_WAY

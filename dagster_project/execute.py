@@ -16,6 +16,7 @@ from dagster_project.dead_runs import fail_dead_runs
 from dagster_project.home import Home
 from dagster_project.jobs import BUILD, DROP, drop_config
 from dagster_project.plan import Changes, contiguous_ranges, find_changes, order_with, range_tags
+from dagster_project.records import open_records
 from dagster_project.resources import ignore_progress
 from raptor_assets import keys
 from raptor_assets.chain import Progress
@@ -66,9 +67,13 @@ class BuildReport:
 
 @contextmanager
 def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
-    """Dagster's instance of a home, made where it is new; runs that were killed are closed."""
+    """Dagster's instance of a home, made where it is new; runs that were killed are closed.
+
+    Raises:
+        SettingsError, RecordsError: as ``open_records``.
+    """
     home.ensure()
-    with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
+    with open_records(home.dagster) as instance:
         fail_dead_runs(instance)
         yield instance
 

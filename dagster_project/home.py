@@ -96,6 +96,11 @@ class Home:
         """Paid answers that the vector store does not have yet; empty between runs."""
         return self.path / "answers"
 
+    @property
+    def turns(self) -> Path:
+        """Locks of the partitions that runs are at, where no database keeps them."""
+        return self.path / "turns"
+
     def ensure(self) -> None:
         """Make the folders, and Dagster's instance settings where they are ours or missing.
 

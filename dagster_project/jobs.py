@@ -13,6 +13,7 @@ from dagster_project.resources import StoreResource
 from raptor_assets import keys
 from raptor_assets.costs import delete_usages
 from raptor_assets.ownership import abandoned_trees
+from raptor_assets.process import process_tags
 from raptor_assets.versions import DROPPED
 from raptor_core.settings import Settings
 from raptor_core.tables import TableStore
@@ -58,18 +59,22 @@ def build_drop_job(settings: Settings) -> dg.JobDefinition:
         name=_DROP_OP,
         description="Remove trees from Qdrant, then tables, pages, partition keys; log a tombstone "
         "for every asset.",
-        required_resource_keys={"tables", "store", "reports"},
+        required_resource_keys={"tables", "store", "reports", "turns"},
         out=dg.Out(dg.Nothing),
     )
     def drop_partitions(
         context: dg.OpExecutionContext, config: DropConfig
     ) -> Iterator[dg.AssetMaterialization | dg.Output[None]]:
         tables = context.resources.tables.tables()
+        turn = context.resources.turns.begin(context.instance, context.run_id, context.log.warning)
+        context.instance.add_run_tags(context.run_id, process_tags())
         for partition in config.partitions:
-            n_nodes = _drop(partition, tables, context.resources.store, settings)
-            context.resources.reports.delete(partition)
-            yield from _tombstones(partition, settings, n_nodes)
-            context.instance.delete_dynamic_partition(str(keys.TREES.name), partition)
+            with turn.take([partition]):
+                n_nodes = _drop(partition, tables, context.resources.store, settings)
+                context.resources.reports.delete(partition)
+                yield from _tombstones(partition, settings, n_nodes)
+                turn.require()
+                context.instance.delete_dynamic_partition(str(keys.TREES.name), partition)
             context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
         yield dg.Output(None)
 

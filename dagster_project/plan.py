@@ -158,16 +158,20 @@ class _Seen:
         )
 
 
-def contiguous_ranges(order: Sequence[str], names: Collection[str]) -> list[tuple[str, ...]]:
+def contiguous_ranges(
+    order: Sequence[str], names: Collection[str], longest: int | None = None
+) -> list[tuple[str, ...]]:
     """``names`` as runs of neighbours in ``order``, the order of the partitions definition.
 
-    A run of Dagster covers a range of partitions; none holds more than ``MAX_RUN_PARTITIONS``.
+    A run of Dagster covers a range of partitions; none holds more than ``longest``,
+    or ``MAX_RUN_PARTITIONS``.
     """
+    limit = longest or MAX_RUN_PARTITIONS
     ranges: list[list[str]] = []
     before = False
     for name in order:
         wanted = name in names
-        if wanted and before and len(ranges[-1]) < MAX_RUN_PARTITIONS:
+        if wanted and before and len(ranges[-1]) < limit:
             ranges[-1].append(name)
         elif wanted:
             ranges.append([name])

@@ -109,7 +109,7 @@ def build_source_sensor(
         changes = find_changes(context.instance, settings, inventory, known)
         for new, old in changes.renamed.items():
             context.log.info(f"{new} was {old}: its texts and vectors are reused")
-        return _request(context.instance, changes, before, seen)
+        return _request(context.instance, changes, before, seen, settings.runs.max_partitions)
 
     return source_sensor
 
@@ -122,7 +122,7 @@ def _digest(inventory: Inventory, build: str, existing: Sequence[str]) -> str:
 
 
 def _request(
-    instance: dg.DagsterInstance, changes: Changes, before: _Cursor, seen: str
+    instance: dg.DagsterInstance, changes: Changes, before: _Cursor, seen: str, longest: int
 ) -> dg.SensorResult:
     removed = changes.droppable(changes.to_build)
     if changes.unsettled:
@@ -131,7 +131,8 @@ def _request(
     due = {name: token for name, token in wanted.items() if before.requested.get(name) != token}
     new = [name for name in changes.new if name in due]
     to_build = due.keys() - set(changes.removed)
-    builds = changes.in_order(contiguous_ranges(order_with(instance, new), to_build))
+    order = order_with(instance, new)
+    builds = changes.in_order(contiguous_ranges(order, to_build, longest))
     drops = [name for name in removed if name in due]
     is_waiting = len(removed) < len(changes.removed)
     return dg.SensorResult(

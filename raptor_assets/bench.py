@@ -54,6 +54,10 @@ class Bench:
             self.warn(f"not read: {skipped.name}: {skipped.reason}")
         return corpus
 
+    def look_again(self) -> None:
+        """Forget what was published before, which other runs may have changed."""
+        vars(self).pop("published", None)
+
     @cached_property
     def published(self) -> Published:
         """What was published when it was first asked for."""

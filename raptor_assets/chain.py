@@ -32,10 +32,10 @@ from raptor_core.quality.verdicts import blocking_failures
 from raptor_core.settings import Settings
 
 BATCH_PARTITIONS = 64
-"""Partitions that go through all layers together: what bounds memory, and what is published
-before the next begin."""
+"""Partitions that go through all layers together: what bounds memory, what is published before
+the next begin, and what a run keeps other runs from meanwhile."""
 
-RESOURCES = {"source", "tools", "tables", "store", "reports", "golden", "progress"}
+RESOURCES = {"source", "tools", "tables", "store", "reports", "golden", "progress", "turns"}
 
 Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]
 
@@ -66,6 +66,7 @@ def build_chain(settings: Settings) -> dg.AssetsDefinition:
         partitions_def=keys.TREES,
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
+        pool=keys.POOL,
         required_resource_keys=RESOURCES,
     )
     def raptor(context: dg.AssetExecutionContext) -> Events:
@@ -84,6 +85,8 @@ class _Run:
         self._selected: Collection[dg.AssetKey] = context.selected_asset_keys
         self._checks = context.selected_asset_check_keys
         self._struck: Failure | None = None
+        begin = context.resources.turns.begin
+        self._turn = begin(context.instance, context.run.run_id, context.log.warning)
         self._tell: Callable[[Progress], None] = context.resources.progress
         self._bench = Bench(
             settings=settings,
@@ -106,8 +109,7 @@ class _Run:
         self._bench.tools.ledger.begin()
         self._context.instance.add_run_tags(self._context.run.run_id, process_tags())
         cases = self._context.resources.golden.cases() if GOLDEN_KEY in self._checks else ()
-        names = list(self._context.partition_keys)
-        failures: dict[str, Failure] = {}
+        names, failures = list(self._context.partition_keys), dict[str, Failure]()
         for start in range(0, len(names), BATCH_PARTITIONS):
             batch = names[start : start + BATCH_PARTITIONS]
             if self._struck:
@@ -116,7 +118,9 @@ class _Run:
                 self._tell(Progress(self._struck.asset, (), 0, 0.0, failed=left_out))
                 continue
             works = [Work(name) for name in batch]
-            yield from self._batch(works)
+            with self._turn.take(batch):
+                self._bench.look_again()
+                yield from self._batch(works)
             failures |= {work.name: work.failure for work in works if work.failure}
         if cases and not self._struck:
             yield from golden_events(self._bench, cases, self._context.instance)
@@ -164,6 +168,7 @@ class _Run:
         source, the disk), strikes all, and the run starts no further partition.
         """
         try:
+            self._turn.require()
             return step.run(self._bench, works)
         except RaptorError as error:
             lone = isinstance(error, ModelError | EndpointError) and len(works) > 1

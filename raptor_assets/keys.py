@@ -7,6 +7,10 @@ import dagster as dg
 TREES = dg.DynamicPartitionsDefinition(name="trees")
 """The unit of rebuild: a partition holds one tree or more (``grouping`` settings)."""
 
+POOL = "builds"
+"""Dagster's pool of builds. Its limit bounds how many are under way at once on all machines, and
+so, times the calls that one has under way, the calls to an endpoint."""
+
 MAX_LAYERS = 12
 """Summary layers that the settings allow at the most."""
 

@@ -15,6 +15,7 @@
     ├── InvariantError           a tree breaks one of the laws it must hold
     ├── TableError               a stored table is missing, damaged or of another version
     ├── ExportError              exported trees are missing, damaged or of another version
+    ├── RecordsError             the database of Dagster's records failed
     └── StoreError               the vector store failed
         ├── StoreLockedError     another process holds the embedded store
         ├── StoreMismatchError   the store belongs to another embedder, dimension or version
@@ -88,6 +89,10 @@ class TableError(RaptorError):
 
 class ExportError(RaptorError):
     """Exported trees are missing, damaged or of another version."""
+
+
+class RecordsError(RaptorError):
+    """The database of Dagster's records failed."""
 
 
 class StoreError(RaptorError):

@@ -81,6 +81,10 @@ def reported(function: Callable[..., Any]) -> Callable[..., Any]:
             fail(type(error).__name__, str(error), code, as_json=as_json)
         except BrokenPipeError:
             raise
+        except _database_errors() as error:
+            from dagster_project.records import told_database
+
+            fail("RecordsError", told_database(error), 1, as_json=as_json)
         except _disk_errors() as error:
             told = str(error).splitlines()[0]
             message = (
@@ -90,6 +94,12 @@ def reported(function: Callable[..., Any]) -> Callable[..., Any]:
             fail(type(error).__name__, message, 1, as_json=as_json)
 
     return wrapper
+
+
+def _database_errors() -> tuple[type[Exception], ...]:
+    """What PostgreSQL raises; nothing where Dagster's records were not opened."""
+    records = sys.modules.get("dagster_project.records")
+    return () if records is None else records.database_errors()
 
 
 def _disk_errors() -> tuple[type[Exception], ...]:

@@ -125,6 +125,17 @@ class TablesSettings(Part):
     url: str = ""
 
 
+class RunsSettings(Part):
+    """How work is cut into runs.
+
+    Attributes:
+        max_partitions: of a run that the daemon requests; with workers on several machines a
+            smaller number spreads a change over them.
+    """
+
+    max_partitions: int = Field(500, ge=1, le=500)
+
+
 class ReportSettings(Part):
     """Where the reports' pages are served.
 
@@ -173,6 +184,7 @@ class Settings(Part):
     rebuild: RebuildSettings = RebuildSettings()
     store: StoreSettings = StoreSettings()
     tables: TablesSettings = TablesSettings()
+    runs: RunsSettings = RunsSettings()
     report: ReportSettings = ReportSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     hybrid: HybridSettings = HybridSettings()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import posixpath
 import uuid
@@ -9,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from raptor_core.errors import MissingExtraError, TableError
+from raptor_core.errors import TableError
+from raptor_core.tables.places import open_place, reached
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,19 +26,21 @@ class TableStore:
     """Tables under one folder: ``<url>/<key>/<partition>.parquet``.
 
     A table is written whole or not at all: locally by renaming a finished file, on object
-    stores by their atomic put. ``properties`` are short texts kept in the file's footer.
+    stores by one put. There it is also read by one get, so that a table that is replaced
+    meanwhile is read as it was or as it is. ``properties`` are short texts kept in the file's
+    footer. A bucket must be there: none is made.
 
     Args:
-        url: a folder, or any fsspec URL such as ``s3://bucket/tables``.
+        url: a folder, or any fsspec URL such as ``s3://bucket/tables``; credentials come from the
+            environment.
+
+    Raises:
+        MissingExtraError: the URL needs an extra that is not installed.
+        SettingsError: it is no URL that fsspec knows.
     """
 
     def __init__(self, url: str) -> None:
-        import fsspec
-
-        try:
-            self._files, self._root = fsspec.core.url_to_fs(url)
-        except ImportError as error:
-            raise MissingExtraError("s3", f"the table folder {url}") from error
+        self._files, self._root = open_place(url)
         self._is_local = "file" in _protocols(self._files)
 
     def path(self, key: Sequence[str], partition: str) -> str:
@@ -44,8 +48,18 @@ class TableStore:
         return posixpath.join(self._root, table_name(key, partition))
 
     def exists(self, key: Sequence[str], partition: str) -> bool:
-        """Whether the table is there."""
-        return bool(self._files.exists(self.path(key, partition)))
+        """Whether the table is there.
+
+        Raises:
+            TableError: its place does not answer, or refuses.
+        """
+        path = self.path(key, partition)
+        try:
+            with reached(path):
+                self._files.info(path)
+        except FileNotFoundError:
+            return False
+        return True
 
     def write(
         self,
@@ -59,29 +73,49 @@ class TableStore:
         Raises:
             TableError: the path cannot be written; what stood there is as it was.
         """
-        import pyarrow.parquet as pq
-
         path = self.path(key, partition)
         table = _to_table(frame)
         notes = {f"{_PROPERTY_PREFIX}{name}": text for name, text in (properties or {}).items()}
         table = table.replace_schema_metadata(notes)
-        target = f"{path}.{uuid.uuid4().hex}.part" if self._is_local else path
+        if self._is_local:
+            self._replace(path, table)
+        else:
+            self._put(path, table)
+        return path
+
+    def _replace(self, path: str, table: Any) -> None:
+        import pyarrow.parquet as pq
+
+        part = f"{path}.{uuid.uuid4().hex}.part"
         try:
             self._files.makedirs(posixpath.dirname(path), exist_ok=True)
-            with self._files.open(target, "wb") as file:
+            with self._files.open(part, "wb") as file:
                 pq.write_table(table, file, compression="zstd")
                 file.flush()
-                if self._is_local:
-                    os.fsync(file.fileno())
-            if self._is_local:
-                os.replace(target, path)  # noqa: PTH105 - fsspec paths are plain text
+                os.fsync(file.fileno())
+            os.replace(part, path)  # noqa: PTH105 - fsspec paths are plain text
         except OSError as error:
-            self._discard(target)
+            if self._files.exists(part):
+                self._files.rm_file(part)
             raise TableError(
                 f"cannot write the table {path}: {error}. Free space or fix the permissions, "
                 "then run again; what stood there before is unharmed"
             ) from error
-        return path
+
+    def _put(self, path: str, table: Any) -> None:
+        """One put: a file that is written in parts would be closed, half written, by an error."""
+        import pyarrow.parquet as pq
+
+        buffer = io.BytesIO()
+        pq.write_table(table, buffer, compression="zstd")
+        try:
+            with reached(path):
+                self._files.pipe_file(path, buffer.getvalue())
+        except FileNotFoundError as error:
+            raise TableError(
+                f"cannot write the table {path}: {error}. Make the bucket or container, or correct "
+                "the address under [tables], then run again"
+            ) from error
 
     def read(self, key: Sequence[str], partition: str) -> pd.DataFrame:
         """One table as a data frame.
@@ -119,21 +153,26 @@ class TableStore:
         }
 
     def delete(self, key: Sequence[str], partition: str) -> bool:
-        """Delete one table; whether it was there."""
-        path = self.path(key, partition)
-        if not self._files.exists(path):
+        """Delete one table; whether it was there.
+
+        Raises:
+            TableError: its place does not answer, or refuses.
+        """
+        if not self.exists(key, partition):
             return False
-        self._files.rm_file(path)
+        path = self.path(key, partition)
+        with reached(path):
+            self._files.rm_file(path)
         return True
 
     def _open(self, path: str) -> Any:
         import pyarrow.parquet as pq
 
-        return pq.ParquetFile(self._files.open(path, "rb"))
-
-    def _discard(self, path: str) -> None:
-        if self._is_local and self._files.exists(path):
-            self._files.rm_file(path)
+        if self._is_local:
+            return pq.ParquetFile(self._files.open(path, "rb"))
+        with reached(path):
+            data = self._files.cat_file(path)
+        return pq.ParquetFile(io.BytesIO(data))
 
 
 def table_name(key: Sequence[str], partition: str) -> str:

@@ -9,10 +9,12 @@ import resource
 import signal
 import sys
 import time
+from itertools import count
 from pathlib import Path
 
 from support.command import embedder_made_by
 from support.hashing import HashingEmbedder
+from support.servers import do_not_wait
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop
 
@@ -53,6 +55,23 @@ def build_and_die(root, point):
             embed(self, texts) if next(calls, None) is not None else die()
         )
     build(root)
+
+
+def build_as_the_database_dies(root, server, at):
+    """`raptor build` with PostgreSQL killed, by its process id, in a call to embed."""
+    do_not_wait()
+    embed = LoggedEmbedder.embed
+    calls = count(1)
+
+    def dying(self, texts):
+        vectors = embed(self, texts)
+        if next(calls) == int(at):
+            os.kill(int(server), signal.SIGKILL)
+        return vectors
+
+    LoggedEmbedder.embed = dying
+    with embedder_made_by(lambda _settings: LoggedEmbedder(root / "finished.log")):
+        main(["build", "--home", str(root / "home")])
 
 
 def build_logged(root, point):

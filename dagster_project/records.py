@@ -1,0 +1,144 @@
+"""Dagster's records: how they are opened, and what is said when their database does not answer."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from dagster._check import CheckError
+
+from raptor_core.errors import MissingExtraError, RecordsError, SettingsError
+
+URL_VARIABLE = "DAGSTER_POSTGRES_URL"
+"""Environment variable that ``deploy/dagster.yaml`` takes the database's address from."""
+
+BROKER_VARIABLE = "CELERY_BROKER_URL"
+"""Environment variable with the address of the workers' broker, which keeps their results too."""
+
+_POOL = 3
+"""Connections kept of each kind: a transaction that looks something up meanwhile takes two."""
+
+_EXAMPLE = "expected postgresql+psycopg2://user:password@host:5432/database"
+_QUOTE = "write @ in a password as %40"
+
+
+@contextmanager
+def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
+    """The instance that ``dagster.yaml`` in a folder describes, closed afterwards.
+
+    Raises:
+        SettingsError: the file names a variable that is not set, or an address that is none.
+        RecordsError: the database does not answer, or refuses.
+        MissingExtraError: it is PostgreSQL, and the extra is not installed.
+    """
+    _check_address(os.environ.get(URL_VARIABLE, ""))
+    with _explained(folder / "dagster.yaml"):
+        instance = dg.DagsterInstance.from_config(str(folder))
+    with instance, keep_connections(instance):
+        yield instance
+
+
+def is_postgres(instance: dg.DagsterInstance) -> bool:
+    """Whether the events of an instance are kept in PostgreSQL."""
+    return type(instance.event_log_storage).__module__.startswith("dagster_postgres")
+
+
+def keep_connections(instance: dg.DagsterInstance) -> ExitStack:
+    """Let a process that logs many events keep its connections to PostgreSQL; what closes them.
+
+    Dagster opens and closes one for each statement, some seven for each event: more than half of
+    a build's time. A kept one that a restart of the server broke is made anew when it is used.
+    """
+    kept = ExitStack()
+    if is_postgres(instance):
+        from dagster_postgres.utils import create_pg_engine
+        from sqlalchemy.pool import NullPool
+
+        for storage in (instance.run_storage, instance.event_log_storage):
+            found: Any = storage
+            if not isinstance(found._engine.pool, NullPool):  # noqa: SLF001
+                continue  # kept already
+            engine = create_pg_engine(
+                found.postgres_url,
+                found._token_provider,  # noqa: SLF001 - nothing public makes a pool of this size
+                isolation_level="AUTOCOMMIT",
+                pool_size=_POOL,
+                pool_pre_ping=True,
+            )
+            found._engine = engine  # noqa: SLF001
+            kept.callback(engine.dispose)
+    return kept
+
+
+def told_database(error: BaseException) -> str:
+    """What an error of PostgreSQL says and what to do, without a password."""
+    found: BaseException | None = error
+    text = ""
+    while found is not None:
+        text = str(getattr(found, "orig", None) or found).strip()
+        found = found.__cause__
+    line = text.splitlines()[0] if text else "the connection was cut"
+    if "translate host name" in line:  # what it names may be the end of a password
+        line = f"the host of its address is unknown; {_QUOTE}"
+    return (
+        f"Dagster's database does not answer, or refused: {line}. Start it, or check its address, "
+        "and repeat: what was published stays, and what is finished is kept"
+    )
+
+
+def database_errors() -> tuple[type[Exception], ...]:
+    """What PostgreSQL raises, where it keeps Dagster's records; else nothing."""
+    if "dagster_postgres.utils" not in sys.modules:
+        return ()
+    from dagster_postgres.utils import DagsterPostgresException
+    from sqlalchemy.exc import OperationalError
+
+    return DagsterPostgresException, OperationalError
+
+
+@contextmanager
+def _explained(config: Path) -> Iterator[None]:
+    """What opening raises, as errors of ours."""
+    try:
+        yield
+    except dg.DagsterInvalidConfigError as error:
+        unset = re.search(r'environment variable "(\w+)" which is not set', str(error))
+        if unset is None:
+            raise
+        raise SettingsError(
+            f"{config} takes the database's address from {unset[1]}, which is not set; export it"
+        ) from None
+    except CheckError as error:
+        if "import module dagster_postgres" not in str(error):
+            raise
+        raise MissingExtraError("postgres", f"the database of {config}") from error
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            f"{config}: the database's address asks for the driver {error.name}; begin it with "
+            "postgresql+psycopg2://"
+        ) from error
+    except _address_errors() as error:
+        raise SettingsError(f"{config}: the database's address is none; {_EXAMPLE}") from error
+    except database_errors() as error:
+        raise RecordsError(told_database(error)) from error
+
+
+def _address_errors() -> tuple[type[Exception], ...]:
+    module = sys.modules.get("sqlalchemy.exc")
+    return () if module is None else (module.ArgumentError,)
+
+
+def _check_address(address: str) -> None:
+    """Refuse an address whose password would be taken for its host, and so be shown.
+
+    Raises:
+        SettingsError: it holds an @ too many.
+    """
+    if address.count("@") > 1:
+        raise SettingsError(f"the address in {URL_VARIABLE} has more than one @; {_QUOTE}")

@@ -1,0 +1,175 @@
+"""Two runs of one partition never interleave, and a run whose process ended is known to be dead."""
+
+import threading
+
+import dagster as dg
+import pytest
+from support.servers import keep_records_in
+from support.summarizers import ScriptedSummarizer
+from support.workshop import Workshop, prose
+
+from dagster_project.database_turns import living_runs
+from dagster_project.dead_runs import fail_dead_runs
+from dagster_project.turns import TurnsResource
+from raptor_assets.process import PROCESS_TAG
+from raptor_core.errors import RecordsError
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def workshop(request, tmp_path, monkeypatch):
+    made = Workshop(tmp_path)
+    if request.param == "postgres":
+        server = request.getfixturevalue("postgres")
+        keep_records_in(server.new_database(), made.home, monkeypatch)
+    with made.instance():  # makes its tables, which two at once cannot
+        return made
+
+
+@pytest.fixture
+def in_database(postgres, tmp_path, monkeypatch):
+    made = Workshop(tmp_path)
+    keep_records_in(postgres.new_database(), made.home, monkeypatch)
+    return made
+
+
+def turn_of(workshop, instance, run_id, told=None):
+    told = [] if told is None else told
+    return TurnsResource(workshop.home.turns).begin(instance, run_id, told.append)
+
+
+def test_a_partition_is_one_runs_at_a_time(workshop):
+    order, told, first_has_it = [], [], threading.Event()
+
+    def second():
+        with workshop.instance() as instance:
+            turn = turn_of(workshop, instance, "second-run", told)
+            assert first_has_it.wait(30)
+            with turn.take(["b", "a"]):
+                order.append("second")
+            turn.close()
+
+    other = threading.Thread(target=second)
+    other.start()
+    with workshop.instance() as instance:
+        turn = turn_of(workshop, instance, "first-run")
+        with turn.take(["a", "c"]):
+            first_has_it.set()
+            other.join(1)
+            order.append("first")
+        other.join(30)
+        turn.close()
+    assert order == ["first", "second"]
+    (message,) = told
+    assert "partition 'a': waiting for" in message
+
+
+def test_other_partitions_do_not_wait(workshop):
+    told = []
+    with workshop.instance() as instance:
+        one = TurnsResource(workshop.home.turns)
+        turn = one.begin(instance, "first-run", told.append)
+        with turn.take(["a", "b"]):
+
+            def other():
+                with workshop.instance() as own:
+                    turn = turn_of(workshop, own, "second-run", told)
+                    with turn.take(["c", "d"]):
+                        told.append("at c and d")
+                    turn.close()
+
+            thread = threading.Thread(target=other)
+            thread.start()
+            thread.join(30)
+            assert told == ["at c and d"]
+        turn.close()
+
+
+def test_builds_that_overlap_take_turns(workshop):
+    """Both see the same change; the second finds it done, and makes nothing again."""
+    workshop.write("a.md", prose(12))
+    started = threading.Event()
+
+    class Slow(ScriptedSummarizer):
+        def summarize(self, requests):
+            started.set()
+            other_waits.wait(5)
+            yield from super().summarize(requests)
+
+    other_waits = threading.Event()
+    summarizer = Slow()
+    reports = []
+    workshop.parts_given = {"summarizer": summarizer}
+    workshop.configure(store={"lock_seconds": 30})
+
+    def build():
+        reports.append(workshop.build("a.md", force=True))
+
+    first = threading.Thread(target=build)
+    first.start()
+    assert started.wait(60)
+    second = threading.Thread(target=build)
+    second.start()
+    second.join(1)
+    other_waits.set()
+    first.join(60)
+    second.join(60)
+    assert [report.built for report in reports] == [["a.md"], ["a.md"]]
+    assert min(report.made["layer_1/summaries"] for report in reports) == 0
+
+
+def test_the_one_who_holds_a_turn_is_named(in_database):
+    told = []
+    with in_database.instance() as instance:
+        turn = turn_of(in_database, instance, "0123456789")
+        with turn.take(["a"]):
+
+            def wait():
+                with in_database.instance() as own:
+                    waiting = turn_of(in_database, own, "second-run", told)
+                    with waiting.take(["a"]):
+                        pass
+                    waiting.close()
+
+            thread = threading.Thread(target=wait)
+            thread.start()
+            while not told and thread.is_alive():
+                thread.join(0.05)
+        thread.join(30)
+        turn.close()
+    assert "raptor run 01234567 on " in told[0]
+
+
+def test_a_turn_that_was_lost_stops_the_run(postgres, in_database):
+    with in_database.instance() as instance:
+        turn = turn_of(in_database, instance, "first-run")
+        with turn.take(["a"]):
+            turn.require()
+            with instance.event_log_storage.index_connection() as connection:
+                connection.exec_driver_sql(
+                    "select pg_terminate_backend(pid) from pg_stat_activity "
+                    "where starts_with(application_name, 'raptor run')"
+                )
+            with pytest.raises(RecordsError, match="turn at these partitions was lost"):
+                turn.require()
+            assert living_runs(instance, ["first-run"]) == set()
+        turn.close()
+
+
+def test_a_run_of_another_machine_is_dead_when_nobody_holds_its_lock(in_database):
+    with in_database.instance() as instance:
+        runs = {}
+        for name in ("living", "dead"):
+            run = instance.create_run_for_job(
+                in_database.definitions().resolve_job_def("build"),
+                status=dg.DagsterRunStatus.STARTED,
+                tags={PROCESS_TAG: "another-machine:1"},
+            )
+            runs[name] = run.run_id
+        turn = turn_of(in_database, instance, runs["living"])
+        assert fail_dead_runs(instance) == [runs["dead"]]
+        assert instance.get_run_by_id(runs["dead"]).status == dg.DagsterRunStatus.FAILURE
+        assert fail_dead_runs(instance) == []
+        turn.close()
+        assert fail_dead_runs(instance) == [runs["living"]]

@@ -1,0 +1,151 @@
+"""Tables on a real S3 server: written whole, read whole, and its failures have words."""
+
+import threading
+
+import pytest
+from support.object_store import KEY, SECRET, forget_connections
+
+from raptor_core.errors import MissingExtraError, SettingsError, TableError
+from raptor_core.tables import TableStore
+
+pytestmark = pytest.mark.slow
+
+AT = (["layer_1", "summaries"], "a/b c")
+
+
+def frame(word, n_rows=3):
+    import pandas as pd
+
+    return pd.DataFrame({"tree": [word] * n_rows, "position": range(n_rows)})
+
+
+def test_a_table_comes_back_and_goes(s3):
+    bucket = s3.new_bucket()
+    store = TableStore(f"s3://{bucket}/tables")
+    assert not store.exists(*AT)
+    store.write(*AT, frame("one"), {"input": "v1"})
+    assert store.read(*AT).equals(frame("one"))
+    assert store.properties(*AT) == {"input": "v1"}
+    assert s3.keys(bucket) == {"tables/layer_1/summaries/a%2Fb c.parquet"}
+    assert store.delete(*AT)
+    assert not store.delete(*AT)
+    assert s3.keys(bucket) == set()
+
+
+def test_another_process_sees_what_is_new(s3):
+    url = f"s3://{s3.new_bucket()}/tables"
+    reader = TableStore(url)
+    assert not reader.exists(*AT)
+    forget_connections()
+    writer = TableStore(url)
+    for word in ("one", "two"):
+        writer.write(*AT, frame(word))
+        assert reader.exists(*AT)
+        assert set(reader.read(*AT)["tree"]) == {word}
+    writer.delete(*AT)
+    assert not reader.exists(*AT)
+
+
+def test_readers_beside_a_writer_see_whole_tables(s3):
+    store = TableStore(f"s3://{s3.new_bucket()}/tables")
+    store.write(*AT, frame("0", 2000))
+    seen, wrong, done = set(), [], threading.Event()
+
+    def read():
+        while not done.is_set():
+            found = store.read(*AT)
+            rows = found["tree"].unique()
+            seen.add(rows[0])
+            if len(rows) != 1 or len(found) != 2000 + int(rows[0]):
+                wrong.append(len(found))
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for number in range(1, 12):
+        store.write(*AT, frame(str(number), 2000 + number))
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert wrong == []
+    assert len(seen) > 1
+
+
+def test_a_write_that_fails_leaves_what_stood_there(s3, monkeypatch):
+    import pyarrow.parquet as pq
+
+    store = TableStore(f"s3://{s3.new_bucket()}/tables")
+    store.write(*AT, frame("one"))
+
+    def half(_table, file, **_options):
+        file.write(b"PAR1 and no more")
+        raise ValueError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pq, "write_table", half)
+        with pytest.raises(ValueError, match="no room"):
+            store.write(*AT, frame("two"))
+    assert set(store.read(*AT)["tree"]) == {"one"}
+
+
+def test_a_bucket_that_is_missing_is_named_and_not_made(s3):
+    store = TableStore("s3://no-such-bucket/tables")
+    assert not store.exists(*AT)
+    with pytest.raises(TableError, match="Make the bucket"):
+        store.write(*AT, frame("one"))
+    with pytest.raises(TableError, match="materialize its asset"):
+        store.read(*AT)
+    names = {bucket["Name"] for bucket in s3.client().list_buckets()["Buckets"]}
+    assert "no-such-bucket" not in names
+
+
+def test_a_damaged_object_is_named(s3):
+    bucket = s3.new_bucket()
+    store = TableStore(f"s3://{bucket}/tables")
+    store.write(*AT, frame("one"))
+    (key,) = s3.keys(bucket)
+    s3.client().put_object(Bucket=bucket, Key=key, Body=b"PAR1 nothing PAR1")
+    with pytest.raises(TableError, match=r"b c.parquet is damaged"):
+        store.read(*AT)
+
+
+def test_a_server_that_is_gone_is_an_error_and_never_an_absence(s3, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    forget_connections()
+    store = TableStore("s3://bucket/tables")
+    calls = (
+        lambda: store.exists(*AT),
+        lambda: store.read(*AT),
+        lambda: store.properties(*AT),
+        lambda: store.write(*AT, frame("one")),
+        lambda: store.delete(*AT),
+    )
+    for call in calls:
+        with pytest.raises(TableError, match="does not answer") as caught:
+            call()
+        assert KEY not in str(caught.value)
+        assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "extra"),
+    [
+        ("s3://bucket/tables", "s3"),
+        ("gs://bucket/tables", "gcs"),
+        ("abfs://container@account.dfs.core.windows.net/tables", "azure"),
+    ],
+)
+def test_the_extra_that_is_missing_is_named(monkeypatch, url, extra):
+    import fsspec
+
+    def missing(_url):
+        raise ImportError("not installed")
+
+    monkeypatch.setattr(fsspec.core, "url_to_fs", missing)
+    with pytest.raises(MissingExtraError, match=rf"raptor-assets\[{extra}\]"):
+        TableStore(url)
+
+
+def test_an_unknown_protocol_is_a_wrong_setting():
+    with pytest.raises(SettingsError, match="expected a folder or a URL"):
+        TableStore("nowhere://bucket")

@@ -1,0 +1,33 @@
+"""Install what tests start beside themselves, where it is missing: PostgreSQL and Redis.
+
+python tests/support/install_servers.py
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from support import postgres, redis_server
+
+SERVERS = ((postgres, postgres.find_programs), (redis_server, redis_server.find_redis))
+
+
+def install(packages: list[str]) -> None:
+    """Install Debian's packages, as root and where there is apt; tests need no service of them."""
+    if packages and shutil.which("apt-get") and os.geteuid() == 0:
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        for command in (["update", "-qq"], ["install", "-y", "-qq", *packages]):
+            subprocess.run(["apt-get", *command], check=False, env=environment)
+
+
+if __name__ == "__main__":
+    install([module.PACKAGE for module, find in SERVERS if not find()])
+    missing = [module.MISSING for module, find in SERVERS if not find()]
+    if missing:
+        raise SystemExit("; ".join(missing))

@@ -1,0 +1,56 @@
+"""A code location for workers: quick tools, and a summarizer that waits for other processes.
+
+The folder ``MEETING`` is where they meet: each writes a file of its name before its first summary,
+and goes on when there are as many as ``ATTENDANCE`` says. A text that holds a word of the file
+``hold`` waits until that file is gone.
+"""
+
+import os
+import time
+from pathlib import Path
+
+from support.hashing import HashingEmbedder
+from support.summarizers import ScriptedSummarizer
+
+from dagster_project import sensors
+from dagster_project.build import Parts, build_definitions
+from dagster_project.home import Home
+from raptor_core.tree.tools import Tools
+
+sensors.INTERVAL_SECONDS = 1
+PATIENCE_SECONDS = 120
+
+
+class MeetingSummarizer(ScriptedSummarizer):
+    """Waits for others, and for the word that is held."""
+
+    def __init__(self, meeting):
+        super().__init__()
+        self.meeting = meeting
+
+    def summarize(self, requests):
+        (self.meeting / f"at-{os.getpid()}").touch()
+        wait_until(lambda: len(list(self.meeting.glob("at-*"))) >= int(os.environ["ATTENDANCE"]))
+        hold = self.meeting / "hold"
+        texts = " ".join(text for request in requests for text in request.texts).casefold()
+        if hold.exists() and hold.read_text() in texts:
+            (self.meeting / f"held-{os.getpid()}").touch()
+            wait_until(lambda: not hold.exists())
+        yield from super().summarize(requests)
+
+
+def wait_until(reached):
+    last = time.monotonic() + PATIENCE_SECONDS
+    while not reached():
+        assert time.monotonic() < last, "the others did not come"
+        time.sleep(0.05)
+
+
+home = Home.at()
+settings = home.load_settings()
+tools = Tools(
+    settings,
+    embedder=HashingEmbedder(),
+    summarizer=MeetingSummarizer(Path(os.environ["MEETING"])),
+)
+defs = build_definitions(settings, home, parts=Parts.of(settings, home, tools=tools))
