@@ -63,8 +63,9 @@ class ChatSummarizer:
         self._counter = counter
         self._keep = keep
         self._prompt = prompt_of(settings)
+        self._endpoint = Endpoint.of("summarizer", settings)
         self._client = EndpointClient(
-            Endpoint.of("summarizer", settings),
+            self._endpoint,
             policy or RetryPolicy(max_retries=settings.max_retries),
             account=(ledger or Ledger()).account(SUMMARIES, settings.model),
         )
@@ -101,7 +102,7 @@ class ChatSummarizer:
         if requests:
             self._client.require_key()
             _ = self._overhead  # counted here, once, and not by every thread
-        yield from run_concurrently(self._answer, requests, self._settings.concurrency)
+        yield from run_concurrently(self._answer, requests, self._endpoint.share)
 
     def _answer(self, request: SummaryRequest, stop: threading.Event) -> Summary | FailedSummary:
         meter = Meter()

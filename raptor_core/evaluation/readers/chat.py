@@ -16,7 +16,6 @@ from raptor_core.identity import fingerprint
 from raptor_core.money import Ledger
 from raptor_core.settings.models import ReaderSettings
 
-CONCURRENCY = 8
 READING = "reading"
 """What the ledger calls it."""
 
@@ -46,8 +45,9 @@ class ChatReader:
         self, settings: ReaderSettings, ledger: Ledger, policy: RetryPolicy | None = None
     ) -> None:
         self._settings = settings
+        self._endpoint = Endpoint.of("reader", settings)
         self._client = EndpointClient(
-            Endpoint.of("reader", settings),
+            self._endpoint,
             policy or RetryPolicy(max_retries=settings.max_retries),
             account=ledger.account(READING, settings.model),
         )
@@ -72,7 +72,7 @@ class ChatReader:
         """
         if asks:
             self._client.require_key()
-        yield from run_concurrently(self._read, list(enumerate(asks)), CONCURRENCY)
+        yield from run_concurrently(self._read, list(enumerate(asks)), self._endpoint.share)
 
     def _read(self, item: tuple[int, Ask], stop: threading.Event) -> tuple[int, str]:
         at, ask = item
