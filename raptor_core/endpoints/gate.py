@@ -11,12 +11,12 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from raptor_core.endpoints.circuit import Circuit
-from raptor_core.endpoints.headers import Kind, read_allowances
+from raptor_core.endpoints.headers import read_allowances
 from raptor_core.endpoints.keys import shown_url
-from raptor_core.endpoints.pacing import Pace
+from raptor_core.endpoints.pacing import Begun, Pace
 from raptor_core.endpoints.retry import FaultError, RetryPolicy, sleep
 from raptor_core.endpoints.values import Endpoint
 from raptor_core.errors import EndpointDownError, EndpointError
@@ -27,10 +27,10 @@ _LONGEST_NAP_SECONDS = 5.0
 
 @dataclass(eq=False, slots=True)
 class _Turn:
-    """One attempt: its place in the row, and what had been sent when it was."""
+    """One attempt: its place in the row, and what ``Pace.begin`` gave."""
 
     slot: float | None = None
-    sent: Mapping[Kind, float] = field(default_factory=dict)
+    begun: Begun | None = None
 
 
 class Gate:
@@ -120,15 +120,15 @@ class Gate:
             if 0 < seconds <= self._policy.patience_seconds:
                 self._pace.pause(seconds, now)
                 return seconds
-            turn.sent = self._pace.begin(tokens)
+            turn.begun = self._pace.begin(tokens)
             return 0.0
 
     def _answered(self, turn: _Turn, headers: Mapping[str, str]) -> None:
         said = read_allowances(headers)
         with self._lock:
             self._circuit.succeeded()
-            self._pace.answered()
-            self._pace.heard(said, turn.sent, self._clock())
+            if turn.begun is not None:
+                self._pace.heard(said, turn.begun, self._clock())
             self._n_pauses = 0
 
     def _failed(self, turn: _Turn, fault: FaultError) -> None:
@@ -139,13 +139,13 @@ class Gate:
                 self._circuit.failed(turn, fault.reason, now)
                 return
             self._circuit.succeeded()
-            if not fault.is_limit:
+            if not fault.is_limit or turn.begun is None:
                 return
             seconds = fault.retry_after_seconds
             if seconds is None:
                 seconds = self._policy.backoff_seconds(self._n_pauses + 1, 1.0)
             if seconds <= self._policy.patience_seconds:
-                self._n_pauses += self._pace.limited(seconds, now)
+                self._n_pauses += self._pace.limited(turn.begun, seconds, now)
 
     def _told(self, endpoint: Endpoint, now: float) -> str:
         circuit = self._circuit
