@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
-from raptor_core.endpoints.answers import read_chat, read_embeddings, read_usage
+from raptor_core.endpoints.answers import checked, read_chat, read_embeddings, read_usage
 from raptor_core.endpoints.dialects import chat_body, connect
 from raptor_core.endpoints.faults import fault_of, scrub
 from raptor_core.endpoints.gate import Gate
@@ -91,14 +91,17 @@ class EndpointClient:
         """
         counter = meter or Meter()
         n_too_long = 0
+        pleas: dict[str, None] = {}
 
         def note(fault: FaultError) -> None:
             nonlocal n_too_long
             n_too_long += fault.too_long
+            pleas.update({fault.plea: None} if fault.plea else {})
             counter.add(self._account.count_retry())
 
         def attempt() -> str:
-            user = f"{ask.user}\n\n{ask.shorten(n_too_long)}" if n_too_long else ask.user
+            more = [ask.shorten(n_too_long)] if n_too_long else []
+            user = "\n\n".join([ask.user, *more, *pleas])
             response = self._paid(
                 lambda c: c.chat.completions.with_raw_response.create(
                     **chat_body(self.endpoint, ask, user)
@@ -107,11 +110,7 @@ class EndpointClient:
                 counter,
                 stop,
             )
-            text = read_chat(response, self._key())
-            objection = ask.check(text)
-            if objection is not None:
-                raise FaultError(objection.reason, too_long=objection.too_long)
-            return text
+            return checked(read_chat(response, self._key()), ask)
 
         text = self._retrier.run(attempt, what=self._what("chat"), stop=stop, on_retry=note)
         return ChatAnswer(text, counter.usage)

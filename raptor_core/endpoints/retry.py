@@ -20,10 +20,16 @@ Wait = Callable[[float], bool]
 class FaultError(Exception):
     """One attempt that gave nothing usable. Never leaves this package.
 
-    ``retry_after_seconds`` is what the endpoint asked for; ``too_long`` says that a shorter
-    answer would have been taken; ``unbilled`` that the endpoint refused before it did any work;
-    ``is_limit`` that it turned the call away for its rate; ``is_down`` that it was not reached or
-    cannot answer anybody. ``is_probe`` is set where the attempt tried for all who wait for it.
+    Attributes:
+        reason: for people.
+        retryable: whether it may be different next time.
+        retry_after_seconds: what the endpoint asked for.
+        too_long: a shorter answer would have been taken.
+        unbilled: the endpoint refused before it did any work.
+        is_limit: the endpoint turned the call away for its rate.
+        is_down: the endpoint was not reached, or cannot answer anybody.
+        is_probe: it was tried for all who wait for the endpoint.
+        plea: a line to ask the next time with.
     """
 
     def __init__(
@@ -36,6 +42,7 @@ class FaultError(Exception):
         unbilled: bool = False,
         is_limit: bool = False,
         is_down: bool = False,
+        plea: str = "",
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -46,6 +53,7 @@ class FaultError(Exception):
         self.is_limit = is_limit
         self.is_down = is_down
         self.is_probe = False
+        self.plea = plea
 
 
 @dataclass(frozen=True, slots=True)

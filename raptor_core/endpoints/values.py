@@ -48,10 +48,14 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Why a whole answer is not taken; ``too_long`` when a shorter one would be."""
+    """Why a whole answer is not taken; ``too_long`` when a shorter one would be.
+
+    ``plea`` is a line to add to the next question, so that it is not answered the same.
+    """
 
     reason: str
     too_long: bool = False
+    plea: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from raptor_core.money import Ledger
     from raptor_core.settings.models import SummarizerSettings
     from raptor_core.summarizing.base import Summarizer
-    from raptor_core.summarizing.chat import Keep
+    from raptor_core.summarizing.chat import Fits, Keep
     from raptor_core.tokens.base import TokenCounter
 
 __all__ = ["make_summarizer"]
@@ -21,17 +21,18 @@ def make_summarizer(
     *,
     ledger: Ledger | None = None,
     keep: Keep | None = None,
+    unfit: Fits | None = None,
 ) -> Summarizer:
     """The summarizer that the settings name; loads no model and calls nothing.
 
     ``embedder_fingerprint`` is of the vectors that the requests will carry: the extractive
     summarizer weighs children by them. ``ledger`` holds the run's budget and prices; ``keep``
-    gets each paid answer as it comes.
+    gets each paid answer as it comes, ``unfit`` says of one why it is no summary of its sources.
     """
     if settings.kind == "openai":
         from raptor_core.summarizing.chat import ChatSummarizer
 
-        return ChatSummarizer(settings, counter, ledger=ledger, keep=keep)
+        return ChatSummarizer(settings, counter, ledger=ledger, keep=keep, unfit=unfit)
     from raptor_core.chunking.sentences import sentences
     from raptor_core.summarizing.counted import CountedSummarizer
     from raptor_core.summarizing.extractive import ExtractiveSummarizer

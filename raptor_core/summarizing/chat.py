@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
+from typing import Protocol
 
 from raptor_core.endpoints.client import EndpointClient
 from raptor_core.endpoints.pool import run_concurrently
@@ -17,6 +18,7 @@ from raptor_core.money import SUMMARIES, Ledger
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.summarizing.prompts import (
+    language_line,
     limit_line,
     objection_lines,
     prompt_of,
@@ -24,6 +26,22 @@ from raptor_core.summarizing.prompts import (
     prompt_tokens,
 )
 from raptor_core.tokens.base import TokenCounter
+
+
+class Unfit(Protocol):
+    """Why an answer is no summary of its sources."""
+
+    @property
+    def reason(self) -> str:
+        """For people."""
+
+    @property
+    def language(self) -> str:
+        """What it should have been written in; empty where that is not the reason."""
+
+
+Fits = Callable[[str, Sequence[str]], Unfit | None]
+"""Says of an answer and its sources why it is no summary of them; None where it may be one."""
 
 Keep = Callable[[str, str], None]
 """Puts a paid answer where a crash cannot lose it: its request's key, its text."""
@@ -42,12 +60,14 @@ _REFUSAL = re.compile(
 class ChatSummarizer:
     """Asks a chat model for each summary; at most ``concurrency`` calls are under way.
 
-    An answer counts only when it is whole: not refused, filtered, empty or cut off, and at most
-    ``max_tokens`` long by the tree's own counter. Anything else is asked again, a too long
-    answer with a smaller bound on its words; after ``max_retries`` that node fails by name.
+    An answer counts only when it is whole: not refused, filtered, empty or cut off, at most
+    ``max_tokens`` long by the tree's own counter, and not unfit. Anything else is asked again, a
+    too long answer with a smaller bound on its words; after ``max_retries`` that node fails by
+    name.
 
     ``ledger`` holds the run's budget and prices; None knows neither. ``keep`` gets the key and
     the text of each answer in the thread that received it, before anything else happens to it.
+    ``unfit`` looks at every answer beside its sources; None takes them all.
     """
 
     def __init__(
@@ -58,10 +78,12 @@ class ChatSummarizer:
         *,
         ledger: Ledger | None = None,
         keep: Keep | None = None,
+        unfit: Fits | None = None,
     ) -> None:
         self._settings = settings
         self._counter = counter
         self._keep = keep
+        self._unfit = unfit
         self._prompt = prompt_of(settings)
         self._endpoint = Endpoint.of("summarizer", settings)
         self._client = EndpointClient(
@@ -126,11 +148,11 @@ class ChatSummarizer:
             max_tokens=settings.max_tokens,
             temperature=settings.temperature,
             shorten=partial(limit_line, settings.max_tokens),
-            check=self._objection,
+            check=partial(self._objection, request),
             prompt_tokens=prompt_tokens(request.n_tokens, self._overhead) + counted,
         )
 
-    def _objection(self, text: str) -> Objection | None:
+    def _objection(self, request: SummaryRequest, text: str) -> Objection | None:
         if _REFUSAL.match(text):
             return Objection("the model refused in words")
         n_tokens = self._counter.count([text])[0]
@@ -139,4 +161,8 @@ class ChatSummarizer:
             return Objection(
                 f"the answer has {n_tokens} tokens, at most {limit} fit", too_long=True
             )
-        return None
+        unfit = self._unfit(text, request.texts) if self._unfit is not None else None
+        if unfit is None:
+            return None
+        plea = language_line(unfit.language) if unfit.language else ""
+        return Objection(unfit.reason, plea=plea)

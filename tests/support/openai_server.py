@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -239,8 +240,9 @@ def completion(fake: FakeOpenAI, body: Body, fault: Fault) -> Body:
 def default_answer(body: Body) -> str:
     """Every third word of the last message's beginning, as one sentence within the limit."""
     limit = body.get("max_tokens") or body.get("max_completion_tokens") or 60
-    words = body["messages"][-1]["content"].split()[::3][: max(1, min(30, limit // 3))]
-    return "In short: " + " ".join(word.strip(".") for word in words) + "."
+    content = re.sub(r"</?\w+>", " ", body["messages"][-1]["content"])
+    words = content.split()[::3][: max(1, min(30, limit // 3))]
+    return "In short: " + " ".join(word.strip(".")[:16] for word in words) + "."
 
 
 def hash_vector(text: str, n_dims: int) -> np.ndarray:
