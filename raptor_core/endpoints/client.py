@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from raptor_core.endpoints.answers import checked, read_chat, read_embeddings, read_usage
 from raptor_core.endpoints.dialects import chat_body, connect
-from raptor_core.endpoints.faults import fault_of, scrub
+from raptor_core.endpoints.faults import translated
 from raptor_core.endpoints.gate import Gate
 from raptor_core.endpoints.keys import resolve_key, shown_url
 from raptor_core.endpoints.retry import FaultError, Retrier, RetryPolicy
@@ -222,17 +221,10 @@ class EndpointClient:
         Raises:
             FaultError: it failed.
         """
-        from openai import APIError
-
         connection = self._connect()
-        secret = connection.api_key
-        try:
+
+        def send() -> tuple[Result, Mapping[str, str]]:
             raw = call(connection)
             return raw.parse(), raw.headers
-        except APIError as error:
-            seconds = self.endpoint.timeout_seconds
-            fault = fault_of(error, timeout_seconds=seconds, secret=secret)
-        except json.JSONDecodeError as error:
-            fault = FaultError(f"the answer is no JSON ({scrub(error.msg, secret)})")
-        # Outside "except": the fault must not drag the request along, whose headers hold the key.
-        raise fault
+
+        return translated(send, self.endpoint.timeout_seconds, connection.api_key)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 from raptor_core.endpoints.headers import retry_after_seconds
 from raptor_core.endpoints.retry import FaultError
 
 if TYPE_CHECKING:
     from openai import APIError, APIStatusError
+
+Result = TypeVar("Result")
 
 _RETRYABLE = frozenset({408, 409, 425, 429})
 _FOR_GOOD = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
@@ -32,6 +35,24 @@ _HINTS = {
 }
 """Settings that change what an endpoint complains of, see docs/endpoints.md."""
 _MAX_DETAIL_CHARS = 240
+
+
+def translated(call: Callable[[], Result], timeout_seconds: float, secret: str) -> Result:
+    """What a request to an endpoint gives.
+
+    Raises:
+        FaultError: it failed; ``secret`` never shows in it.
+    """
+    from openai import APIError
+
+    try:
+        return call()
+    except APIError as error:
+        fault = fault_of(error, timeout_seconds=timeout_seconds, secret=secret)
+    except json.JSONDecodeError as error:
+        fault = FaultError(f"the answer is no JSON ({scrub(error.msg, secret)})")
+    # Outside "except": the fault must not drag the request along, whose headers hold the key.
+    raise fault
 
 
 def fault_of(error: APIError, *, timeout_seconds: float, secret: str) -> FaultError:

@@ -95,6 +95,10 @@ class SummarizerSettings(EndpointPart):
         temperature: of the endpoint.
         prompt: the paper's words alone ("paper"), or with the text fenced as data and followed by
             the length asked for, which spares the second call that a cut-off answer costs.
+        batch_from: summaries of a step from which they are asked for as a batch, by /v1/batches,
+            which is cheaper and may take a day; 0 is never.
+        batch_poll_seconds: between two looks at whether a batch is done.
+        batch_price: price of a call in a batch over that of one made at once.
     """
 
     kind: Literal["extractive", "openai"] = "extractive"
@@ -103,6 +107,9 @@ class SummarizerSettings(EndpointPart):
     max_tokens: int = Field(200, ge=16)
     temperature: float = Field(0.0, ge=0, le=2)
     prompt: Literal["bounded", "paper"] = "bounded"
+    batch_from: int = Field(0, ge=0)
+    batch_poll_seconds: float = Field(30.0, gt=0)
+    batch_price: float = Field(0.5, ge=0, le=1)
 
 
 class StoreSettings(Part):

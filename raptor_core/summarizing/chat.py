@@ -122,14 +122,22 @@ class ChatSummarizer:
             BudgetError: the run's budget ends; raised after the answers of the calls under way.
         """
         if requests:
-            self._client.require_key()
-            _ = self._overhead  # counted here, once, and not by every thread
+            self.prepare()
         yield from run_concurrently(self._answer, requests, self._endpoint.share)
+
+    def prepare(self) -> None:
+        """Does what is to be done once before any call.
+
+        Raises:
+            MissingKeyError: OpenAI's own API needs a key.
+        """
+        self._client.require_key()
+        _ = self._overhead  # counted here, once, and not by every thread
 
     def _answer(self, request: SummaryRequest, stop: threading.Event) -> Summary | FailedSummary:
         meter = Meter()
         try:
-            answer = self._client.chat(self._ask(request), meter=meter, stop=stop)
+            answer = self._client.chat(self.ask(request), meter=meter, stop=stop)
         except EndpointError as error:
             # The seam's own way to report: named, counted, and no text of any node.
             return FailedSummary(request.key, request.name, str(error), meter.usage)
@@ -137,7 +145,8 @@ class ChatSummarizer:
             self._keep(request.key, answer.text)
         return Summary(request.key, answer.text, answer.usage)
 
-    def _ask(self, request: SummaryRequest) -> ChatAsk:
+    def ask(self, request: SummaryRequest) -> ChatAsk:
+        """What the model is asked, and what is objected to in its answers."""
         settings = self._settings
         objections = objection_lines(request.objections)
         question = self._prompt.question(request.texts, settings.max_tokens)

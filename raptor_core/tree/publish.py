@@ -24,9 +24,16 @@ def build_settings_fingerprint(settings: Settings) -> str:
     return fingerprint("build", {part: content_settings(settings, part) for part in parts})
 
 
+_HOW = {
+    *("batch_size", "threads", "encoding", "json_format"),
+    *("batch_from", "batch_poll_seconds", "batch_price"),
+}
+"""Settings of models that change no result, beside those of endpoints."""
+
+
 def content_settings(settings: Settings, part: str) -> dict[str, object]:
     """The settings of one part that change a result, without those that say only how."""
-    how = HOW_ENDPOINTS_ARE_CALLED | {"batch_size", "threads", "encoding", "json_format"}
+    how = HOW_ENDPOINTS_ARE_CALLED | _HOW
     values: dict[str, object] = getattr(settings, part).model_dump(mode="json", exclude=set(how))
     return values
 

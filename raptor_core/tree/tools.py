@@ -105,6 +105,7 @@ class Tools:
             ledger=self.ledger,
             keep=self.answers.keep_text,
             unfit=find_unfit,
+            batches=self.answers.folder and self.answers.folder / "batches",
         )
 
     @cached_property
