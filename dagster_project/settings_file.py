@@ -57,7 +57,8 @@ def _section(
     doc = inspect.getdoc(model) or ""
     yield f"# {doc.splitlines()[0]}"
     yield f"[{name}]"
-    for key in model.model_fields:
+    own = list(inspect.get_annotations(model))
+    for key in [*own, *(key for key in model.model_fields if key not in own)]:
         yield from _explained(key, model)
         if key in given:
             yield f"{key} = {_toml(given[key])}"
@@ -67,7 +68,8 @@ def _section(
 
 
 def _explained(key: str, model: type[BaseModel]) -> Iterator[str]:
-    meaning = dict(_meanings(inspect.getdoc(model) or "")).get(key)
+    told = (dict(_meanings(inspect.getdoc(base) or "")) for base in model.__mro__)
+    meaning = next((meanings[key] for meanings in told if key in meanings), None)
     if meaning:
         yield f"# {key}: {meaning}"
 

@@ -11,6 +11,7 @@
     ├── ClusteringError          no clustering can satisfy the settings
     ├── SummaryError             summaries failed; names the nodes, keeps what is finished
     ├── EndpointError            an HTTP model endpoint failed for good
+    │   └── EndpointDownError    it failed for everybody and was waited for
     ├── BudgetError              a model call would pass the run's budget; keeps what is finished
     ├── InvariantError           a tree breaks one of the laws it must hold
     ├── TableError               a stored table is missing, damaged or of another version
@@ -73,6 +74,10 @@ class SummaryError(RaptorError):
 
 class EndpointError(RaptorError):
     """An HTTP model endpoint failed for good."""
+
+
+class EndpointDownError(EndpointError):
+    """An endpoint fails every call, and did so for as long as the settings wait."""
 
 
 class BudgetError(RaptorError):

@@ -18,9 +18,6 @@ from raptor_core.money import EMBEDDINGS, Ledger
 from raptor_core.settings.models import EmbedderSettings
 from raptor_core.vectors import Vectors
 
-CONCURRENCY = 4
-"""Batches under way at once."""
-
 _KNOWN_DIMS = {
     "text-embedding-3-small": 1536,
     "text-embedding-3-large": 3072,
@@ -43,9 +40,10 @@ class OpenAIEmbedder:
         ledger: Ledger | None = None,
     ) -> None:
         self._settings = settings
+        self._endpoint = Endpoint.of("embedder", settings)
         self._client = EndpointClient(
-            Endpoint.of("embedder", settings),
-            policy or RetryPolicy(),
+            self._endpoint,
+            policy or RetryPolicy(max_retries=settings.max_retries),
             account=(ledger or Ledger()).account(EMBEDDINGS, settings.model),
         )
         self._lock = threading.Lock()
@@ -116,7 +114,7 @@ class OpenAIEmbedder:
                 batch, lambda distinct: self._call(distinct, stop), n_dims, self.model
             )
 
-        yield from run_concurrently(work, range(0, len(sent), size), CONCURRENCY)
+        yield from run_concurrently(work, range(0, len(sent), size), self._endpoint.share)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """As ``embed``, with the prefix for questions."""
@@ -126,19 +124,19 @@ class OpenAIEmbedder:
         return embed_distinct(texts, self._encode, self.n_dims, self.model)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
-        """Vectors as the endpoint gives them, in batches, ``CONCURRENCY`` at once."""
+        """Vectors as the endpoint gives them, in batches, ``concurrency`` at once."""
         size = self._settings.batch_size
         starts = range(0, len(texts), size)
 
         def work(start: int, stop: threading.Event) -> tuple[int, Vectors]:
             return start, self._call(texts[start : start + size], stop)
 
-        blocks = dict(run_concurrently(work, starts, CONCURRENCY))
+        blocks = dict(run_concurrently(work, starts, self._endpoint.share))
         return np.concatenate([blocks[start] for start in starts])
 
     def _call(self, texts: Sequence[str], stop: threading.Event | None = None) -> Vectors:
         """One request; the first one settles the dimension."""
-        vectors = self._client.embed(texts, stop=stop)
+        vectors = self._client.embed(texts, stop=stop, encoding=self._settings.encoding)
         with self._lock:
             self._n_dims = self._n_dims or vectors.shape[1]
             expected = self._n_dims

@@ -9,6 +9,7 @@ import numpy as np
 
 from raptor_core.endpoints.faults import scrub
 from raptor_core.endpoints.retry import FaultError
+from raptor_core.endpoints.values import ChatAsk
 from raptor_core.money.estimates import estimate_tokens
 from raptor_core.money.usage import Usage
 from raptor_core.vectors import Vectors
@@ -57,6 +58,18 @@ def read_chat(response: Any, secret: str) -> str:
     if finish != "stop":
         raise FaultError(f"the answer ended by {finish!r}, expected 'stop'")
     return text.strip()
+
+
+def checked(text: str, ask: ChatAsk) -> str:
+    """The text, where the question has no objection to it.
+
+    Raises:
+        FaultError: it has one.
+    """
+    objection = ask.check(text)
+    if objection is not None:
+        raise FaultError(objection.reason, too_long=objection.too_long, plea=objection.plea)
+    return text
 
 
 def _message(response: Any) -> Any:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import weakref
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
-from raptor_core.endpoints.answers import read_chat, read_embeddings, read_usage
-from raptor_core.endpoints.faults import fault_of, scrub
-from raptor_core.endpoints.keys import is_official, resolve_key, shown_url
+from raptor_core.endpoints.answers import checked, read_chat, read_embeddings, read_usage
+from raptor_core.endpoints.dialects import chat_body, connect
+from raptor_core.endpoints.faults import translated
+from raptor_core.endpoints.gate import Gate
+from raptor_core.endpoints.keys import resolve_key, shown_url
 from raptor_core.endpoints.retry import FaultError, Retrier, RetryPolicy
 from raptor_core.endpoints.values import ChatAnswer, ChatAsk, Endpoint, Meter, Worst
 from raptor_core.errors import EndpointError
@@ -21,6 +23,21 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 Result = TypeVar("Result")
+Given_co = TypeVar("Given_co", covariant=True)
+
+Encoding = Literal["base64", "float"]
+"""How an endpoint is asked to send vectors."""
+
+
+class Raw(Protocol[Given_co]):
+    """An answer of the client with its headers, still to be read."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """By name, whatever its case."""
+
+    def parse(self) -> Given_co:
+        """What it says."""
 
 
 class EndpointClient:
@@ -42,6 +59,7 @@ class EndpointClient:
         self.endpoint = endpoint
         self._account = account or Ledger().account(endpoint.purpose, endpoint.model)
         self._retrier = retrier or Retrier(policy)
+        self._gate = Gate.of(endpoint)
         self._lock = threading.Lock()
         self._connection: OpenAI | None = None
         self._closer: weakref.finalize[[], EndpointClient] | None = None
@@ -67,29 +85,31 @@ class EndpointClient:
         Raises:
             MissingKeyError: see ``require_key``.
             BudgetError: an attempt would pass the run's budget.
+            EndpointDownError: the endpoint fails everybody, and was waited for.
             EndpointError: no whole answer after all retries; the message holds the last reason.
         """
         counter = meter or Meter()
         n_too_long = 0
+        pleas: dict[str, None] = {}
 
         def note(fault: FaultError) -> None:
             nonlocal n_too_long
             n_too_long += fault.too_long
+            pleas.update({fault.plea: None} if fault.plea else {})
             counter.add(self._account.count_retry())
 
         def attempt() -> str:
-            user = f"{ask.user}\n\n{ask.shorten(n_too_long)}" if n_too_long else ask.user
+            more = [ask.shorten(n_too_long)] if n_too_long else []
+            user = "\n\n".join([ask.user, *more, *pleas])
             response = self._paid(
-                lambda c: c.chat.completions.create(**self._body(ask, user)),
+                lambda c: c.chat.completions.with_raw_response.create(
+                    **chat_body(self.endpoint, ask, user)
+                ),
                 ask.worst(user),
                 counter,
                 stop,
             )
-            text = read_chat(response, self._key())
-            objection = ask.check(text)
-            if objection is not None:
-                raise FaultError(objection.reason, too_long=objection.too_long)
-            return text
+            return checked(read_chat(response, self._key()), ask)
 
         text = self._retrier.run(attempt, what=self._what("chat"), stop=stop, on_retry=note)
         return ChatAnswer(text, counter.usage)
@@ -100,9 +120,11 @@ class EndpointClient:
         *,
         meter: Meter | None = None,
         stop: threading.Event | None = None,
+        encoding: Encoding = "base64",
     ) -> Vectors:
         """The vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, as they were sent.
 
+        base64 is a quarter of the bytes; most servers that know none send numbers all the same.
         ``meter`` also counts what a failure took. Once ``stop`` is set, no attempt is begun.
 
         Raises:
@@ -116,9 +138,8 @@ class EndpointClient:
 
         def attempt() -> Vectors:
             response = self._paid(
-                # base64 is a quarter of the bytes; servers that know no base64 send numbers.
-                lambda c: c.embeddings.create(
-                    model=self.endpoint.model, input=list(texts), encoding_format="base64"
+                lambda c: c.embeddings.with_raw_response.create(
+                    model=self.endpoint.model, input=list(texts), encoding_format=encoding
                 ),
                 worst,
                 counter,
@@ -150,82 +171,60 @@ class EndpointClient:
         endpoint = self.endpoint
         return resolve_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
 
-    def _body(self, ask: ChatAsk, user: str) -> dict[str, Any]:
-        # OpenAI's newer models refuse max_tokens; other servers may not know the newer name.
-        limit = "max_completion_tokens" if is_official(self.endpoint.base_url) else "max_tokens"
-        body: dict[str, Any] = {
-            "model": self.endpoint.model,
-            "messages": [
-                {"role": "system", "content": ask.system},
-                {"role": "user", "content": user},
-            ],
-            "temperature": ask.temperature,
-            limit: ask.max_tokens,
-        }
-        if ask.schema is not None:
-            schema = {"name": "answer", "strict": True, "schema": ask.schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return body
-
     def _connect(self) -> OpenAI:
-        from openai import OpenAI
-
         with self._lock:
             if self._connection is None:
-                self._connection = OpenAI(
-                    api_key=self._key(),
-                    base_url=self.endpoint.base_url,
-                    timeout=self.endpoint.timeout_seconds,
-                    max_retries=0,  # ours count, and see the answers too
-                )
+                self._connection = connect(self.endpoint, self._key())
                 # Closes the sockets when nobody holds this client any more, or at exit.
                 self._closer = weakref.finalize(self, self._connection.close)
             return self._connection
 
     def _paid(
         self,
-        call: Callable[[OpenAI], Result],
+        call: Callable[[OpenAI], Raw[Result]],
         worst: Worst,
         meter: Meter,
         stop: threading.Event | None,
     ) -> Result:
-        """As ``_send``, within the budget; ``meter`` counts what it took.
+        """What one request gave, within the budget and the gate; ``meter`` counts what it took.
 
         Raises:
             FaultError: it failed.
             BudgetError: it would pass the run's budget.
-            EndpointError: ``stop`` was set while it waited for room in the budget.
+            EndpointDownError: the endpoint is down, and was waited for.
+            EndpointError: ``stop`` was set while it waited for its turn or room in the budget.
         """
         self._connect()  # a missing key is told before anything is reserved
-        with self._account.reserve(worst.prompt_tokens, worst.completion_tokens) as hold:
+        tokens = worst.prompt_tokens + worst.completion_tokens
+        with (
+            self._account.reserve(worst.prompt_tokens, worst.completion_tokens) as hold,
+            ExitStack() as unsent,
+        ):
+            unsent.callback(hold.forgive)
             if stop is not None and stop.is_set():
-                hold.forgive()
                 raise EndpointError(f"{self._what('the call')} was cancelled")
-            try:
-                response = self._send(call)
-            except FaultError as fault:
-                if fault.unbilled:
-                    hold.forgive()
-                raise
+            with self._gate.turn(self.endpoint, tokens, stop) as answered:
+                unsent.pop_all()
+                try:
+                    response, headers = self._send(call)
+                except FaultError as fault:
+                    if fault.unbilled:
+                        hold.forgive()
+                    raise
+                answered(headers)
             meter.add(hold.settle(read_usage(response, worst.prompt_tokens)))
         return response
 
-    def _send(self, call: Callable[[OpenAI], Result]) -> Result:
-        """What one request gave.
+    def _send(self, call: Callable[[OpenAI], Raw[Result]]) -> tuple[Result, Mapping[str, str]]:
+        """What one request gave, and the headers.
 
         Raises:
             FaultError: it failed.
         """
-        from openai import APIError
-
         connection = self._connect()
-        secret = connection.api_key
-        try:
-            return call(connection)
-        except APIError as error:
-            seconds = self.endpoint.timeout_seconds
-            fault = fault_of(error, timeout_seconds=seconds, secret=secret)
-        except json.JSONDecodeError as error:
-            fault = FaultError(f"the answer is no JSON ({scrub(error.msg, secret)})")
-        # Outside "except": the fault must not drag the request along, whose headers hold the key.
-        raise fault
+
+        def send() -> tuple[Result, Mapping[str, str]]:
+            raw = call(connection)
+            return raw.parse(), raw.headers
+
+        return translated(send, self.endpoint.timeout_seconds, connection.api_key)

@@ -20,8 +20,16 @@ Wait = Callable[[float], bool]
 class FaultError(Exception):
     """One attempt that gave nothing usable. Never leaves this package.
 
-    ``retry_after_seconds`` is what the endpoint asked for; ``too_long`` says that a shorter
-    answer would have been taken; ``unbilled`` that the endpoint refused before it did any work.
+    Attributes:
+        reason: for people.
+        retryable: whether it may be different next time.
+        retry_after_seconds: what the endpoint asked for.
+        too_long: a shorter answer would have been taken.
+        unbilled: the endpoint refused before it did any work.
+        is_limit: the endpoint turned the call away for its rate.
+        is_down: the endpoint was not reached, or cannot answer anybody.
+        is_probe: it was tried for all who wait for the endpoint.
+        plea: a line to ask the next time with.
     """
 
     def __init__(
@@ -32,6 +40,9 @@ class FaultError(Exception):
         retry_after_seconds: float | None = None,
         too_long: bool = False,
         unbilled: bool = False,
+        is_limit: bool = False,
+        is_down: bool = False,
+        plea: str = "",
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -39,6 +50,10 @@ class FaultError(Exception):
         self.retry_after_seconds = retry_after_seconds
         self.too_long = too_long
         self.unbilled = unbilled
+        self.is_limit = is_limit
+        self.is_down = is_down
+        self.is_probe = False
+        self.plea = plea
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +106,7 @@ class Retrier:
         """
         wait = self.wait
         if wait is None:
-            wait = stop.wait if stop is not None else _sleep
+            wait = stop.wait if stop is not None else sleep
         n_failed = 0
         while True:
             if stop is not None and stop.is_set():
@@ -100,6 +115,9 @@ class Retrier:
                 return attempt()
             except FaultError as fault:
                 failed = fault
+            if failed.is_probe:
+                on_retry(failed)
+                continue  # it was tried for all; the gate waits, and bounds how often
             n_failed += 1
             seconds = self._next_wait(failed, n_failed)
             if seconds is None:
@@ -122,6 +140,7 @@ class Retrier:
         return asked + min(backoff, 0.1 * asked)  # never earlier, and not all at once
 
 
-def _sleep(seconds: float) -> bool:
+def sleep(seconds: float) -> bool:
+    """Waits; nobody can cancel it."""
     time.sleep(seconds)
     return False

@@ -4,35 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from raptor_core.money import estimate_tokens
 from raptor_core.money.usage import Usage
-
-
-class EndpointSettings(Protocol):
-    """A part of the settings that names an endpoint."""
-
-    @property
-    def model(self) -> str:
-        """Model's name, as the endpoint knows it."""
-
-    @property
-    def base_url(self) -> str:
-        """Where it answers; empty for the provider's own."""
-
-    @property
-    def api_key_env(self) -> str:
-        """Environment variable that holds the key."""
-
-    @property
-    def timeout_seconds(self) -> float:
-        """Of one attempt."""
+from raptor_core.settings.endpoints import EndpointPart, MaxTokensField
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where to call, with what.
+    """Where to call, with what, and how much of it; see ``EndpointPart`` for each.
 
     ``purpose`` is the part of the settings ("summarizer", "reader", "embedder", "audit"), which
     errors name.
@@ -43,25 +24,38 @@ class Endpoint:
     base_url: str
     api_key_env: str
     timeout_seconds: float
+    api_version: str = ""
+    max_tokens_field: MaxTokensField = "auto"
+    sends_temperature: bool = True
+    concurrency: int = 8
+    requests_per_minute: int = 0
+    tokens_per_minute: int = 0
+    shared_by: int = 1
+    down_after: int = 10
+    down_seconds: float = 60.0
 
     @classmethod
-    def of(cls, purpose: str, settings: EndpointSettings) -> Self:
+    def of(cls, purpose: str, settings: EndpointPart) -> Self:
         """The endpoint that a part of the settings names."""
-        return cls(
-            purpose=purpose,
-            model=settings.model,
-            base_url=settings.base_url,
-            api_key_env=settings.api_key_env,
-            timeout_seconds=settings.timeout_seconds,
-        )
+        names = [name for name in cls.__dataclass_fields__ if name != "purpose"]
+        return cls(purpose, **{name: getattr(settings, name) for name in names})
+
+    @property
+    def share(self) -> int:
+        """Calls that this process may have under way at once."""
+        return max(1, self.concurrency // self.shared_by)
 
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Why a whole answer is not taken; ``too_long`` when a shorter one would be."""
+    """Why a whole answer is not taken; ``too_long`` when a shorter one would be.
+
+    ``plea`` is a line to add to the next question, so that it is not answered the same.
+    """
 
     reason: str
     too_long: bool = False
+    plea: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +78,7 @@ class ChatAsk:
         shorten: line added to the user message after the ``n``-th answer that was too long.
         check: objects to an answer that is whole and yet unusable.
         prompt_tokens: of both messages; None estimates them.
-        schema: JSON schema that the answer is to follow; None for free text.
+        response_format: form of the answer that the endpoint is asked for; None for free text.
     """
 
     system: str
@@ -94,7 +88,7 @@ class ChatAsk:
     shorten: Callable[[int], str]
     check: Callable[[str], Objection | None] = lambda _text: None
     prompt_tokens: int | None = None
-    schema: Mapping[str, Any] | None = None
+    response_format: Mapping[str, Any] | None = None
 
     def worst(self, user: str) -> Worst:
         """Of an attempt that sends ``user``, which is ``self.user`` or that and more."""

@@ -64,6 +64,15 @@ class Account:
         self._book.count(Spending(self.purpose, self.model, usage))
         return usage
 
+    def count(self, usage: Usage) -> Usage:
+        """Count a call that was paid for before, without a reservation; the usage with its price.
+
+        No bound of the budget stops what is bought already.
+        """
+        paid = self._priced(usage)
+        self._book.count(Spending(self.purpose, self.model, paid))
+        return paid
+
     def settle(self, hold: Hold, usage: Usage) -> Usage:
         """End a reservation with what the call took; that usage with its price.
 
@@ -71,10 +80,7 @@ class Account:
         """
         if hold.prompt_tokens:
             self._factor = max(self._factor, usage.prompt_tokens / hold.prompt_tokens)
-        paid = usage
-        if self._price is not FREE:
-            usd = cost_usd(self._price, usage.prompt_tokens, usage.completion_tokens)
-            paid = replace(usage, usd=usd)
+        paid = self._priced(usage)
         self._book.release(hold.worst, Spending(self.purpose, self.model, paid))
         return paid
 
@@ -85,6 +91,12 @@ class Account:
     def lose(self, hold: Hold) -> None:
         """End a reservation of a call that took nobody knows what: at the worst all of it."""
         self._book.release(hold.worst, Spending(self.purpose, self.model, lost=hold.worst))
+
+    def _priced(self, usage: Usage) -> Usage:
+        if self._price is FREE:
+            return usage
+        usd = cost_usd(self._price, usage.prompt_tokens, usage.completion_tokens)
+        return replace(usage, usd=usd)
 
     def _worst(self, prompt_tokens: int, completion_tokens: int) -> Usage:
         prompt = round(prompt_tokens * self._factor)
@@ -115,6 +127,11 @@ class Hold:
             ValueError: it has ended already.
         """
         self._end().forgive(self)
+
+    def forgive_if_open(self) -> None:
+        """As ``forgive``; nothing where it has ended already."""
+        if self._account is not None:
+            self.forgive()
 
     def _end(self) -> Account:
         account, self._account = self._account, None

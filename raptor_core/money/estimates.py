@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from raptor_core.money.prices import FREE, cost_usd
+from raptor_core.money.prices import FREE, cost_usd, part_of
 from raptor_core.settings.models import Settings
 from raptor_core.settings.spending import PriceSettings
 
@@ -49,9 +49,15 @@ class Cost:
 def summary_cost(
     n_calls: int, prompt_tokens: int, completion_tokens: int, settings: Settings
 ) -> Cost:
-    """Cost of ``n_calls`` summaries with these tokens in all."""
+    """Cost of ``n_calls`` summaries with these tokens in all.
+
+    As a batch where they are enough for one. A run may put summaries of many trees into one batch
+    and pay less than the sum of what this says of each.
+    """
     part = settings.summarizer
     price = settings.prices.get(part.model) if part.kind == "openai" else FREE
+    if part.batch_from and n_calls >= part.batch_from:
+        price = part_of(price, part.batch_price)
     return _cost(n_calls, prompt_tokens, completion_tokens, price, part.model)
 
 

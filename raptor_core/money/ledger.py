@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from raptor_core.errors import BudgetError, SettingsError
 from raptor_core.money.account import Account
-from raptor_core.money.prices import FREE
+from raptor_core.money.prices import FREE, part_of
 from raptor_core.money.spending import Spending
 from raptor_core.money.usage import Usage
 from raptor_core.settings.models import Settings
@@ -66,8 +66,12 @@ class Ledger:
         """What answered calls took, for one purpose or in all."""
         return _total(line.usage for line in self.spendings if purpose in (None, line.purpose))
 
-    def account(self, purpose: str, model: str, *, free: bool = False) -> Account:
+    def account(
+        self, purpose: str, model: str, *, free: bool = False, share: float = 1.0
+    ) -> Account:
         """Where calls of one model for one purpose are reserved and settled; ``free`` costs 0.
+
+        ``share`` is of the price in the settings, for calls that cost less.
 
         Raises:
             SettingsError: the budget is in dollars, and the model has no price.
@@ -75,7 +79,7 @@ class Ledger:
         price = FREE if free else self._prices.get(model)
         if price is None and self._budget.usd is not None:
             raise SettingsError(missing_price(model))
-        return Account(self, purpose, model, price)
+        return Account(self, purpose, model, part_of(price, share))
 
     def hold(self, worst: Usage, *, wait: bool) -> bool:
         """Reserve ``worst``, or end the budget; see ``Account.reserve``.

@@ -159,7 +159,8 @@ _PAGES = (
 )
 _ECHOES = (
     r"you\s+are\s+a\s+summari[sz]ing\s+text\s+portal",
-    r"write\s+a\s+summary\s+of\s+the\s+following,?\s+including\s+as\s+many\s+key\s+details",
+    r"write\s+a\s+summary\s+of\s+the\s+following(?:\s+in\s+its\s+language)?,?\s+including\s+as",
+    r"</?excerpts>",
     r"\{context\}|\{\{\s*\w+\s*\}\}",
     r"<\|(?:im_start|im_end|endoftext|eot_id|start_header_id|system|user|assistant|end)\|?>",
     r"\[/?INST\]|<</?SYS>>|</?think>|###\s*(?:instruction|response)s?\s*:",

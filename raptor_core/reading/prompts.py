@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from raptor_core.endpoints.fencing import defused, fence
 from raptor_core.reading.values import Passage
 
 SYSTEM = (
@@ -15,24 +15,19 @@ SYSTEM = (
     "so and cite nothing."
 )
 
-_FENCE = re.compile(r"<(?=/?\s*(?:passage|question)\b)", re.IGNORECASE)
+_TAGS = ("passage", "question")
 
 
 def ask(question: str, passages: Sequence[Passage]) -> str:
     """The user message; ``passages`` are numbered from 1."""
     fenced = "\n".join(
-        f'<passage n="{number}">\n{_defused(passage.text)}\n</passage>'
+        fence("passage", defused(passage.text, *_TAGS), number)
         for number, passage in enumerate(passages, 1)
     )
-    return f"{fenced}\n\n<question>\n{_defused(question)}\n</question>"
+    return f"{fenced}\n\n{fence('question', defused(question, *_TAGS))}"
 
 
 def shorten(max_tokens: int, n_too_long: int) -> str:
     """Asks for a bounded answer, a quarter shorter for each one that was too long."""
     n_words = max(8, round(0.6 * max_tokens * 0.75**n_too_long))
     return f"Answer in at most {n_words} words."
-
-
-def _defused(text: str) -> str:
-    """The text with its own fence tags made harmless."""
-    return _FENCE.sub("&lt;", text)

@@ -2,6 +2,7 @@
 
 from raptor_core.settings.audits import AuditSettings
 from raptor_core.settings.checks import CheckSettings
+from raptor_core.settings.endpoints import EndpointPart
 from raptor_core.settings.evaluations import EvaluationSettings
 from raptor_core.settings.load import load_settings
 from raptor_core.settings.models import (
@@ -32,6 +33,7 @@ __all__ = [
     "ClusteringSettings",
     "DatabaseTable",
     "EmbedderSettings",
+    "EndpointPart",
     "EvaluationSettings",
     "GroupingSettings",
     "HybridSettings",

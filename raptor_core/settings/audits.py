@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from raptor_core.settings.part import Part
+from raptor_core.settings.endpoints import EndpointPart
 
 
-class AuditSettings(Part):
+class AuditSettings(EndpointPart):
     """The judge of sampled summaries; how many are sampled is ``checks.audit_rate``.
 
     Attributes:
@@ -20,18 +20,15 @@ class AuditSettings(Part):
             it, "quarantine" it (published, and left out of retrieval), "resummarize" it with the
             findings in the prompt, or "block" the publication.
         model: of "nli" (a hub name or a local folder) or of "llm".
-        base_url, api_key_env, timeout_seconds: of the endpoint.
         max_retries: of one audit, after an invalid answer or a fault; then it is "not judged".
         max_tokens: tokens of an answer at the most.
-        concurrency: calls under way at once.
+        json_format: how the endpoint is asked for JSON: by a schema ("json_schema"), as any JSON
+            ("json_object"), or by the prompt alone ("prompt"), which every server knows.
     """
 
     judge: Literal["support", "overlap", "nli", "llm"] = "support"
     on_unsupported: Literal["report", "quarantine", "resummarize", "block"] = "report"
     model: str = "gpt-4o-mini"
-    base_url: str = "https://api.openai.com/v1"
-    api_key_env: str = "OPENAI_API_KEY"
-    timeout_seconds: float = Field(60.0, gt=0)
     max_retries: int = Field(2, ge=0, le=20)
     max_tokens: int = Field(1000, ge=64)
-    concurrency: int = Field(8, ge=1, le=512)
+    json_format: Literal["json_schema", "json_object", "prompt"] = "json_schema"

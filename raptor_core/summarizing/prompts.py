@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from raptor_core.endpoints.fencing import DATA, fence
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.tokens.base import TokenCounter
 
@@ -16,6 +17,13 @@ _PAPER_USER = (
     "Write a summary of the following, including as many key details as possible: {context}:"
 )
 
+_BOUNDED_SYSTEM = f"{_PAPER_SYSTEM}. {DATA}"
+_BOUNDED_USER = (
+    "Write a summary of the following in its language, including as many key details as "
+    "possible:\n{context}"
+)
+_TAG = "excerpts"
+
 _WORDS_PER_TOKEN = 0.6
 """Words that fit into a token: fewer than the usual 0.75, so that an obedient answer fits."""
 
@@ -24,23 +32,29 @@ _WORDS_PER_TOKEN = 0.6
 class SummaryPrompt:
     """What a chat model is asked. Change a word, raise the version.
 
-    ``says_limit``: the first question already says how long the summary may be.
+    ``says_limit``: the first question already says how long the summary may be; ``fences``: the
+    text stands in a fence.
     """
 
     version: str
     system: str
     user: str
     says_limit: bool
+    fences: bool
 
     def question(self, texts: Sequence[str], max_tokens: int) -> str:
         """The user message over the children's texts in document order."""
-        question = self.user.replace("{context}", "\n\n".join(texts))
+        joined = "\n\n".join(texts)
+        context = fence(_TAG, joined) if self.fences else joined
+        question = self.user.replace("{context}", context)
         return f"{question}\n\n{limit_line(max_tokens, 0)}" if self.says_limit else question
 
 
 PROMPTS = {
-    "paper": SummaryPrompt("paper-1", _PAPER_SYSTEM, _PAPER_USER, says_limit=False),
-    "bounded": SummaryPrompt("bounded-1", _PAPER_SYSTEM, _PAPER_USER, says_limit=True),
+    "paper": SummaryPrompt("paper-1", _PAPER_SYSTEM, _PAPER_USER, says_limit=False, fences=False),
+    "bounded": SummaryPrompt(
+        "bounded-2", _BOUNDED_SYSTEM, _BOUNDED_USER, says_limit=True, fences=True
+    ),
 }
 
 
@@ -56,7 +70,7 @@ def objection_lines(objections: Sequence[str]) -> str:
     listed = "\n".join(f"- {told}" for told in objections)
     return (
         "An earlier summary said the following, which the text does not support. Say nothing of "
-        f"the kind:\n{listed}"
+        f"the kind:\n{fence('claims', listed)}"
     )
 
 
@@ -82,3 +96,8 @@ def prompt_tokens(child_tokens: Sequence[int], overhead: int) -> int:
     endpoint that is asked counts by its own vocabulary, so its figure differs by some percent.
     """
     return sum(child_tokens) + (overhead + len(child_tokens) - 1 if overhead else 0)
+
+
+def language_line(language: str) -> str:
+    """Asks for the language or script of the text, where an answer was in another."""
+    return f"Write in the language that the text is written in ({language})."

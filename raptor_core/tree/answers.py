@@ -67,6 +67,11 @@ class AnswerLog:
         """Whether answers survive the process."""
         return self._folder is not None
 
+    @property
+    def folder(self) -> Path | None:
+        """Where answers are kept; None keeps nothing."""
+        return self._folder
+
     def keep_text(self, key: str, text: str) -> None:
         """Keep a summary by its content key.
 

@@ -50,8 +50,11 @@ def embed_nodes(nodes: Sequence[Node], tools: Tools, cache: NodeCache) -> Embedd
         known = cache.vectors({node.embedding_key for node in nodes})
         n_reused = len(known)
         missing = _missing(nodes, known)
-        for start in range(0, len(missing), SLICE_NODES):
-            known |= _embed_slice(missing[start : start + SLICE_NODES], tools, cache)
+        if missing and isinstance(tools.embedder, BatchEmbedder):
+            known |= _embed_paid(missing, tools.embedder, tools, cache)
+        else:
+            for start in range(0, len(missing), SLICE_NODES):
+                known |= _embed_slice(missing[start : start + SLICE_NODES], tools, cache)
         _stage_rest(nodes, missing, known, cache)
     return Embedded(
         vectors=_stack([known[node.embedding_key] for node in nodes], tools),
@@ -75,19 +78,29 @@ def _missing(nodes: Sequence[Node], known: Mapping[str, Vectors]) -> list[Node]:
 
 
 def _embed_slice(part: Sequence[Node], tools: Tools, cache: NodeCache) -> dict[str, Vectors]:
-    texts = [node.embedding_text for node in part]
+    found = _by_key(part, tools.embedder.embed([node.embedding_text for node in part]))
+    _stage(part, found, tools, cache)
+    return found
+
+
+def _embed_paid(
+    missing: Sequence[Node], embedder: BatchEmbedder, tools: Tools, cache: NodeCache
+) -> dict[str, Vectors]:
+    """Vectors of all nodes, batch by batch as they come; no batch waits for the end of a slice."""
     found: dict[str, Vectors] = {}
-    if not isinstance(tools.embedder, BatchEmbedder):
-        found.update(_by_key(part, tools.embedder.embed(texts)))
-        _stage(part, found, tools, cache)
-        return found
+    fresh: list[Node] = []
     try:
-        for start, vectors in tools.embedder.embed_batches(texts):
-            batch = _by_key(part[start : start + len(vectors)], vectors)
+        for start, vectors in embedder.embed_batches([node.embedding_text for node in missing]):
+            nodes = missing[start : start + len(vectors)]
+            batch = _by_key(nodes, vectors)
             tools.answers.keep_vectors(batch)
             found |= batch
+            fresh += nodes
+            if len(fresh) >= SLICE_NODES:
+                ready, fresh = fresh, []
+                _stage(ready, found, tools, cache)
     finally:
-        _stage([node for node in part if node.embedding_key in found], found, tools, cache)
+        _stage(fresh, found, tools, cache)
     return found
 
 
@@ -100,7 +113,7 @@ def _stage(
 ) -> None:
     if nodes:
         cache.stage(nodes, np.stack([vectors[node.embedding_key] for node in nodes]))
-        tools.answers.forget(vectors)
+        tools.answers.forget(node.embedding_key for node in nodes)
 
 
 def _stage_rest(

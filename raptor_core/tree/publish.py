@@ -12,6 +12,7 @@ from raptor_core.documents.base import Document
 from raptor_core.identity import digest, fingerprint
 from raptor_core.nodes import Node, Tree
 from raptor_core.settings import Settings
+from raptor_core.settings.endpoints import HOW_ENDPOINTS_ARE_CALLED
 from raptor_core.store.base import Manifest
 
 _values = attrgetter(*(field.name for field in fields(Node)))
@@ -23,18 +24,17 @@ def build_settings_fingerprint(settings: Settings) -> str:
     return fingerprint("build", {part: content_settings(settings, part) for part in parts})
 
 
+_HOW = {
+    *("batch_size", "threads", "encoding", "json_format"),
+    *("batch_from", "batch_poll_seconds", "batch_price"),
+}
+"""Settings of models that change no result, beside those of endpoints."""
+
+
 def content_settings(settings: Settings, part: str) -> dict[str, object]:
     """The settings of one part that change a result, without those that say only how."""
-    how = {
-        "batch_size",
-        "threads",
-        "base_url",
-        "api_key_env",
-        "timeout_seconds",
-        "max_retries",
-        "concurrency",
-    }
-    values: dict[str, object] = getattr(settings, part).model_dump(mode="json", exclude=how)
+    how = HOW_ENDPOINTS_ARE_CALLED | _HOW
+    values: dict[str, object] = getattr(settings, part).model_dump(mode="json", exclude=set(how))
     return values
 
 

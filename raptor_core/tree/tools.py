@@ -15,6 +15,7 @@ from raptor_core.clustering.base import Clusterer
 from raptor_core.embedding import make_embedder
 from raptor_core.embedding.base import Embedder
 from raptor_core.money import Ledger
+from raptor_core.quality.unfit import find_unfit
 from raptor_core.settings import Settings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.summarizing import make_summarizer
@@ -103,6 +104,8 @@ class Tools:
             self.embedder.fingerprint,
             ledger=self.ledger,
             keep=self.answers.keep_text,
+            unfit=find_unfit,
+            batches=self.answers.folder and self.answers.folder / "batches",
         )
 
     @cached_property

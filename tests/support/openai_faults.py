@@ -9,8 +9,9 @@ from dataclasses import dataclass
 class Fault:
     """One way to fail: a status, a finish reason, a refusal, or raw bytes.
 
-    ``seconds`` delays the answer first. ``raw`` is sent as it is, ``cut`` closes the connection
-    after the first half of the answer, or before any byte when ``raw`` is empty bytes.
+    ``seconds`` delays the answer first, beside the server's own delay unless it comes ``at_once``.
+    ``raw`` is sent as it is, ``cut`` closes the connection after the first half of the answer, or
+    before any byte when ``raw`` is empty bytes.
     """
 
     status: int = 200
@@ -23,6 +24,7 @@ class Fault:
     raw: bytes | None = None
     cut: bool = False
     seconds: float = 0.0
+    at_once: bool = False
 
     @classmethod
     def rate_limited(cls, retry_after: str = "0.01", code: str | None = None) -> Fault:

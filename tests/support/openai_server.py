@@ -1,8 +1,9 @@
 """A stand-in for an OpenAI-compatible endpoint: a real HTTP server on the loopback.
 
-It speaks ``/v1/chat/completions`` and ``/v1/embeddings`` and holds no model: a chat answer is a
-cut of the prompt's own words, an embedding a vector drawn from the text's hash. Both depend on
-the request alone. Faults come on demand, see ``Fault`` and ``FakeOpenAI.fail``.
+It speaks ``/v1/chat/completions``, ``/v1/embeddings``, and with ``openai_batches`` the files and
+batches of the batch endpoint, and holds no model: a chat answer is a cut of the prompt's own words,
+an embedding a vector drawn from the text's hash. Both depend on the request alone. Faults come on
+demand, see ``Fault`` and ``FakeOpenAI.fail``; other servers' ways are in ``openai_dialects``.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -43,17 +45,21 @@ class _Rule:
 
 @dataclass(frozen=True)
 class Seen:
-    """One request: its path, body, and the bearer token that came with it."""
+    """One request: its path, query, body and headers, and the bearer token that came with it."""
 
     path: str
     body: Body
     token: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
 class FakeOpenAI:
     """The server; a context manager. ``n_dims`` is the length of its embeddings.
 
+    ``refuse`` looks at every request first and may have it fail; ``say`` gives the headers of a
+    good answer; ``more`` answers what is asked under other paths, as bytes or a fault.
     ``hold`` is called while a request is under way and may keep it waiting. ``answer`` makes
     the text of a chat answer from the request's body (None: ``default_answer``). With
     ``knows_base64`` false, embeddings are sent as numbers whatever was asked for.
@@ -64,6 +70,9 @@ class FakeOpenAI:
     hold: Callable[[Body], object] | None = None
     answer: Callable[[Body], str] | None = None
     knows_base64: bool = True
+    refuse: Callable[[Seen], Fault | None] | None = None
+    say: Callable[[Seen], Mapping[str, str]] | None = None
+    more: Callable[[str, Seen, bytes], bytes | Fault | None] | None = None
     seen: list[Seen] = field(default_factory=list)
     peak: int = 0
     _rules: list[_Rule] = field(default_factory=list)
@@ -121,7 +130,8 @@ class FakeOpenAI:
             self.seen.append(seen)
             self._under_way += 1
             self.peak = max(self.peak, self._under_way)
-            return next((r.fault for r in self._rules if r.applies(seen.body)), None)
+            refused = self.refuse(seen) if self.refuse else None
+            return refused or next((r.fault for r in self._rules if r.applies(seen.body)), None)
 
     def end(self) -> None:
         """Record that a request was answered."""
@@ -145,17 +155,33 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *args: object) -> None:
         """Keep the tests' output clean."""
 
+    def do_GET(self) -> None:
+        self._answer(b"")
+
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self._answer(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def _answer(self, sent: bytes) -> None:
+        is_json = self.headers.get("Content-Type", "").startswith("application/json")
         token = (self.headers["Authorization"] or "").removeprefix("Bearer ")
+        path, _, query = self.path.partition("?")
+        body = json.loads(sent) if is_json and sent else {}
+        seen = Seen(path, body, token, query, dict(self.headers.items()))
         fake = self.server.fake
-        fault = fake.begin(Seen(self.path, body, token))
-        fault = fault or Fault()
+        if fake.more is not None:
+            given = fake.more(self.command, seen, sent)
+            if given is not None:
+                fault = given if isinstance(given, Fault) else Fault(raw=given)
+                payload = fault.raw if fault.raw is not None else self._payload(seen, fault)
+                self._reply(payload, fault)
+                return
+        fault = fake.begin(seen)
+        fault = fault or Fault(headers=tuple(fake.say(seen).items()) if fake.say else ())
         try:
             if fake.hold is not None:
                 fake.hold(body)
-            time.sleep(fake.delay_seconds + fault.seconds)
-            payload = fault.raw if fault.raw is not None else self._payload(body, fault)
+            time.sleep(fault.seconds if fault.at_once else fake.delay_seconds + fault.seconds)
+            payload = fault.raw if fault.raw is not None else self._payload(seen, fault)
         finally:
             fake.end()  # before the reply: the client may follow up on it at once
         self._reply(payload, fault)
@@ -172,27 +198,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(payload[: len(payload) // 2] if fault.cut else payload)
 
-    def _payload(self, body: Body, fault: Fault) -> bytes:
+    def _payload(self, seen: Seen, fault: Fault) -> bytes:
         if fault.status >= 400:
             error = {"message": fault.message, "code": fault.code, "type": None, "param": None}
             return json.dumps({"error": error}).encode()
-        if self.path == "/v1/embeddings":
-            return json.dumps(self._embeddings(body)).encode()
-        return json.dumps(self._completion(body, fault)).encode()
-
-    def _completion(self, body: Body, fault: Fault) -> Body:
-        answer = self.server.fake.answer or default_answer
-        content = fault.content if fault.content is not None else answer(body)
-        prompt = sum(len(message["content"].split()) for message in body["messages"])
-        message = {"role": "assistant", "content": content, "refusal": fault.refusal}
-        return {
-            "id": "stand-in",
-            "object": "chat.completion",
-            "created": 0,
-            "model": body["model"],
-            "choices": [{"index": 0, "message": message, "finish_reason": fault.finish_reason}],
-            "usage": _usage(prompt, len(content.split())),
-        }
+        if seen.path.endswith("/embeddings"):
+            return json.dumps(self._embeddings(seen.body)).encode()
+        return json.dumps(completion(self.server.fake, seen.body, fault)).encode()
 
     def _embeddings(self, body: Body) -> Body:
         fake = self.server.fake
@@ -209,11 +221,28 @@ class _Handler(BaseHTTPRequestHandler):
         return {"object": "list", "data": data[::-1], "model": body["model"], "usage": usage}
 
 
+def completion(fake: FakeOpenAI, body: Body, fault: Fault) -> Body:
+    """The answer to a chat request."""
+    answer = fake.answer or default_answer
+    content = fault.content if fault.content is not None else answer(body)
+    prompt = sum(len(message["content"].split()) for message in body["messages"])
+    message = {"role": "assistant", "content": content, "refusal": fault.refusal}
+    return {
+        "id": "stand-in",
+        "object": "chat.completion",
+        "created": 0,
+        "model": body["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": fault.finish_reason}],
+        "usage": _usage(prompt, len(content.split())),
+    }
+
+
 def default_answer(body: Body) -> str:
     """Every third word of the last message's beginning, as one sentence within the limit."""
     limit = body.get("max_tokens") or body.get("max_completion_tokens") or 60
-    words = body["messages"][-1]["content"].split()[::3][: max(1, min(30, limit // 3))]
-    return "In short: " + " ".join(word.strip(".") for word in words) + "."
+    content = re.sub(r"</?\w+>", " ", body["messages"][-1]["content"])
+    words = content.split()[::3][: max(1, min(30, limit // 3))]
+    return "In short: " + " ".join(word.strip(".")[:16] for word in words) + "."
 
 
 def hash_vector(text: str, n_dims: int) -> np.ndarray:

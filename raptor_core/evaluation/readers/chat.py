@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from raptor_core.endpoints.client import EndpointClient
+from raptor_core.endpoints.fencing import fence
 from raptor_core.endpoints.pool import run_concurrently
 from raptor_core.endpoints.retry import RetryPolicy
 from raptor_core.endpoints.values import ChatAsk, Endpoint
@@ -16,7 +16,6 @@ from raptor_core.identity import fingerprint
 from raptor_core.money import Ledger
 from raptor_core.settings.models import ReaderSettings
 
-CONCURRENCY = 8
 READING = "reading"
 """What the ledger calls it."""
 
@@ -30,7 +29,6 @@ SHORT = (
     "context does not hold the answer, write Unanswerable."
 )
 CHOOSE = "Answer with the number of the best option alone."
-_FENCE = re.compile(r"<(?=/?\s*context\b)", re.IGNORECASE)
 
 
 class ChatReader:
@@ -46,8 +44,9 @@ class ChatReader:
         self, settings: ReaderSettings, ledger: Ledger, policy: RetryPolicy | None = None
     ) -> None:
         self._settings = settings
+        self._endpoint = Endpoint.of("reader", settings)
         self._client = EndpointClient(
-            Endpoint.of("reader", settings),
+            self._endpoint,
             policy or RetryPolicy(max_retries=settings.max_retries),
             account=ledger.account(READING, settings.model),
         )
@@ -72,7 +71,7 @@ class ChatReader:
         """
         if asks:
             self._client.require_key()
-        yield from run_concurrently(self._read, list(enumerate(asks)), CONCURRENCY)
+        yield from run_concurrently(self._read, list(enumerate(asks)), self._endpoint.share)
 
     def _read(self, item: tuple[int, Ask], stop: threading.Event) -> tuple[int, str]:
         at, ask = item
@@ -88,8 +87,7 @@ class ChatReader:
 
 def prompt(ask: Ask) -> str:
     """The user message; a fence in the context's own text is made harmless."""
-    context = _FENCE.sub("&lt;", ask.context)
     options = [f"{number}. {option}" for number, option in enumerate(ask.question.options, 1)]
     told = [CHOOSE] if options else [SHORT]
-    parts = (f"<context>\n{context}\n</context>\n", ask.question.text, *options, *told)
+    parts = (f"{fence('context', ask.context)}\n", ask.question.text, *options, *told)
     return "\n".join(parts)

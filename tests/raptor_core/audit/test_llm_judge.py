@@ -49,8 +49,8 @@ def test_faults_are_findings_with_reason_child_and_quote():
     assert (found[1].evidence_child, found[1].evidence) == ("a", "on 14 March")
     assert found[1].reason == "The source says 14 March."
     asked = body["messages"][1]["content"]
-    assert "[2] The bridge is open." in asked
-    assert "(2) The pump failed on 17 April." in asked
+    assert '<source n="2">\nThe bridge is open.\n</source>' in asked
+    assert '<sentence n="2">\nThe pump failed on 17 April.\n</sentence>' in asked
     schema = body["response_format"]["json_schema"]
     assert (body["response_format"]["type"], schema["strict"]) == ("json_schema", True)
     assert schema["schema"]["additionalProperties"] is False

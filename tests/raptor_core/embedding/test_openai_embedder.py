@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from support.openai_server import FakeOpenAI, Fault, hash_vector
 
-from raptor_core.embedding.openai import CONCURRENCY, OpenAIEmbedder
+from raptor_core.embedding.openai import OpenAIEmbedder
 from raptor_core.endpoints.retry import RetryPolicy
 from raptor_core.errors import EndpointError, MissingKeyError, ModelError
 from raptor_core.settings.models import EmbedderSettings
 
+CONCURRENCY = 4  # by default
 QUICK = RetryPolicy(max_retries=2, base_seconds=0.001)
 
 
