@@ -17,7 +17,7 @@ from raptor_core.settings.models import (
     TokensSettings,
 )
 from raptor_core.settings.part import Part
-from raptor_core.settings.presets import PRESETS, preset
+from raptor_core.settings.presets import PRESETS, preset, with_preset
 from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import DatabaseTable, SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings
@@ -50,4 +50,5 @@ __all__ = [
     "TreeSettings",
     "load_settings",
     "preset",
+    "with_preset",
 ]
