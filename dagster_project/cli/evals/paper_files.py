@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dagster_project.cli.evals.paper_plots import scaling_svg
 from raptor_assets.tables_markdown import Markdown, markdown_table
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.paper import (
@@ -62,7 +63,8 @@ def write_tables(
         "layers.md": _page("Subsets of layers (Tables 8 and 14 to 17)", layer_tables(studies)),
         "shares.md": _page("Nodes by layer (Tables 18 to 21)", share_tables(studies)),
         "compression.md": _page("Sizes of the trees (Table 10)", compression_tables(studies)),
-        "scaling.md": _page("Tokens and time by length (Figures 5 and 6)", scaling_tables(studies)),
+        "scaling.md": _scaling(studies),
+        **{_picture(at): scaling_svg(study) for at, study in enumerate(studies, 1)},
         FIGURES: json.dumps([study.values() for study in studies], indent=2) + "\n",
     }
     try:
@@ -78,6 +80,16 @@ def _page(title: str, tables: Sequence[Table]) -> str:
     """Each table once, though several data sets share one of the paper's."""
     parts = [f"# {title}", *map(_table, dict.fromkeys(tables))]
     return "\n\n".join(parts) + "\n"
+
+
+def _scaling(studies: Sequence[Study]) -> str:
+    pictures = [f"![{s.name}]({_picture(at)})" for at, s in enumerate(studies, 1)]
+    title = "Tokens and time by length of the document (Figures 5 and 6)"
+    return _page("\n\n".join((title, *pictures)), scaling_tables(studies))
+
+
+def _picture(number: int) -> str:
+    return f"scaling-{number}.svg"
 
 
 def _table(table: Table) -> str:

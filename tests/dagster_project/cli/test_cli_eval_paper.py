@@ -1,6 +1,7 @@
 """`raptor eval paper` on small data sets, with the hashing embedder."""
 
 import json
+from xml.etree import ElementTree as ET
 
 import pytest
 from support.command import embedder_made_by, raptor
@@ -121,6 +122,12 @@ def assert_scaling(pages):
         _, _, prompt, completion, together = (int(cell.replace(",", "")) for cell in line)
         assert together == pytest.approx(prompt + completion, abs=1)
     assert len(rows(pages["scaling.md"], "qasper: seconds of a build (Figure 6)")) > 3
+    assert "![village](scaling-1.svg)" in pages["scaling.md"]
+    picture = ET.fromstring(pages["scaling-1.svg"])
+    told = [element.text for element in picture.iter() if element.text]
+    assert {"village: thousand tokens of calls", "prompts", "village: seconds"} <= set(told)
+    dots = next(e for e in picture.iter() if "stroke-linecap" in e.attrib)
+    assert dots.attrib["d"].count("M") == 3
 
 
 def assert_left_out(pages):
