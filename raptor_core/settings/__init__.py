@@ -3,7 +3,7 @@
 from raptor_core.settings.audits import AuditSettings
 from raptor_core.settings.checks import CheckSettings
 from raptor_core.settings.evaluations import EvaluationSettings
-from raptor_core.settings.load import load_settings
+from raptor_core.settings.load import load_settings, with_preset
 from raptor_core.settings.models import (
     ChunkingSettings,
     EmbedderSettings,
@@ -17,7 +17,7 @@ from raptor_core.settings.models import (
     TokensSettings,
 )
 from raptor_core.settings.part import Part
-from raptor_core.settings.presets import PRESETS, preset, with_preset
+from raptor_core.settings.presets import PRESETS, preset
 from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import DatabaseTable, SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings

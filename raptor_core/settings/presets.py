@@ -50,17 +50,6 @@ def preset(name: str) -> Settings:
     return Settings.model_validate(preset_values(name))
 
 
-def with_preset(settings: Settings, name: str) -> Settings:
-    """Settings with the values of a preset in place of theirs; what it does not name stays.
-
-    Raises:
-        SettingsError: no preset has this name.
-    """
-    values = settings.model_dump()
-    parts = {part: values[part] | given for part, given in preset_values(name).items()}
-    return Settings.model_validate(values | parts)
-
-
 def preset_values(name: str) -> Mapping[str, Any]:
     """What a preset says, without the defaults.
 

@@ -39,6 +39,10 @@ def test_a_preset_over_settings_leaves_what_it_does_not_name():
     assert found.clustering.method == "gmm"
     assert with_preset(own, "default") == own
     assert with_preset(Settings(), "simple") == preset("simple")
+    small = {part: {"max_tokens": 120} for part in ("chunking", "summarizer")}
+    own = Settings.model_validate(small | {"clustering": {"max_tokens": 300}})
+    with pytest.raises(SettingsError, match=r"preset 'simple' over the settings: .*two nodes"):
+        with_preset(own, "simple")
 
 
 def test_a_file_overrides_its_preset_and_the_environment_overrides_the_file(tmp_path):
