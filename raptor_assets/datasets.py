@@ -108,8 +108,10 @@ def _version(settings: Settings) -> str:
     """Fingerprint of every setting that the figures depend on; the files are none of them."""
     measured = settings.evaluation.model_dump(mode="json", exclude={"datasets"})
     retrieval = settings.retrieval.model_dump(mode="json")
-    values = {"measured": measured, "retrieval": retrieval, "grouping": settings.grouping.by}
-    return fingerprint("evaluation", {**values, "build": build_settings_fingerprint(settings)})
+    hybrid = settings.hybrid.model_dump(mode="json")
+    asked = {"measured": measured, "retrieval": retrieval, "hybrid": hybrid}
+    build = build_settings_fingerprint(settings)
+    return fingerprint("evaluation", {**asked, "grouping": settings.grouping.by, "build": build})
 
 
 def _compare(forest: Forest, settings: Settings) -> Comparison:

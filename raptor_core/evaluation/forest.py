@@ -13,11 +13,13 @@ from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import group_documents, tree_name
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.identity import digest
+from raptor_core.nodes import Tree
 from raptor_core.retrieval import Retriever
 from raptor_core.settings import Settings
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store
 from raptor_core.store.base import Manifest, VectorStore, Where
+from raptor_core.tokens import TokenCounter
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.publish import build_settings_fingerprint, make_manifest
 from raptor_core.tree.tools import Tools
@@ -76,7 +78,11 @@ class Forest:
 
 @contextmanager
 def open_forest(
-    dataset: Dataset, tools: Tools, cache: Path, progress: Progress | None = None
+    dataset: Dataset,
+    tools: Tools,
+    cache: Path,
+    progress: Progress | None = None,
+    counter: TokenCounter | None = None,
 ) -> Iterator[Forest]:
     """The trees of a data set, from the cache where they are there, else built and kept there.
 
@@ -87,30 +93,42 @@ def open_forest(
         tools: what builds.
         cache: folder of all evaluations.
         progress: told of what is built.
+        counter: what a node's tokens are told by, so that budgets mean the same in forests whose
+            limits count otherwise; None for that of ``tools``, which is what cuts chunks.
 
     Raises:
         RaptorError: as a build raises; the trees that are finished are kept.
     """
+    counter = counter or tools.counter
     settings = StoreSettings(corpus=_CORPUS, lock_seconds=tools.settings.store.lock_seconds)
     identity = replace(tools.store_identity, corpus=_CORPUS)
-    place = cache / forest_key(dataset, tools)
+    place = cache / forest_key(dataset, tools, counter)
     with open_store(settings, place, identity) as store:
-        _build_missing(dataset, tools, store, progress)
+        _build_missing(dataset, tools, counter, store, progress)
         yield Forest(dataset, store, tools)
 
 
-def forest_key(dataset: Dataset, tools: Tools) -> str:
-    """Digest of everything that the trees depend on, whatever the file is called."""
+def forest_key(dataset: Dataset, tools: Tools, counter: TokenCounter | None = None) -> str:
+    """Digest of everything that the trees depend on, whatever the file is called.
+
+    ``counter`` is that of ``open_forest``.
+    """
     versions = sorted(document.version for document in dataset.documents)
     settings = tools.settings
     parts = (tools.chunker, tools.embedder, tools.clusterer, tools.summarizer)
     made_by = [part.fingerprint for part in parts]
+    if counter and counter.fingerprint != tools.counter.fingerprint:
+        made_by.append(counter.fingerprint)
     built = build_settings_fingerprint(settings)
     return digest("forest", built, settings.grouping.by, *made_by, *versions)
 
 
 def _build_missing(
-    dataset: Dataset, tools: Tools, store: VectorStore, progress: Progress | None
+    dataset: Dataset,
+    tools: Tools,
+    counter: TokenCounter,
+    store: VectorStore,
+    progress: Progress | None,
 ) -> None:
     trees = _trees(dataset, tools.settings)
     built = {manifest.tree for manifest in store.manifests()}
@@ -118,7 +136,7 @@ def _build_missing(
     while names := list(islice(missing, TREES_AT_ONCE)):
         made = build_trees({name: trees[name] for name in names}, tools=tools, cache=store)
         for name in names:
-            tree = made[name]
+            tree = _told_by(counter, made[name], tools)
             for layer in tree.layers:
                 store.stage(layer.nodes, layer.vectors)
             store.publish(make_manifest(tree, trees[name], tools.settings), tuple(tree.nodes()))
@@ -126,6 +144,18 @@ def _build_missing(
         if progress:
             progress(len(built), len(trees))
         store.optimize()
+
+
+def _told_by(counter: TokenCounter, tree: Tree, tools: Tools) -> Tree:
+    """The tree with its nodes' tokens as another counter counts them."""
+    if counter.fingerprint == tools.counter.fingerprint:
+        return tree
+    layers = []
+    for layer in tree.layers:
+        counts = counter.count([node.text for node in layer.nodes])
+        nodes = (replace(node, n_tokens=n) for node, n in zip(layer.nodes, counts, strict=True))
+        layers.append(replace(layer, nodes=tuple(nodes)))
+    return replace(tree, layers=tuple(layers))
 
 
 def _trees(dataset: Dataset, settings: Settings) -> Mapping[str, Sequence[Document]]:

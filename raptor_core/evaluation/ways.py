@@ -29,7 +29,7 @@ _NAME = re.compile(r"(?P<strategy>[^@]+)(?:@(?P<low>\d+)(?:-(?P<high>\d+))?)?")
 
 @dataclass(frozen=True, slots=True)
 class StrategyWay:
-    """A strategy of the retriever.
+    """A strategy of the retriever, with the weights and the beam of the forest's settings.
 
     Attributes:
         name: as it is written.
@@ -58,7 +58,10 @@ class StrategyWay:
         return all(len(retrieval.hits) != query.limit for retrieval in found)
 
     def _query(self, forest: Forest, where: Where, budget_tokens: int) -> Query:
-        query = Query(self.strategy, budget_tokens, where=where)
+        given = Query.from_settings(forest.tools.settings)
+        query = replace(
+            given, strategy=self.strategy, budget_tokens=budget_tokens, top_k=None, where=where
+        )
         if self.strategy in WALKS:
             return self._walk(forest, query)
         layers = None if self.layers is None else tuple(range(self.layers[0], self.layers[1] + 1))

@@ -4,7 +4,7 @@ from raptor_core.settings.audits import AuditSettings
 from raptor_core.settings.checks import CheckSettings
 from raptor_core.settings.endpoints import EndpointPart
 from raptor_core.settings.evaluations import EvaluationSettings
-from raptor_core.settings.load import load_settings
+from raptor_core.settings.load import load_settings, with_preset
 from raptor_core.settings.models import (
     ChunkingSettings,
     EmbedderSettings,
@@ -52,4 +52,5 @@ __all__ = [
     "TreeSettings",
     "load_settings",
     "preset",
+    "with_preset",
 ]

@@ -40,8 +40,22 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     merged = _merge(preset_values(str(name)), values)
     for section, key, text in _environment(os.environ if environ is None else environ):
         merged = _merge(merged, {section: {key: _parse(section, key, text)}})
+    return _validated(merged, where)
+
+
+def with_preset(settings: Settings, name: str) -> Settings:
+    """Settings with the values of a preset in place of theirs; what it does not name stays.
+
+    Raises:
+        SettingsError: no preset has this name, or its values contradict what stays.
+    """
+    merged = _merge(settings.model_dump(), preset_values(name))
+    return _validated(merged, f"preset {name!r} over the settings")
+
+
+def _validated(values: Mapping[str, Any], where: str) -> Settings:
     try:
-        return Settings.model_validate(merged)
+        return Settings.model_validate(values)
     except ValidationError as error:
         raise SettingsError(f"{where}: {_explain(error)}") from error
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from raptor_core.evaluation.tree_statistics import TreeStatistics
     from raptor_core.money import Ledger
     from raptor_core.settings import Settings
+    from raptor_core.tokens import TokenCounter
 
 _OPTIONS = (
     click.option(
@@ -126,17 +127,42 @@ def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> I
         RaptorError: as reading, building and opening raise.
     """
     from dagster_project.home import Home
+
+    home = Home.at(home_path)
+    settings = _settings(home, values["preset"], values["clustering"])
+    dataset = _dataset(file, settings, values)
+    with _open(dataset, settings, values["cache"] or home.evaluation) as opened:
+        yield opened
+
+
+@contextmanager
+def open_beside(first: Opened, preset_name: str) -> Iterator[Opened]:
+    """The same data set with trees by a preset, whose tokens are counted as those of ``first``.
+
+    What the preset does not name is as in the settings of ``first``, which may be closed.
+
+    Raises:
+        RaptorError: as building and opening raise.
+    """
+    from raptor_core.settings import with_preset
+
+    used = first.forest.tools
+    settings = with_preset(used.settings, preset_name)
+    with _open(first.forest.dataset, settings, first.cache, used.counter) as opened:
+        yield opened
+
+
+@contextmanager
+def _open(
+    dataset: Dataset, settings: Settings, cache: Path, counter: TokenCounter | None = None
+) -> Iterator[Opened]:
     from raptor_core.evaluation.forest import open_forest
     from raptor_core.evaluation.tree_statistics import tree_statistics
     from raptor_core.tree.answers import AnswerLog
     from raptor_core.tree.tools import Tools
 
-    home = Home.at(home_path)
-    settings = _settings(home, values["preset"], values["clustering"])
-    dataset = _dataset(file, settings, values)
-    cache = values["cache"] or home.evaluation
     tools = Tools(settings, answers=AnswerLog(cache / "built"))
-    with open_forest(dataset, tools, cache, _tell) as forest:
+    with open_forest(dataset, tools, cache, _tell, counter) as forest:
         yield Opened(forest, tree_statistics(forest), cache)
 
 
@@ -159,10 +185,14 @@ def show(
     found: Comparison,
     values: Mapping[str, Any],
     ledger: Ledger | None = None,
+    beside: Mapping[str, TreeStatistics] | None = None,
     *,
     as_json: bool,
 ) -> None:
-    """Print a comparison, what the reader spent, and what of the data set was left out."""
+    """Print a comparison, what the reader spent, and what of the data set was left out.
+
+    ``beside`` are the sizes of further trees, by the preset that they are of.
+    """
     from dagster_project.cli.evals.tables import print_comparison, print_trees, question_values
     from dagster_project.cli.output import print_json
 
@@ -170,6 +200,8 @@ def show(
     if as_json:
         trees = opened.trees.values()
         told = {"file": str(file), "trees": trees, **found.values(), "left_out": left_out}
+        if beside:
+            told["beside"] = {name: sizes.values() for name, sizes in beside.items()}
         if ledger:
             told["spent"] = [asdict(spending) for spending in ledger.spendings]
         questions = {"questions": question_values(found)} if values["with_questions"] else {}
@@ -177,6 +209,9 @@ def show(
         return
     print_comparison(found)
     print_trees(opened.trees)
+    for name, sizes in (beside or {}).items():
+        click.echo(f"{name}:")
+        print_trees(sizes)
     for line in left_out:
         click.secho(f"left out: {line}", fg="yellow", err=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     help="Encoders of DPR: sentence-transformers models; without them it is left out.",
 )
 @click.option("--no-contiguous", is_flag=True, help="Leave the ablation with contiguous trees out.")
+@click.option("--no-timing", is_flag=True, help="Leave the timed builds (Figure 6) out.")
 @dataset_options
 @home_and_json
 def command(
@@ -45,9 +47,10 @@ def command(
     """Write the tables of the RAPTOR paper that need no reader into FOLDER, as Markdown.
 
     FILE is as for `raptor eval retrieval`. For each there are the retrievers with and without the
-    tree, the ablation with contiguous trees, the subsets of layers, the nodes by layer, and the
-    sizes of the trees, beside the paper's own figures. FOLDER/README.md says which tables need a
-    reader; FOLDER/figures.json holds everything. The files are written anew after each data set.
+    tree, the ablation with contiguous trees, the subsets of layers, the nodes by layer, the sizes
+    of the trees, and what builds take by length of the document, beside the paper's own figures.
+    FOLDER/README.md says which tables need a reader; FOLDER/figures.json holds everything. The
+    files are written anew after each data set.
     """
     from dagster_project.cli.evals.paper_files import write_tables
     from dagster_project.cli.output import print_json
@@ -73,13 +76,22 @@ def _measure(
 ) -> tuple[Study, Settings]:
     """One data set; the contiguous trees are left out where they would be the same."""
     from raptor_core.evaluation.measures import ContextMeasurer
-    from raptor_core.evaluation.paper import CONTIGUOUS, measure_study, with_contiguous
+    from raptor_core.evaluation.paper import (
+        CONTIGUOUS,
+        calls_nothing,
+        measure_study,
+        time_builds,
+        with_contiguous,
+    )
 
     budgets = values["budgets"]
     with open_evaluation(file, home, values) as opened:
         settings = opened.forest.tools.settings
         measurer = ContextMeasurer.of(opened.forest, pooled=False)
         study = measure_study(opened.forest, budgets, measurer, dpr, _tell)
+        tools, documents = opened.forest.tools, opened.forest.dataset.documents
+    if calls_nothing(tools) and not values["no_timing"]:
+        study = replace(study, times=tuple(time_builds(documents, tools, _tell_build)))
     if values["no_contiguous"] or settings.clustering.method == CONTIGUOUS:
         return study, settings
     with open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as opened:
@@ -88,3 +100,7 @@ def _measure(
 
 def _tell(way: str, budget_tokens: int) -> None:
     click.echo(f"{way} at {budget_tokens:,} tokens", err=True)
+
+
+def _tell_build(n_tokens: int) -> None:
+    click.echo(f"building {n_tokens:,} tokens", err=True)

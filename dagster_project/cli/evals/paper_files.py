@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dagster_project.cli.evals.paper_plots import scaling_svg
 from raptor_assets.tables_markdown import Markdown, markdown_table
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.paper import (
@@ -14,6 +15,7 @@ from raptor_core.evaluation.paper import (
     compression_tables,
     layer_tables,
     retriever_tables,
+    scaling_tables,
     share_tables,
 )
 from raptor_core.settings import Settings
@@ -41,7 +43,7 @@ LEFT_OUT = """\
 - BM25 and DPR over the whole tree (Tables 1, 2, 19 and 21): summaries are searched by the embedder;
   BM25 and DPR are measured without the tree.
 - Tables 11 to 13: prompts and examples, nothing to measure.
-- Figures 5 and 6, tokens and time by length of the document: `benchmarks/build.py`."""
+- Figure 6 where summaries or vectors come from an endpoint, which timing would pay for again."""
 
 
 def write_tables(
@@ -61,6 +63,8 @@ def write_tables(
         "layers.md": _page("Subsets of layers (Tables 8 and 14 to 17)", layer_tables(studies)),
         "shares.md": _page("Nodes by layer (Tables 18 to 21)", share_tables(studies)),
         "compression.md": _page("Sizes of the trees (Table 10)", compression_tables(studies)),
+        "scaling.md": _scaling(studies),
+        **{_picture(at): scaling_svg(study) for at, study in enumerate(studies, 1)},
         FIGURES: json.dumps([study.values() for study in studies], indent=2) + "\n",
     }
     try:
@@ -76,6 +80,16 @@ def _page(title: str, tables: Sequence[Table]) -> str:
     """Each table once, though several data sets share one of the paper's."""
     parts = [f"# {title}", *map(_table, dict.fromkeys(tables))]
     return "\n\n".join(parts) + "\n"
+
+
+def _scaling(studies: Sequence[Study]) -> str:
+    pictures = [f"![{s.name}]({_picture(at)})" for at, s in enumerate(studies, 1)]
+    title = "Tokens and time by length of the document (Figures 5 and 6)"
+    return _page("\n\n".join((title, *pictures)), scaling_tables(studies))
+
+
+def _picture(number: int) -> str:
+    return f"scaling-{number}.svg"
 
 
 def _table(table: Table) -> str:
@@ -128,5 +142,6 @@ def _contents() -> str:
         "- [Subsets of layers](layers.md): Tables 8 and 14 to 17\n"
         "- [Nodes by layer](shares.md): Tables 18 to 21\n"
         "- [Sizes of the trees](compression.md): Table 10\n"
+        "- [Tokens and time by length of the document](scaling.md): Figures 5 and 6\n"
         f"- [Everything, as JSON]({FIGURES})"
     )

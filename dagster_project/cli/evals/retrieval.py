@@ -10,6 +10,7 @@ import click
 from dagster_project.cli.evals.common import (
     comparison_options,
     dataset_options,
+    open_beside,
     open_evaluation,
     show,
     the_ways,
@@ -23,6 +24,14 @@ from dagster_project.cli.options import home_and_json
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @comparison_options("400,1000,2000")
+@click.option(
+    "--beside",
+    "presets",
+    multiple=True,
+    metavar="PRESET",
+    help="A preset to compare with: its own strategy over trees of its own, such as simple. May "
+    "be repeated.",
+)
 @dataset_options
 @home_and_json
 def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
@@ -35,9 +44,17 @@ def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     A difference is to the first strategy. Intervals are of 95 %, p is two-sided; both are
     bootstrapped over documents.
     """
+    from raptor_core.evaluation.beside import compare_beside
     from raptor_core.evaluation.compare import compare
+    from raptor_core.settings import preset
 
     ways = the_ways(values)
+    presets = {name: preset(name) for name in values["presets"]}
     with open_evaluation(file, home, values) as opened:
         found = compare(opened.forest, ways, values["budgets"], pooled=values["pooled"])
-    show(file, opened, found, values, as_json=as_json)
+    beside = {}
+    for name in presets:
+        with open_beside(opened, name) as there:
+            found = compare_beside(found, name, there.forest)
+        beside[name] = there.trees
+    show(file, opened, found, values, beside=beside, as_json=as_json)

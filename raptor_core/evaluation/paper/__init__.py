@@ -2,6 +2,8 @@
 
 from raptor_core.evaluation.paper.layers import layer_tables, share_tables
 from raptor_core.evaluation.paper.retrievers import retriever_tables
+from raptor_core.evaluation.paper.scaling import calls_nothing, time_builds
+from raptor_core.evaluation.paper.scaling_tables import scaling_tables
 from raptor_core.evaluation.paper.sizes import compression_tables
 from raptor_core.evaluation.paper.study import CONTIGUOUS, Study, measure_study, with_contiguous
 from raptor_core.evaluation.paper.table import Table
@@ -10,10 +12,13 @@ __all__ = [
     "CONTIGUOUS",
     "Study",
     "Table",
+    "calls_nothing",
     "compression_tables",
     "layer_tables",
     "measure_study",
     "retriever_tables",
+    "scaling_tables",
     "share_tables",
+    "time_builds",
     "with_contiguous",
 ]

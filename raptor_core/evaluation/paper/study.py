@@ -12,6 +12,7 @@ from raptor_core.evaluation.compare import Comparison, Progress, compare, join
 from raptor_core.evaluation.contexts import Way
 from raptor_core.evaluation.forest import Forest
 from raptor_core.evaluation.measures import ContextMeasurer
+from raptor_core.evaluation.paper.scaling import TimePoint, TokenPoint, token_points
 from raptor_core.evaluation.tree_statistics import TreeStatistics, tree_statistics
 from raptor_core.evaluation.ways import make_way
 
@@ -36,6 +37,8 @@ class Study:
         n_layers: layers of the highest tree.
         trees: their sizes.
         contiguous: sizes of the contiguous trees, where they were measured.
+        tokens: tokens of building by length of the document, a point for each tree.
+        times: seconds of building by length of the document, where they were measured.
     """
 
     name: str
@@ -46,6 +49,8 @@ class Study:
     n_layers: int
     trees: TreeStatistics
     contiguous: TreeStatistics | None = None
+    tokens: tuple[TokenPoint, ...] = ()
+    times: tuple[TimePoint, ...] = ()
 
     @property
     def measure(self) -> str:
@@ -62,6 +67,8 @@ class Study:
             "layers": self.layers.values(),
             "trees": self.trees.values(),
             "contiguous": self.contiguous and asdict(self.contiguous),
+            "tokens": [asdict(point) for point in self.tokens],
+            "times": [asdict(point) for point in self.times],
         }
 
 
@@ -98,6 +105,7 @@ def measure_study(
         layers=measured(subsets),
         n_layers=n_layers,
         trees=tree_statistics(forest),
+        tokens=tuple(token_points(forest)),
     )
 
 

@@ -1,6 +1,7 @@
 """`raptor eval paper` on small data sets, with the hashing embedder."""
 
 import json
+from xml.etree import ElementTree as ET
 
 import pytest
 from support.command import embedder_made_by, raptor
@@ -48,6 +49,7 @@ def test_every_table_is_written_beside_the_papers(call, village, tmp_path):
     assert_layers(pages)
     assert_shares(pages)
     assert_compression(pages)
+    assert_scaling(pages)
     assert_left_out(pages)
 
 
@@ -108,6 +110,26 @@ def assert_compression(pages):
     )
 
 
+def assert_scaling(pages):
+    lines = rows(pages["scaling.md"], "Straight lines")[2:]
+    measured = ["prompt tokens", "completion tokens", "all tokens", "seconds"]
+    assert [(line[0], line[1]) for line in lines] == [
+        (name, what) for name in ("village", "qasper") for what in measured
+    ]
+    points = rows(pages["scaling.md"], "village: tokens of a build (Figure 5)")[2:]
+    assert len(points) == 3
+    for line in points:
+        _, _, prompt, completion, together = (int(cell.replace(",", "")) for cell in line)
+        assert together == pytest.approx(prompt + completion, abs=1)
+    assert len(rows(pages["scaling.md"], "qasper: seconds of a build (Figure 6)")) > 3
+    assert "![village](scaling-1.svg)" in pages["scaling.md"]
+    picture = ET.fromstring(pages["scaling-1.svg"])
+    told = [element.text for element in picture.iter() if element.text]
+    assert {"village: thousand tokens of calls", "prompts", "village: seconds"} <= set(told)
+    dots = next(e for e in picture.iter() if "stroke-linecap" in e.attrib)
+    assert dots.attrib["d"].count("M") == 3
+
+
 def assert_left_out(pages):
     assert "need a reader" in pages["README.md"]
     assert "not comparable" in pages["README.md"]
@@ -118,8 +140,9 @@ def assert_left_out(pages):
 
 
 def test_the_ablation_is_left_out_where_it_is_not_wanted_or_is_the_tree(call, village, tmp_path):
-    without = call(tmp_path / "a", village, "--no-contiguous")
+    without = call(tmp_path / "a", village, "--no-contiguous", "--no-timing")
     assert without.code == 0
+    assert "Figure 6)\n" not in (tmp_path / "a" / "scaling.md").read_text().partition("##")[2]
     assert "retrievers.md" in without.out
     same = call(tmp_path / "b", village, "--clustering", "contiguous")
     assert same.code == 0

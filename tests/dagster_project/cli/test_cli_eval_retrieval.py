@@ -84,3 +84,22 @@ def test_what_is_wrong_is_told(call, tmp_path):
     assert (wrong.code, wrong.json["error"]) == (3, "SettingsError")
     file.write_text(json.dumps({"id": "a"}))
     assert call(file).code == 4
+
+
+def test_a_preset_is_measured_beside_on_the_same_questions(call, tmp_path):
+    file = write_lines(tmp_path / "village.jsonl", records())
+    ways = ("--strategy", "flat", "--strategy", "hybrid", "--beside", "simple")
+    wrong = call(file, "--beside", "simplest", "--json")
+    assert (wrong.code, wrong.json["error"]) == (3, "SettingsError")
+    assert "trees built" not in wrong.err
+    printed = call(file, *ways, "--budget-tokens", "40,400", "--json", "--questions")
+    assert printed.code == 0, printed.err
+    found = printed.json
+    assert [line["way"] for line in found["lines"]] == ["flat", "hybrid", "simple"] * 2
+    assert found["lines"][2]["figures"]["evidence_recall"]["difference"]["p"] <= 1
+    assert len(found["questions"]) == 18
+    assert found["beside"]["simple"]["nodes_by_layer"] == [3]
+    assert found["trees"]["nodes_by_layer"][0] > 3
+    table = call(file, *ways)
+    assert "trees built" not in table.err
+    assert "simple:\n3 trees, nodes by layer 0: 3" in table.out

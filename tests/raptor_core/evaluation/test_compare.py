@@ -10,6 +10,7 @@ from support.trees import leaf, summary
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
+from raptor_core.evaluation.beside import compare_beside
 from raptor_core.evaluation.compare import compare, join
 from raptor_core.evaluation.datasets import Dataset, Question, load_dataset
 from raptor_core.evaluation.forest import forest_key, open_forest
@@ -21,7 +22,8 @@ from raptor_core.evaluation.measures import (
 )
 from raptor_core.evaluation.tree_statistics import tree_statistics
 from raptor_core.evaluation.ways import make_way
-from raptor_core.settings import Settings
+from raptor_core.settings import HybridSettings, Settings, with_preset
+from raptor_core.tokens import WordCounter
 from raptor_core.tree.tools import Tools
 
 SETTINGS = {
@@ -221,3 +223,48 @@ def test_further_ways_join_a_comparison_and_are_compared_with_its_first(village,
         join(first, first.found)
     with pytest.raises(ValueError, match="'root' is not measured on the questions and budgets"):
         join(first, others.found[1:])
+
+
+def test_trees_by_other_limits_tell_their_tokens_as_the_others(village, tmp_path):
+    counter = tools().counter
+    given = tools(tokens={"counter": "words"})
+    with open_forest(village, given, tmp_path, counter=counter) as forest:
+        nodes = forest.store.nodes()
+        n_tokens = sum(manifest.n_tokens for manifest in forest.manifests)
+    assert [node.n_tokens for node in nodes] == counter.count([node.text for node in nodes])
+    assert n_tokens == sum(node.n_tokens for node in nodes)
+    assert max(WordCounter().count([node.text for node in nodes if node.is_leaf])) <= 24
+    assert n_tokens > sum(WordCounter().count([node.text for node in nodes]))
+    key = forest_key(village, given)
+    assert key != forest_key(village, given, counter)
+    assert key == forest_key(village, given, WordCounter())
+
+
+def test_a_preset_stands_beside_by_its_own_strategy_and_trees(village, tmp_path):
+    first = run(village, tmp_path, "flat", "hybrid", budgets=(30, 400))
+    settings = with_preset(tools().settings, "simple")
+    simple = Tools(settings, embedder=HashingEmbedder())
+    with open_forest(village, simple, tmp_path, counter=tools().counter) as forest:
+        found = compare_beside(first, "simple", forest)
+        (alone,) = compare(forest, [make_way("beam")], [400]).lines
+    assert [line.way for line in found.lines] == ["flat", "hybrid", "simple"] * 2
+    assert [line for line in found.lines if line.way != "simple"] == list(first.lines)
+    assert all(item.n_tokens <= item.budget_tokens for item in found.found)
+    beside = figure(found, "simple", 400, "evidence_recall")
+    assert beside.mean == alone.figures["evidence_recall"].mean
+    flat = figure(found, "flat", 400, "evidence_recall").mean.value
+    assert beside.difference.interval.value == pytest.approx(beside.mean.value - flat)
+
+
+def test_a_strategy_asks_with_the_weights_of_the_settings(village, tmp_path, monkeypatch):
+    asked = []
+    weights = HybridSettings(lexical=1.0, neighbours=())
+    given = tools(hybrid=weights.model_dump(), retrieval={"beam_width": 2, "top_k": 1})
+    with open_forest(village, given, tmp_path) as forest:
+        search = forest.retriever.search_vectors
+        spy = lambda *given: asked.append(given[-1]) or search(*given)  # noqa: E731
+        monkeypatch.setattr(forest.retriever, "search_vectors", spy)
+        compare(forest, [make_way("hybrid"), make_way("beam")], [400])
+    assert {query.hybrid.lexical for query in asked} == {1.0}
+    assert {query.beam_width for query in asked} == {2}
+    assert {query.top_k for query in asked if query.strategy == "hybrid"} == {None}
