@@ -20,7 +20,7 @@ def command(folder: str, trees: tuple[str, ...], home: Path, as_json: bool) -> N
     a manifest. `raptor import` reads it into any home or server with the same embedder.
     """
     from dagster_project.cli.output import print_json
-    from dagster_project.cli.session import open_home, published
+    from dagster_project.published import open_home, published
     from dagster_project.transfer import export_home
 
     opened, settings = open_home(home)

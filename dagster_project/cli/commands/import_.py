@@ -21,7 +21,7 @@ def command(folder: str, trees: tuple[str, ...], replace: bool, home: Path, as_j
     all, and importing again changes nothing. The home's settings must name the same embedder.
     """
     from dagster_project.cli.output import print_json
-    from dagster_project.cli.session import open_home
+    from dagster_project.published import open_home
     from dagster_project.transfer import import_home
     from raptor_core.tree.tools import Tools
 
