@@ -124,6 +124,10 @@ class FakeOpenAI:
         """
         self._rules.append(_Rule(fault, times, every, when))
 
+    def stop_failing(self) -> None:
+        """Forget every fault that ``fail`` asked for."""
+        self._rules.clear()
+
     def begin(self, seen: Seen) -> Fault | None:
         """Record a request; the fault that it meets."""
         with self._lock:
