@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 # Where an environment forbids bytecode, every process of the tests compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-quick lint ui install browser servers clean
+.PHONY: demo test test-quick lint ui install browser servers audit clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -42,6 +42,13 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Known faults of the pinned versions; pip-audit has a place of its own and needs the network.
+audit: $(STAMP)
+	$(BIN)/python -m pip check
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/python -m pip install --quiet pip-audit
+	$(VENV)/audit/bin/python -m pip_audit --requirement constraints.txt --no-deps --disable-pip
 
 ui: demo
 	$(BIN)/raptor ui
