@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import weakref
+from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +82,13 @@ class Workshop:
     def instance(self) -> Any:
         return open_instance(self.home)
 
+    @cached_property
+    def _records(self) -> dg.DagsterInstance:
+        """An instance that stays open, to look things up: opening one takes as long as a build."""
+        opened = ExitStack()
+        weakref.finalize(self, opened.close)
+        return opened.enter_context(open_instance(self.home))
+
     def parts(self) -> Parts:
         return Parts.of(self.settings, self.home, tools=self.tools)
 
@@ -89,10 +99,9 @@ class Workshop:
     def materialization(self, key: str, partition: str) -> dg.AssetMaterialization:
         """The latest one of an asset's partition."""
         asset = dg.AssetKey(key.split("/"))
-        with self.instance() as instance:
-            found = instance.fetch_materializations(
-                dg.AssetRecordsFilter(asset_key=asset, asset_partitions=[partition]), limit=1
-            )
+        found = self._records.fetch_materializations(
+            dg.AssetRecordsFilter(asset_key=asset, asset_partitions=[partition]), limit=1
+        )
         return found.records[0].asset_materialization
 
     def metadata(self, key: str, partition: str) -> dict[str, Any]:
@@ -104,8 +113,7 @@ class Workshop:
         return self.materialization(key, partition).tags["dagster/data_version"]
 
     def partitions(self) -> list[str]:
-        with self.instance() as instance:
-            return list(instance.get_dynamic_partitions("trees"))
+        return list(self._records.get_dynamic_partitions("trees"))
 
     def manifests(self) -> dict[str, Manifest]:
         """What readers see, by tree."""
