@@ -75,7 +75,10 @@ def measure(arguments: argparse.Namespace, megabytes: float) -> None:
             report |= {"phase": phase, "documents": n_documents, "chars": n_chars}
             if arguments.json:
                 with arguments.json.open("a") as file:
-                    file.write(json.dumps({**report, "shards": arguments.shards, "light": arguments.light}) + "\n")
+                    file.write(
+                        json.dumps({**report, "shards": arguments.shards, "light": arguments.light})
+                        + "\n"
+                    )
             print(_told(report), flush=True)
     finally:
         if arguments.keep:
@@ -92,10 +95,8 @@ def write_sample(
     Ordered by length, every k-th document is taken, so that each size has the same mix. ``cut``
     then leaves so many characters of each.
     """
-    opened = lzma.open(source, "rt", encoding="utf-8")
-    if source.suffix != ".xz":
-        opened = source.open(encoding="utf-8")  # type: ignore[assignment]
-    with opened as lines:
+    opener = lzma.open if source.suffix == ".xz" else open
+    with opener(source, "rt", encoding="utf-8") as lines:
         texts = sorted((json.loads(line)["text"] for line in lines), key=lambda t: (len(t), t))
     step = max(1.0, sum(map(len, texts)) / (megabytes * MEGABYTE))
     chosen = [texts[int(at)][:cut] for at in np.arange(step / 2, len(texts), step)]
@@ -183,9 +184,10 @@ def _run(phase: str, home: Any, settings: Any, tools: Any) -> dict[str, Any]:
         return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
     if phase == "plan":
         from dagster_project.forecast import forecast
-        from raptor_core import load_documents
+        from dagster_project.source_state import look
 
-        plan = forecast(home, settings, load_documents(settings=settings.source), tools=tools).plan
+        tables = Parts.of(settings, home).tables.tables()
+        plan = forecast(home, settings, look(tables, settings.source), tools=tools).plan
         return {"n_calls": plan.summaries.calls}
     return _build(home, settings, tools)
 
@@ -216,6 +218,7 @@ class Watch:
         self._done = 0
 
     def __call__(self, progress: Any) -> None:
+        """A step is done."""
         now = _cpu_seconds()
         self.stages[progress.asset.rsplit("/", 1)[-1]] += now - self._last
         self._last = now
@@ -300,12 +303,9 @@ def _count(path: Path) -> int:
 
 
 def _told(report: dict[str, Any]) -> str:
-    lines = [
-        f"{report['phase']}: {report['cpu']:.1f} s CPU, {report['wall']:.1f} s wall, peak "
-        f"{report['rss'] / 2**20:.0f} MB ({report['rss_before'] / 2**20:.0f} before)"
-    ]
-    lines += list(_details(report))
-    return "\n".join(lines)
+    told = f"{report['phase']}: {report['cpu']:.1f} s CPU, {report['wall']:.1f} s wall, peak "
+    memory = f"{report['rss'] / 2**20:.0f} MB ({report['rss_before'] / 2**20:.0f} before)"
+    return "\n".join([told + memory, *_details(report)])
 
 
 def _details(report: dict[str, Any]) -> Iterator[str]:
