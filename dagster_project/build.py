@@ -27,7 +27,7 @@ from raptor_assets.chain import Progress, build_chain
 from raptor_assets.datasets import build_dataset_assets
 from raptor_assets.report_folder import ReportFolder
 from raptor_assets.specs import QDRANT, TABLES
-from raptor_core.documents import Corpus, Document
+from raptor_core.documents import Document, Scan
 from raptor_core.settings import Settings, load_settings
 from raptor_core.tables import frame_to_documents
 from raptor_core.tree.answers import AnswerLog
@@ -54,13 +54,13 @@ class Parts:
         home: Home,
         *,
         tools: Tools | None = None,
-        corpus: Corpus | None = None,
+        scan: Scan | None = None,
     ) -> Parts:
         """Resources that load nothing until they are used."""
         made = ToolsResource(settings, tools, AnswerLog(home.answers))
         tables = TablesResource(settings, home)
         return cls(
-            source=SourceResource(settings, tables, corpus),
+            source=SourceResource(settings, tables, scan),
             tools=made,
             tables=tables,
             store=StoreResource(settings, home, made),

@@ -18,12 +18,14 @@ from dagster_project.jobs import BUILD, DROP, drop_config
 from dagster_project.plan import Changes, contiguous_ranges, find_changes, order_with, range_tags
 from dagster_project.records import open_records
 from dagster_project.resources import ignore_progress
+from dagster_project.source_state import keep_look, look
 from raptor_assets import keys
 from raptor_assets.chain import Progress
 from raptor_assets.work import Failure
-from raptor_core.documents import Corpus, load_documents
+from raptor_core.documents import Scan, Skipped
 from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings
+from raptor_core.tables import TableStore
 from raptor_core.tree.tools import Tools
 
 LOCATION = "dagster_project.definitions"
@@ -43,7 +45,7 @@ class BuildReport:
 
     Attributes:
         changes: the plan it followed.
-        corpus: the documents as they were read, and what could not be.
+        skipped: what in the source could not be read.
         built: partitions that were built and published.
         failed: partitions that were not, and why; what was published of them stays.
         dropped: partitions that were removed.
@@ -52,7 +54,7 @@ class BuildReport:
     """
 
     changes: Changes
-    corpus: Corpus
+    skipped: tuple[Skipped, ...] = ()
     built: list[str] = field(default_factory=list)
     failed: dict[str, Failure] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
@@ -84,7 +86,7 @@ def build(
     partitions: Collection[str] | None = None,
     *,
     force: bool = False,
-    corpus: Corpus | None = None,
+    scan: Scan | None = None,
     tools: Tools | None = None,
     on_plan: Callable[[Collection[str], Sequence[str]], None] = lambda _partitions, _assets: None,
     on_progress: Callable[[Progress], None] = ignore_progress,
@@ -96,7 +98,7 @@ def build(
         settings: of the build.
         partitions: only these; nothing is dropped then. None for all.
         force: also those that are up to date; finished work is still reused.
-        corpus: the source where it was read already.
+        scan: the source where it was looked at already.
         tools: in place of those that the settings would make.
         on_plan: told of the partitions that will be built and the assets of each, before the first.
         on_progress: told of each step.
@@ -105,14 +107,15 @@ def build(
         SettingsError: a partition is named that the source does not hold.
         SourceError: the source cannot be read, or is empty; nothing was changed.
     """
-    corpus = corpus or load_documents(settings=settings.source)
-    parts = Parts.of(settings, home, tools=tools, corpus=corpus)
+    scan = scan or look(TableStore(home.tables_url(settings)), settings.source)
+    parts = Parts.of(settings, home, tools=tools, scan=scan)
     with open_instance(home) as instance:
-        changes = find_changes(instance, settings, corpus, parts.known)
+        keep_look(parts.tables.tables(), settings.source, scan)
+        changes = find_changes(instance, settings, scan.inventory, parts.known)
         names = _chosen(changes, partitions, force=force)
         chain = keys.chain_keys(settings.tree.max_layers)
         on_plan(names, [key.to_user_string() for key in chain])
-        report = BuildReport(changes, corpus)
+        report = BuildReport(changes, scan.inventory.skipped)
         watch = _Watch(report, on_progress)
         defs = build_definitions(settings, home, parts=parts, progress=watch)
         new = [name for name in changes.new if name in names]
@@ -139,7 +142,7 @@ def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildRepo
         known = set(instance.get_dynamic_partitions(str(keys.TREES.name)))
         _require_known(partitions, known, "partition")
         changes = Changes((), (), (), tuple(partitions), (), {})
-        report = BuildReport(changes, Corpus(()))
+        report = BuildReport(changes)
         _drop(build_definitions(settings, home), instance, partitions, report)
     return report
 

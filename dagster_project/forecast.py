@@ -12,7 +12,7 @@ from dagster_project.plan import Changes, find_changes
 from raptor_assets import keys
 from raptor_assets.opening import StoreCache
 from raptor_assets.ownership import abandoned_trees
-from raptor_core.documents import Corpus, Document, group_documents
+from raptor_core.documents import Document, Inventory, Scan, group_documents
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, plan_rebuild
 from raptor_core.settings import Settings
@@ -33,7 +33,7 @@ class Forecast:
 def forecast(
     home: Home,
     settings: Settings,
-    corpus: Corpus,
+    scan: Scan,
     partitions: Collection[str] | None = None,
     *,
     tools: Tools | None = None,
@@ -43,15 +43,14 @@ def forecast(
     Raises:
         StoreError: the store is damaged, or held by another process.
     """
-    parts = Parts.of(settings, home, tools=tools, corpus=corpus)
+    parts = Parts.of(settings, home, tools=tools, scan=scan)
     if not home.settings.exists():
-        changes = _everything(corpus, settings)
+        changes = _everything(scan.inventory, settings)
     else:
         with open_instance(home) as instance:
-            changes = find_changes(instance, settings, corpus, parts.known)
-    grouped = group_documents(corpus.documents, settings.grouping)
+            changes = find_changes(instance, settings, scan.inventory, parts.known)
     chosen = [n for n in changes.to_build if partitions is None or n in partitions]
-    documents = {tree: found for name in chosen for tree, found in grouped[name].items()}
+    documents = _documents(parts, settings, chosen)
     gone = _gone(parts, settings, changes if partitions is None else None, chosen, set(documents))
     used = parts.tools.tools()
     previous = _earlier(parts, documents, gone, used)
@@ -59,8 +58,17 @@ def forecast(
     return Forecast(changes, plan_rebuild(previous, documents, tools=used, cache=cache))
 
 
-def _everything(corpus: Corpus, settings: Settings) -> Changes:
-    names = tuple(sorted(group_documents(corpus.documents, settings.grouping)))
+def _documents(
+    parts: Parts, settings: Settings, chosen: Collection[str]
+) -> dict[str, tuple[Document, ...]]:
+    """What the trees of these partitions are to hold."""
+    found = parts.source.corpus(chosen).documents
+    partitions = group_documents(found, settings.grouping)
+    return {tree: members for trees in partitions.values() for tree, members in trees.items()}
+
+
+def _everything(inventory: Inventory, settings: Settings) -> Changes:
+    names = tuple(sorted(group_documents(inventory.documents, settings.grouping)))
     return Changes(new=names, changed=(), unchanged=(), removed=(), held=(), tokens={})
 
 

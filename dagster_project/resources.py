@@ -12,9 +12,12 @@ from raptor_assets.chain import Progress
 from raptor_core.documents import (
     Corpus,
     Inventory,
+    Scan,
     document_partition,
+    group_documents,
     load_documents,
     read_documents,
+    read_scanned,
     scan_source,
     tree_name,
 )
@@ -34,14 +37,14 @@ from raptor_core.tree.tools import Tools
 
 
 class SourceResource:
-    """The source that the settings name; or, when it was read already, what was read."""
+    """The source that the settings name; what was found there, where it was scanned already."""
 
     def __init__(
-        self, settings: Settings, tables: TablesResource, corpus: Corpus | None = None
+        self, settings: Settings, tables: TablesResource, scan: Scan | None = None
     ) -> None:
         self._settings = settings
         self._tables = tables
-        self._corpus = corpus
+        self._scan = scan
 
     def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
         """The documents of these partitions, or all, and what could not be read.
@@ -51,12 +54,12 @@ class SourceResource:
         Raises:
             SourceError: the source is missing or unreachable; or all of it is empty.
         """
-        if self._corpus is not None:
-            return self._corpus
         source, grouping = self._settings.source, self._settings.grouping
         if partitions is None:
             return load_documents(settings=source)
         wanted = set(partitions)
+        if self._scan is not None:
+            return read_scanned(self._scan, {i for name in wanted for i in self._ids.get(name, ())})
         before = load_catalog(self._tables.tables(), source)
         corpus, catalog = read_documents(
             source,
@@ -66,6 +69,15 @@ class SourceResource:
         save_catalog(self._tables.tables(), source, catalog, before)
         return corpus
 
+    @cached_property
+    def _ids(self) -> dict[str, list[str]]:
+        """Ids of the documents that were found, by partition."""
+        found = group_documents(self.inventory().documents, self._settings.grouping)
+        return {
+            name: [entry.id for entries in trees.values() for entry in entries]
+            for name, trees in found.items()
+        }
+
     def trees(self) -> set[str]:
         """Names of all trees that the source makes.
 
@@ -73,8 +85,6 @@ class SourceResource:
             SourceError: the source is missing or unreachable; or all of it is empty.
         """
         grouping = self._settings.grouping
-        if self._corpus is not None:
-            return {tree_name(document.id, grouping) for document in self._corpus.documents}
         return {tree_name(entry.id, grouping) for entry in self.inventory().documents}
 
     def inventory(self) -> Inventory:
@@ -83,6 +93,8 @@ class SourceResource:
         Raises:
             SourceError: the source is missing, unreachable or empty.
         """
+        if self._scan is not None:
+            return self._scan.inventory
         before = load_catalog(self._tables.tables(), self._settings.source)
         scan = scan_source(self._settings.source, before)
         save_catalog(self._tables.tables(), self._settings.source, scan.catalog, before)

@@ -6,7 +6,7 @@ is good for a file that still has the stamp that it names, whoever wrote it.
 
 from __future__ import annotations
 
-from raptor_core.documents import Catalog, Reading, parser_fingerprint
+from raptor_core.documents import Catalog, Reading, Scan, parser_fingerprint, scan_source
 from raptor_core.errors import TableError
 from raptor_core.settings import SourceSettings
 from raptor_core.tables import TableStore
@@ -30,6 +30,27 @@ def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
         str(key): Reading.of_json(text)
         for key, text in zip(frame["file"], frame["reading"], strict=True)
     }
+
+
+def look(tables: TableStore, settings: SourceSettings) -> Scan:
+    """What the source holds now; nothing is written, and only files that changed are read.
+
+    For whoever builds by hand: a file that was just written is wanted as it is.
+
+    Raises:
+        SourceError: the source is missing, unreachable or empty.
+    """
+    at_once = settings.model_copy(update={"settle_seconds": 0.0})
+    return scan_source(at_once, load_catalog(tables, settings))
+
+
+def keep_look(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
+    """Keep what ``look`` found for the next one.
+
+    Raises:
+        TableError: it cannot be written.
+    """
+    save_catalog(tables, settings, scan.catalog, load_catalog(tables, settings))
 
 
 def save_catalog(

@@ -19,7 +19,10 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 from dagster._core.events.log import EventLogEntry
-from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import (
+    INDEX_SHARD_NAME,
+    SqliteEventLogStorage,
+)
 from dagster._serdes import ConfigurableClassData
 from sqlalchemy.engine import Connection, Engine
 
@@ -94,7 +97,7 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
             )
             sa.event.listen(engine, "connect", _sync_at_checkpoints)
             if shard not in self._initialized_dbs:
-                self._initdb(engine)
+                self._initdb(engine, for_index_shard=shard == INDEX_SHARD_NAME)
                 self._initialized_dbs.add(shard)
             self._engines[shard] = engine
         self._engines.move_to_end(shard)
@@ -106,15 +109,16 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
     def _initdb(self, engine: Engine, for_index_shard: bool = False) -> None:
         """Make a run's database as a copy of an empty one, where no other process is at it.
 
-        The original reads Dagster's migrations from disk several times for each run.
+        The original reads Dagster's migrations from disk several times for each run. What is there
+        already, as the index is, is no template: a copy would hold all its events.
         """
-        path = engine.url.database
-        if for_index_shard or path is None or not self._copy_empty(Path(path)):
+        name = None if for_index_shard else engine.url.database
+        path = Path(name) if name else None
+        if path is None or path.exists():
             super()._initdb(engine, for_index_shard)
-        if not for_index_shard and path is not None and self._empty is None:
-            self._empty = sqlite3.connect(":memory:", check_same_thread=False)
-            with closing(sqlite3.connect(path)) as made:
-                made.backup(self._empty)
+        elif not self._copy_empty(path):
+            super()._initdb(engine)
+            self._empty = self._empty or _in_memory(path)
 
     def _copy_empty(self, path: Path) -> bool:
         """Whether ``path`` was made now; a link appears whole, and never over another's file."""
@@ -153,6 +157,13 @@ class _Transactions(threading.local):
     def __init__(self) -> None:
         self.begun: dict[str, Connection] = {}
         self.ends: ExitStack | None = None
+
+
+def _in_memory(path: Path) -> sqlite3.Connection:
+    copy = sqlite3.connect(":memory:", check_same_thread=False)
+    with closing(sqlite3.connect(path)) as made:
+        made.backup(copy)
+    return copy
 
 
 def _sync_at_checkpoints(connection: Any, _record: Any) -> None:

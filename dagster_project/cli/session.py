@@ -7,11 +7,13 @@ from pathlib import Path
 
 from dagster_project.home import Home
 from dagster_project.published import open_home, published, refuse_unknown, require_trees
-from raptor_core.documents import Corpus, group_documents, load_documents
+from dagster_project.source_state import look
+from raptor_core.documents import Inventory, Scan, group_documents
 from raptor_core.money import Ledger
 from raptor_core.retrieval import Query, Retrieval, Retriever
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.spending import BudgetSettings
+from raptor_core.tables import TableStore
 from raptor_core.tree.tools import Tools
 
 
@@ -33,7 +35,7 @@ def retrieve(
         return Retriever(store, tools.embedder).search_vectors([question], vectors, query)[0]
 
 
-def look_at_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Corpus]:
+def look_at_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
     """What ``read_source`` gives, and nothing is written: neither a home nor its settings.
 
     Raises:
@@ -47,13 +49,14 @@ def look_at_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, 
         settings = load_settings()
     paths = dict.fromkeys((*settings.source.paths, *fresh))
     source = settings.source.model_copy(update={"paths": tuple(paths)})
-    return home, settings.model_copy(update={"source": source}), load_documents(settings=source)
+    scan = look(TableStore(home.tables_url(settings)), source)
+    return home, settings.model_copy(update={"source": source}), scan
 
 
-def read_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Corpus]:
-    """A home that knows these sources, and the documents of all its sources.
+def read_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
+    """A home that knows these sources, and what is in all its sources.
 
-    The sources are read before they are kept in the settings, so that a mistyped one leaves
+    The sources are looked at before they are kept in the settings, so that a mistyped one leaves
     nothing behind. A home is made with the default settings where there is none.
 
     Raises:
@@ -61,15 +64,15 @@ def read_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Cor
         SettingsError: the home's settings are wrong.
         SourceError: a source cannot be read, or all of them hold nothing.
     """
-    home, settings, corpus = look_at_source(path, sources)
+    home, settings, scan = look_at_source(path, sources)
     if sources:
         home.create()
         home.add_sources(kept_sources(sources))
-    return home, settings, corpus
+    return home, settings, scan
 
 
 def choose_partitions(
-    names: Sequence[str], corpus: Corpus, settings: Settings
+    names: Sequence[str], found: Inventory, settings: Settings
 ) -> tuple[str, ...] | None:
     """Keys of the partitions that are named; a tree's name will do where it has one of its own.
 
@@ -78,7 +81,7 @@ def choose_partitions(
     """
     if not names:
         return None
-    known = group_documents(corpus.documents, settings.grouping)
+    known = group_documents(found.documents, settings.grouping)
     by_tree = {tree: name for name, trees in known.items() for tree in trees}
     keys = [name if name in known else by_tree.get(name, name) for name in names]
     unknown = [key for key in keys if key not in known]

@@ -18,6 +18,7 @@ from raptor_core.documents.grouping import (
 )
 from raptor_core.documents.load import Progress, list_files, load_documents
 from raptor_core.documents.scan import Scan, read_documents, scan_source
+from raptor_core.documents.scanned import read_scanned
 from raptor_core.documents.source import SUPPORTED, SourceFile
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "parser_fingerprint",
     "partition_key",
     "read_documents",
+    "read_scanned",
     "scan_source",
     "tree_name",
 ]

@@ -75,6 +75,16 @@ def test_a_later_run_has_the_same_database_as_the_first(tmp_path):
         assert not list((tmp_path / "events").glob("*.part"))
 
 
+def test_a_run_of_a_later_process_has_its_own_events_alone(tmp_path):
+    for _ in range(2):
+        with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+            runs = [pooled_job.execute_in_process(instance=instance).run_id for _ in range(2)]
+            for run_id in runs:
+                with closing(sqlite3.connect(tmp_path / "events" / f"{run_id}.db")) as database:
+                    query = "select distinct run_id from event_logs"
+                    assert database.execute(query).fetchall() == [(run_id,)]
+
+
 def test_threads_share_it(tmp_path):
     with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
         pooled_job.execute_in_process(instance=instance)

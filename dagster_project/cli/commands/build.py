@@ -53,9 +53,9 @@ def command(
 
     started = time.monotonic()
     with build_progress(visible=not as_json) as progress:
-        opened, settings, corpus = read_source(home, sources)
+        opened, settings, scan = read_source(home, sources)
         settings = bounded(settings, calls=max_calls, tokens=max_tokens, usd=max_usd)
-        chosen = choose_partitions(partitions, corpus, settings)
+        chosen = choose_partitions(partitions, scan.inventory, settings)
         from dagster_project.execute import build
 
         report = build(
@@ -63,7 +63,7 @@ def command(
             settings,
             chosen,
             force=force,
-            corpus=corpus,
+            scan=scan,
             on_plan=progress.plan,
             on_progress=progress.step,
         )
@@ -87,7 +87,7 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
             name: {"asset": failure.asset, "reason": failure.reason, "error": failure.error}
             for name, failure in report.failed.items()
         },
-        "skipped": [{"name": s.name, "reason": s.reason} for s in report.corpus.skipped],
+        "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
         "n_embedded": _made(report, "embeddings"),
         "n_summarized": _made(report, "summaries"),
         "seconds": round(seconds, 3),
@@ -100,9 +100,7 @@ def _made(report: BuildReport, kind: str) -> int:
 
 
 def _print(report: BuildReport, home: Path, seconds: float) -> None:
-    _name(
-        [f"skipped {item.name}: {item.reason}" for item in report.corpus.skipped], "files", "yellow"
-    )
+    _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files", "yellow")
     _name(
         [
             f"kept {name} as published: its documents could not be read"
@@ -118,7 +116,7 @@ def _print(report: BuildReport, home: Path, seconds: float) -> None:
         f"{len(report.changes.unchanged)} unchanged" if report.changes.unchanged else "",
         f"{len(report.dropped)} dropped" if report.dropped else "",
         f"{len(report.failed)} failed" if report.failed else "",
-        f"{len(report.corpus.skipped)} files skipped" if report.corpus.skipped else "",
+        f"{len(report.skipped)} files skipped" if report.skipped else "",
     ]
     click.echo(
         f"partitions: {', '.join(filter(None, counts))}; {_made(report, 'embeddings')} texts "

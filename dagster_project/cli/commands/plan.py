@@ -34,9 +34,9 @@ def command(
     from dagster_project.cli.session import choose_partitions, look_at_source
     from dagster_project.forecast import forecast
 
-    opened, settings, corpus = look_at_source(home, sources)
-    chosen = choose_partitions(partitions, corpus, settings)
-    found = forecast(opened, settings, corpus, chosen)
+    opened, settings, scan = look_at_source(home, sources)
+    chosen = choose_partitions(partitions, scan.inventory, settings)
+    found = forecast(opened, settings, scan, chosen)
     if as_json:
         print_json(_values(found))
     else:

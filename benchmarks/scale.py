@@ -1,0 +1,365 @@
+"""Growth: seconds, memory, disk and events of a home over corpora of 1, 4, 16 and 61 MB of text.
+
+The source is a .jsonl or .jsonl.xz file with the fields `id` and `text`, cut to sizes that keep its
+mix of short and long documents. Each phase runs in a process of its own, as `raptor build` does:
+the first build, a second one without changes, one with one edited document, a plan, and two looks
+of the sensor. CPU seconds are of all threads and children; the machine may be shared.
+
+With `--embedder random` vectors are sums of one random vector for each word: deterministic, cheap
+and not a model. It measures everything but the model. The judge of summaries is `overlap` then,
+since the default one embeds too. With `--light` each document is cut to its first 1,500 characters,
+clusters are windows and trees have two summary layers: the work on text shrinks, and what could
+grow with the number of documents stays.
+
+    python benchmarks/scale.py SOURCE --megabytes 1 4 16 61 --embedder random
+    python benchmarks/scale.py SOURCE --megabytes 1 4 --embedder bundled
+    python benchmarks/scale.py SOURCE --megabytes 16 --embedder random --shards 50
+    python benchmarks/scale.py --paper [--set documents=1e7 ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import re
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PHASES = ("build", "again", "edit", "plan", "look", "look again")
+MEGABYTE = 1_000_000
+STORE, TABLES, EVENTS, PAGES = "store", "tables", "events", "pages"
+N_DIMS = 384
+LIGHT_CHARS = 1_500
+
+
+def main() -> None:
+    arguments = _arguments()
+    if arguments.paper:
+        from scale_paper import print_paper
+
+        print_paper(arguments.set)
+    elif arguments.phase:
+        print(json.dumps(run_phase(arguments)))
+    else:
+        for megabytes in arguments.megabytes:
+            measure(arguments, megabytes)
+
+
+def measure(arguments: argparse.Namespace, megabytes: float) -> None:
+    """All phases over one size, each in a process of its own; prints what they measured."""
+    root = Path(tempfile.mkdtemp(prefix="scale-", dir=arguments.root))
+    try:
+        cut = LIGHT_CHARS if arguments.light else None
+        n_documents, n_chars = write_sample(arguments.source, megabytes, root / "source", cut)
+        print(f"\n## {n_chars / MEGABYTE:.1f} MB, {n_documents} documents", flush=True)
+        for phase in arguments.phases:
+            if phase == "edit":
+                _edit_one(root / "source")
+            report = _in_process(arguments, phase, root)
+            if phase == "build":
+                report["facts"] = facts(root / "home")
+            report |= {"phase": phase, "documents": n_documents, "chars": n_chars}
+            if arguments.json:
+                with arguments.json.open("a") as file:
+                    file.write(
+                        json.dumps({**report, "shards": arguments.shards, "light": arguments.light})
+                        + "\n"
+                    )
+            print(_told(report), flush=True)
+    finally:
+        if arguments.keep:
+            print(f"kept {root}")
+        else:
+            shutil.rmtree(root)
+
+
+def write_sample(
+    source: Path, megabytes: float, folder: Path, cut: int | None = None
+) -> tuple[int, int]:
+    """Files of about so many megabytes in ten folders; number of documents, and of characters.
+
+    Ordered by length, every k-th document is taken, so that each size has the same mix. ``cut``
+    then leaves so many characters of each.
+    """
+    opener = lzma.open if source.suffix == ".xz" else open
+    with opener(source, "rt", encoding="utf-8") as lines:
+        texts = sorted((json.loads(line)["text"] for line in lines), key=lambda t: (len(t), t))
+    step = max(1.0, sum(map(len, texts)) / (megabytes * MEGABYTE))
+    chosen = [texts[int(at)][:cut] for at in np.arange(step / 2, len(texts), step)]
+    for number, text in enumerate(chosen):
+        path = folder / f"part-{number % 10}" / f"{number:06d}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return len(chosen), sum(map(len, chosen))
+
+
+def _edit_one(folder: Path) -> None:
+    """Change one sentence of a document of middle length."""
+    paths = sorted(folder.rglob("*.md"))
+    path = paths[len(paths) // 2]
+    text = path.read_text(encoding="utf-8")
+    at = text.find(". ", len(text) // 2)
+    path.write_text(f"{text[:at]}. A valve was replaced in May{text[at:]}", encoding="utf-8")
+
+
+def _in_process(arguments: argparse.Namespace, phase: str, root: Path) -> dict[str, Any]:
+    command = [sys.executable, __file__, "--phase", phase, "--root", str(root)]
+    command += ["--embedder", arguments.embedder, "--shards", str(arguments.shards)]
+    command += ["--light"] if arguments.light else []
+    if arguments.profile:
+        command += ["--profile", str(arguments.profile)]
+    run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    return found
+
+
+def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
+    """One phase in this process; the seconds and memory before it are told apart."""
+    from dagster_project import build, execute, forecast  # noqa: F401 - imports are not measured
+    from dagster_project.home import Home
+
+    home = Home(arguments.root / "home")
+    if not home.settings.exists():
+        home.create(sources=[str(arguments.root / "source")])
+    settings, tools = _tools(home, arguments)
+    tools.embedder.embed(["a text"])
+    before = {"cpu": _cpu_seconds(), "rss": _peak_bytes()}
+    started = time.perf_counter()
+    if arguments.profile:
+        import cProfile
+
+        profile = cProfile.Profile()
+        result = profile.runcall(_run, arguments.phase, home, settings, tools)
+        profile.dump_stats(arguments.profile / f"{arguments.phase.replace(' ', '-')}.prof")
+    else:
+        result = _run(arguments.phase, home, settings, tools)
+    return {
+        "wall": time.perf_counter() - started,
+        "cpu": _cpu_seconds() - before["cpu"],
+        "rss_before": before["rss"],
+        "rss": _peak_bytes(),
+        **result,
+    }
+
+
+def _tools(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
+    from raptor_core import Tools
+
+    settings = home.load_settings()
+    values = settings.model_dump()
+    values["grouping"]["shards"] = arguments.shards
+    if arguments.embedder == "random":
+        values["audit"]["judge"] = "overlap"
+    if arguments.light:
+        values["clustering"] |= {"method": "contiguous"}
+        values["tree"] |= {"max_layers": 2}
+    settings = type(settings).model_validate(values)
+    embedder: Any = RandomEmbedder() if arguments.embedder == "random" else None
+    return settings, Tools(settings, embedder=embedder)
+
+
+def _run(phase: str, home: Any, settings: Any, tools: Any) -> dict[str, Any]:
+    from dagster_project.build import Parts
+    from dagster_project.execute import open_instance
+    from dagster_project.plan import find_changes
+
+    if phase.startswith("look"):
+        parts = Parts.of(settings, home, tools=tools)
+        with open_instance(home) as instance:
+            changes = find_changes(instance, settings, parts.source.inventory(), parts.known)
+        return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
+    if phase == "plan":
+        from dagster_project.forecast import forecast
+        from dagster_project.source_state import look
+
+        tables = Parts.of(settings, home).tables.tables()
+        plan = forecast(home, settings, look(tables, settings.source), tools=tools).plan
+        return {"n_calls": plan.summaries.calls}
+    return _build(home, settings, tools)
+
+
+def _build(home: Any, settings: Any, tools: Any) -> dict[str, Any]:
+    from dagster_project.execute import build
+
+    watch = Watch()
+    report = build(home, settings, tools=tools, on_progress=watch)
+    if not report.succeeded:
+        raise SystemExit(f"failed: {dict(list(report.failed.items())[:3])}")
+    return {
+        "n_built": len(report.built),
+        "n_runs": len(report.run_ids),
+        "stages": dict(watch.stages),
+        "batches": watch.batches,
+        "embedder_cpu": getattr(tools.embedder, "seconds", None),
+    }
+
+
+class Watch:
+    """CPU seconds by kind of step, and after each batch: partitions, CPU seconds, bytes in use."""
+
+    def __init__(self) -> None:
+        self.stages: Counter[str] = Counter()
+        self.batches: list[tuple[int, float, int]] = []
+        self._last = _cpu_seconds()
+        self._done = 0
+
+    def __call__(self, progress: Any) -> None:
+        """A step is done."""
+        now = _cpu_seconds()
+        self.stages[progress.asset.rsplit("/", 1)[-1]] += now - self._last
+        self._last = now
+        if progress.asset == "tree_report":
+            self._done += len(progress.partitions)
+            self.batches.append((self._done, now, _bytes_in_use()))
+
+
+class RandomEmbedder:
+    """Vectors without a model: the sum of one random vector for each distinct word."""
+
+    model = "random"
+    n_dims = N_DIMS
+    max_tokens = 4096
+    fingerprint = "random-words-1"
+
+    def __init__(self) -> None:
+        rows = np.random.default_rng(0).standard_normal((1 << 14, N_DIMS), dtype=np.float32)
+        self._rows = rows
+        self.seconds = 0.0
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        """See ``Embedder``."""
+        from raptor_core.embedding.distinct import embed_distinct
+
+        started = time.thread_time()
+        found = embed_distinct(texts, self._encode, N_DIMS, self.model)
+        self.seconds += time.thread_time() - started
+        return found
+
+    embed_queries = embed
+
+    def _encode(self, texts: Sequence[str]) -> Any:
+        vectors = np.empty((len(texts), N_DIMS), dtype=np.float32)
+        for row, text in enumerate(texts):
+            words = set(re.findall(r"\w+", text.lower())) or {""}
+            vectors[row] = self._rows[[_row_of(word) for word in words]].sum(axis=0)
+        return vectors
+
+
+@lru_cache(maxsize=1 << 16)
+def _row_of(word: str) -> int:
+    return zlib.crc32(word.encode()) & ((1 << 14) - 1)
+
+
+def facts(home: Path) -> dict[str, Any]:
+    """What a home holds: nodes and tokens by the published manifests, bytes and events."""
+    from raptor_core.settings.models import StoreSettings
+    from raptor_core.store import open_store
+
+    with open_store(StoreSettings(), home / "qdrant") as store:
+        manifests = store.manifests()
+    n_events = [_count(path) for path in (home / "dagster").rglob("*.db")]
+    return {
+        "trees": len(manifests),
+        "leaves": sum(m.layer_sizes[0] for m in manifests),
+        "nodes": sum(sum(m.layer_sizes) for m in manifests),
+        "tokens": sum(m.n_tokens for m in manifests),
+        "events": sum(n_events),
+        "runs": sum(n > 0 for n in n_events) - 1,
+        "bytes": {
+            STORE: disk_bytes(home / "qdrant"),
+            TABLES: disk_bytes(home / "tables"),
+            EVENTS: disk_bytes(home / "dagster"),
+            PAGES: disk_bytes(home / "reports"),
+        },
+        "files": sum(path.is_file() for path in home.rglob("*")),
+    }
+
+
+def disk_bytes(folder: Path) -> int:
+    """Bytes that the files of a folder take on disk."""
+    return sum(p.stat().st_blocks * 512 for p in folder.rglob("*") if p.is_file())
+
+
+def _count(path: Path) -> int:
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+        names = {row[0] for row in connection.execute("select name from sqlite_master")}
+        if "event_logs" not in names:
+            return 0
+        return int(connection.execute("select count(*) from event_logs").fetchone()[0])
+
+
+def _told(report: dict[str, Any]) -> str:
+    told = f"{report['phase']}: {report['cpu']:.1f} s CPU, {report['wall']:.1f} s wall, peak "
+    memory = f"{report['rss'] / 2**20:.0f} MB ({report['rss_before'] / 2**20:.0f} before)"
+    return "\n".join([told + memory, *_details(report)])
+
+
+def _details(report: dict[str, Any]) -> Iterator[str]:
+    for name in ("n_built", "n_runs", "n_unchanged", "n_to_build", "n_calls"):
+        if name in report:
+            yield f"  {name} {report[name]}"
+    if "facts" in report:
+        found = report["facts"]
+        n_tokens, n_nodes, n_trees = found["tokens"], found["nodes"], found["trees"]
+        yield f"  {found}"
+        yield f"  {1e6 * report['cpu'] / n_tokens:.1f} s CPU per million tokens"
+        yield f"  {found['events'] / n_trees:.1f} event rows per tree"
+        for name, size in found["bytes"].items():
+            yield f"  {name}: {size / n_nodes:.0f} bytes per node, {size / n_trees:.0f} per tree"
+    if report.get("stages"):
+        stages = sorted(report["stages"].items(), key=lambda pair: -pair[1])
+        yield "  CPU: " + ", ".join(f"{name} {seconds:.1f}" for name, seconds in stages)
+    if report.get("batches"):
+        yield "  batches: " + " ".join(
+            f"{done}:{cpu:.0f}s:{size / 2**20:.0f}MB" for done, cpu, size in report["batches"]
+        )
+
+
+def _cpu_seconds() -> float:
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, kinds))
+
+
+def _peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _bytes_in_use() -> int:
+    status = Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * 4096 if status.exists() else _peak_bytes()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("source", type=Path, nargs="?")
+    parser.add_argument("--megabytes", type=float, nargs="+", default=[1, 4, 16, 61])
+    parser.add_argument("--embedder", choices=["random", "bundled"], default="random")
+    parser.add_argument("--shards", type=int, default=0)
+    parser.add_argument("--light", action="store_true", help="see above")
+    parser.add_argument("--phases", nargs="+", choices=PHASES, default=PHASES)
+    parser.add_argument("--root", type=Path, help="where the homes are put")
+    parser.add_argument("--keep", action="store_true", help="leave the homes there")
+    parser.add_argument("--json", type=Path, help="append what was measured to this file")
+    parser.add_argument("--profile", type=Path, help="folder for a cProfile of each phase")
+    parser.add_argument("--paper", action="store_true", help="print the calculation on paper")
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--phase", choices=PHASES, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
