@@ -12,9 +12,12 @@ from typing import Any
 from unittest import mock
 
 from click.testing import CliRunner
+from support.migrations import remember_migrations
 
 import raptor_core.tree.tools
 from dagster_project.cli import main
+
+remember_migrations()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import dagster as dg
 from support.hashing import HashingEmbedder
+from support.migrations import remember_migrations
 
 from dagster_project.build import Parts, build_definitions
 from dagster_project.execute import BuildReport, build, drop, open_instance
@@ -18,6 +19,8 @@ from dagster_project.home import Home
 from raptor_core.settings import Settings
 from raptor_core.store import Manifest
 from raptor_core.tree.tools import Tools
+
+remember_migrations()
 
 WORDS = [
     *("river", "mountain", "castle", "dragon", "engine", "window", "paper", "forest", "winter"),
