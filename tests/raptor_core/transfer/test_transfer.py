@@ -294,3 +294,34 @@ def test_a_tree_of_no_vectors_at_all_keeps_its_dimension():
     assert list(found) == nodes
     assert list(vectors) == [nodes[0].embedding_key]
     assert decode_rows(encode_rows(nodes, {}, N_DIMS), "x") == (tuple(nodes), {})
+
+
+class Broken:
+    """A storage whose client fails as it likes."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def fails(self, *_, **__):
+        raise self.error
+
+    exists = cat_file = pipe_file = fails
+
+
+@pytest.mark.parametrize(
+    "error", [PermissionError("no"), RuntimeError("s3://user:planted@host is not there")]
+)
+def test_a_place_that_fails_is_named_without_its_password(error):
+    folder = Folder("memory://backups")
+    folder._files = Broken(error)
+    for call in (
+        lambda: read_export(folder),
+        lambda: folder.read("a"),
+        lambda: folder.write("a", b"x"),
+    ):
+        with pytest.raises(ExportError, match=r"memory://backups/.* cannot be reached") as caught:
+            call()
+        assert "planted" not in str(caught.value)
+    folder._files = Broken(FileNotFoundError("NoSuchBucket"))
+    with pytest.raises(ExportError, match=r"NoSuchBucket; make the bucket"):
+        folder.write("a", b"x")
