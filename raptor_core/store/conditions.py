@@ -11,9 +11,9 @@ from raptor_core.store.payload import fact
 EVERYWHERE = Where()
 """The filter that every live node passes."""
 
-NODE = Match("state", ("live", "staged"))
+NODE = Match("state", ("live", "staged", "coming"))
 LIVE = Match("state", ("live",))
-STAGED = Match("state", ("staged",))
+STAGED = Match("state", ("staged", "coming"))
 MANIFEST = Match("state", ("manifest",))
 
 
@@ -38,7 +38,7 @@ def live_condition(where: Where) -> Condition | None:
 
 
 def tree_condition(tree: str) -> Condition:
-    """Condition for all nodes of a tree, staged and live."""
+    """Condition for all nodes of a tree, staged, live and about to be."""
     return Condition((Match("tree", (tree,)), NODE))
 
 

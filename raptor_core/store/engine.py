@@ -48,10 +48,15 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Points to write, then ids to delete; applying it twice is the same as once."""
+    """Points to write, then ids to delete; applying it twice is the same as once.
+
+    ``reveals`` are ids of points in state "coming" that become live, before any is deleted; only
+    servers have them.
+    """
 
     upserts: tuple[Point, ...] = ()
     deletes: tuple[str, ...] = ()
+    reveals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
