@@ -28,11 +28,11 @@ def live_condition(where: Where) -> Condition | None:
         return None
     matches = [LIVE]
     if where.trees is not None:
-        matches.append(Match("tree", where.trees))
+        matches.append(Match("tree", tuple(dict.fromkeys(where.trees))))
     if where.documents is not None:
-        matches.append(Match("documents", where.documents))
+        matches.append(Match("documents", tuple(dict.fromkeys(where.documents))))
     if where.layers is not None:
-        matches.append(Match("layer", where.layers))
+        matches.append(Match("layer", tuple(dict.fromkeys(where.layers))))
     matches += [Match("facts", (fact(key, value),)) for key, value in where.metadata.items()]
     return Condition(tuple(matches), ids)
 

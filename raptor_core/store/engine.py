@@ -61,7 +61,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """``field`` (or one of its elements, for an array) equals one of ``values``."""
+    """``field`` (or one of its elements, for an array) equals one of ``values``, each once."""
 
     field: str
     values: tuple[str, ...] | tuple[int, ...]
