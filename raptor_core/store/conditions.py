@@ -11,9 +11,9 @@ from raptor_core.store.payload import fact
 EVERYWHERE = Where()
 """The filter that every live node passes."""
 
-NODE = Match("state", ("live", "staged"))
+NODE = Match("state", ("live", "staged", "coming"))
 LIVE = Match("state", ("live",))
-STAGED = Match("state", ("staged",))
+STAGED = Match("state", ("staged", "coming"))
 MANIFEST = Match("state", ("manifest",))
 
 
@@ -28,17 +28,17 @@ def live_condition(where: Where) -> Condition | None:
         return None
     matches = [LIVE]
     if where.trees is not None:
-        matches.append(Match("tree", where.trees))
+        matches.append(Match("tree", tuple(dict.fromkeys(where.trees))))
     if where.documents is not None:
-        matches.append(Match("documents", where.documents))
+        matches.append(Match("documents", tuple(dict.fromkeys(where.documents))))
     if where.layers is not None:
-        matches.append(Match("layer", where.layers))
+        matches.append(Match("layer", tuple(dict.fromkeys(where.layers))))
     matches += [Match("facts", (fact(key, value),)) for key, value in where.metadata.items()]
     return Condition(tuple(matches), ids)
 
 
 def tree_condition(tree: str) -> Condition:
-    """Condition for all nodes of a tree, staged and live."""
+    """Condition for all nodes of a tree, staged, live and about to be."""
     return Condition((Match("tree", (tree,)), NODE))
 
 

@@ -48,15 +48,20 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Points to write, then ids to delete; applying it twice is the same as once."""
+    """Points to write, then ids to delete; applying it twice is the same as once.
+
+    ``reveals`` are ids of points in state "coming" that become live, before any is deleted; only
+    servers have them.
+    """
 
     upserts: tuple[Point, ...] = ()
     deletes: tuple[str, ...] = ()
+    reveals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """``field`` (or one of its elements, for an array) equals one of ``values``."""
+    """``field`` (or one of its elements, for an array) equals one of ``values``, each once."""
 
     field: str
     values: tuple[str, ...] | tuple[int, ...]

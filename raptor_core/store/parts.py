@@ -15,9 +15,10 @@ _ID_BYTES = 40
 
 
 def split(batch: Batch, limit_bytes: int | None = None) -> Iterator[Batch]:
-    """The batch in parts, to be applied in this order: all that is written, then what is deleted.
+    """The batch in parts, to be applied in this order.
 
-    A batch within the limit is one part; a point over it has one of its own.
+    First comes all that is written, then what is revealed, then what is deleted. A batch within
+    the limit is one part; a point over it has one of its own.
     """
     limit = PART_BYTES if limit_bytes is None else limit_bytes
     upserts: list[Point] = []
@@ -29,14 +30,13 @@ def split(batch: Batch, limit_bytes: int | None = None) -> Iterator[Batch]:
             upserts, size = [], 0
         upserts.append(point)
         size += n_bytes
-    left = batch.deletes
-    while True:
-        room = max(limit - size, _ID_BYTES if not upserts else 0) // _ID_BYTES
-        if upserts or left:
-            yield Batch(tuple(upserts), left[:room])
-        upserts, size, left = [], 0, left[room:]
-        if not left:
-            return
+    left = [(True, i) for i in batch.reveals] + [(False, i) for i in batch.deletes]
+    while upserts or left:
+        room = max(limit - size, 0 if upserts else _ID_BYTES) // _ID_BYTES
+        taken, left = left[:room], left[room:]
+        reveals = tuple(i for reveal, i in taken if reveal)
+        yield Batch(tuple(upserts), tuple(i for reveal, i in taken if not reveal), reveals)
+        upserts, size = [], 0
 
 
 def point_bytes(point: Point) -> int:

@@ -3,8 +3,8 @@
 Every field of a node has a payload field of the same name (``node_id`` for its id, because a
 staged point has another id). Besides:
 
-- ``state``: "staged" or "live"; "manifest", "identity", "publishing", "record" and "epoch" for
-  the points that are no nodes.
+- ``state``: "staged" or "live", "coming" while a server is sent a large tree; "manifest",
+  "identity", "publishing", "record" and "epoch" for the points that are no nodes.
 - ``digest``: of the node, all fields, and of how its words are indexed; equal digests mean that
   there is nothing to write.
 - ``embedded``: whether the point has its dense vector; a staged summary may lack it.

@@ -88,6 +88,9 @@ class ClientEngine:
         if batch.upserts:
             points = models.PointsList(points=[_point(point) for point in batch.upserts])
             operations.append(models.UpsertOperation(upsert=points))
+        if batch.reveals:
+            live = models.SetPayload(payload={"state": "live"}, points=list(batch.reveals))
+            operations.append(models.SetPayloadOperation(set_payload=live))
         if batch.deletes:
             ids = models.PointIdsList(points=list(batch.deletes))
             operations.append(models.DeleteOperation(delete=ids))

@@ -38,7 +38,9 @@ class StoreReader:
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """What is published, by tree name; of these trees, or all."""
-        matches = (MANIFEST,) if trees is None else (MANIFEST, Match("tree", tuple(trees)))
+        matches = (
+            (MANIFEST,) if trees is None else (MANIFEST, Match("tree", tuple(dict.fromkeys(trees))))
+        )
         if trees is not None and not trees:
             return []
         with self._open():

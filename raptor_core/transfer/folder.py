@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from raptor_core.errors import ExportError, MissingExtraError
@@ -50,10 +52,8 @@ class Folder:
         Raises:
             ExportError: the place cannot be reached.
         """
-        try:
+        with self._reached(name):
             return bool(self._files.exists(posixpath.join(self._root, name)))
-        except OSError as error:
-            raise self._refused(name, error) from error
 
     def read(self, name: str) -> bytes:
         """Content of a file.
@@ -62,13 +62,12 @@ class Folder:
             ExportError: it is missing, or cannot be read.
         """
         try:
-            data: bytes = self._files.cat_file(posixpath.join(self._root, name))
+            with self._reached(name):
+                data: bytes = self._files.cat_file(posixpath.join(self._root, name))
         except FileNotFoundError as error:
             raise ExportError(
                 f"{self.path(name)} is missing; copy the export again, whole"
             ) from error
-        except OSError as error:
-            raise self._refused(name, error) from error
         return data
 
     def verified(self, name: str, expected: Stamp) -> bytes:
@@ -103,14 +102,29 @@ class Folder:
             write_durably(path, data)
             return stamp(data)
         try:
-            self._files.makedirs(posixpath.dirname(where), exist_ok=True)
-            self._files.pipe_file(where, data)
-        except OSError as error:
-            raise self._refused(name, error) from error
+            with self._reached(name):
+                self._files.pipe_file(where, data)  # a bucket must be there: none is made
+        except FileNotFoundError as error:
+            raise ExportError(
+                f"cannot write {self.path(name)}: {hide_credentials(str(error))}; make the bucket "
+                "or container, or correct the address"
+            ) from error
         return stamp(data)
 
-    def _refused(self, name: str, error: OSError) -> ExportError:
-        return ExportError(
-            f"{self.path(name)}: {hide_credentials(str(error))}; check that the place is there and "
-            "may be read and written"
-        )
+    @contextmanager
+    def _reached(self, name: str) -> Iterator[None]:
+        """Every failure of a storage's client, but a file that is not there, as an ExportError.
+
+        The clients behind fsspec raise errors of their own, which share no base class but
+        Exception.
+        """
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except Exception as error:
+            told = hide_credentials(f"{type(error).__name__}: {error}")
+            raise ExportError(
+                f"{self.path(name)} cannot be reached: {told}. Check the address, the network and "
+                "the credentials in the environment"
+            ) from error

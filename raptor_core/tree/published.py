@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -12,7 +12,9 @@ from raptor_core.errors import DamagedTreeError
 from raptor_core.identity import digest
 from raptor_core.nodes import End, Layer, Node, Tree
 from raptor_core.store.base import Manifest, VectorStore, Where
+from raptor_core.tree.earlier import mean_direction
 from raptor_core.tree.renamed import renamed, renamed_documents
+from raptor_core.vectors import Vectors
 
 
 class Published:
@@ -76,8 +78,8 @@ def published_tree(store: VectorStore, name: str) -> Tree | None:
         return None
     manifest = manifests[0]
     nodes = store.nodes(Where(trees=(name,)))
-    vectors = store.vectors(node.embedding_key for node in nodes)
-    missing = sum(node.embedding_key not in vectors for node in nodes)
+    rows = _rows(nodes, store.vectors(node.embedding_key for node in nodes), manifest)
+    missing = len(nodes) - len(rows)
     layers = [tuple(found) for _, found in groupby(nodes, key=lambda node: node.layer)]
     sizes = tuple(map(len, layers))
     if missing or sizes != manifest.layer_sizes:
@@ -87,10 +89,24 @@ def published_tree(store: VectorStore, name: str) -> Tree | None:
         )
     return Tree(
         name,
-        tuple(
-            Layer(found, np.stack([vectors[node.embedding_key] for node in found]))
-            for found in layers
-        ),
+        tuple(Layer(found, np.stack([rows[node.id] for node in found])) for found in layers),
         End(len(layers) - 1, manifest.end),
         manifest.fits,
     )
+
+
+def _rows(
+    nodes: Sequence[Node], vectors: Mapping[str, Vectors], manifest: Manifest
+) -> dict[str, Vectors]:
+    """Vectors by node id, of nodes from the leaves up; a node whose vector is lost is left out.
+
+    A node in quarantine has none in the store, and stands where its children do.
+    """
+    hidden = set(manifest.quarantined)
+    rows: dict[str, Vectors] = {}
+    for node in nodes:
+        if node.embedding_key in vectors:
+            rows[node.id] = vectors[node.embedding_key]
+        elif node.id in hidden and node.children and all(c in rows for c in node.children):
+            rows[node.id] = mean_direction([rows[child] for child in node.children])
+    return rows

@@ -22,18 +22,20 @@ def command(folder: str, trees: tuple[str, ...], home: Path, as_json: bool) -> N
     from dagster_project.cli.output import print_json
     from dagster_project.published import open_home, published
     from dagster_project.transfer import export_home
+    from raptor_core.redaction import hide_credentials
 
     opened, settings = open_home(home)
     with published(opened, settings):
         """Said in its own words where nothing is published."""
     export = export_home(opened, settings, folder, trees)
+    shown = hide_credentials(folder)
     partitions = sorted({table.partition for table in export.tables})
     if as_json:
         names = [file.manifest.tree for file in export.trees]
         sizes = {"n_nodes": export.n_nodes, "n_bytes": export.n_bytes}
-        print_json({"folder": folder, "trees": names, **sizes, "tables_of": partitions})
+        print_json({"folder": shown, "trees": names, **sizes, "tables_of": partitions})
         return
     click.echo(
         f"exported {len(export.trees)} trees with {export.n_nodes:,} nodes and the tables of "
-        f"{len(partitions)} partitions: {export.n_bytes:,} bytes in {folder}"
+        f"{len(partitions)} partitions: {export.n_bytes:,} bytes in {shown}"
     )

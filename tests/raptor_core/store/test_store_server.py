@@ -18,7 +18,7 @@ from support.stores import (
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import stored_identity, whole
+from raptor_core.store import Where, stored_identity, whole
 from raptor_core.store.corpus import IDENTITY_ID
 from raptor_core.store.home import SCHEMA
 
@@ -65,6 +65,15 @@ def test_a_publication_is_one_ordered_request_between_its_marks(stand_in):
         for _, _, body, _ in writes
     ]
     assert states == [{"record", "publishing"}, {"live", "manifest"}, {"epoch"}]
+
+
+def test_values_of_a_filter_are_sent_once_each(stand_in):
+    twice = Where(trees=("t", "t"), documents=("d0.md", "d0.md"), layers=(0, 0))
+    with open_at(None, "server", url=stand_in.url) as store:
+        publish(store, make_tree())
+        assert store.count(twice) == 4
+        assert len(store.manifests(["t", "t"])) == 1
+    assert stand_in.wrong == []
 
 
 def test_reading_a_corpus_that_is_not_there_makes_nothing(stand_in):

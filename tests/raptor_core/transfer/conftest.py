@@ -1,6 +1,7 @@
 import pytest
 from support.stand_ins import qdrant_stand_in
-from support.stores import open_at
+from support.stores import make_tree, open_at
+from support.transfers import ODD, exported, publish, rich_tree
 
 from raptor_core.store import retries
 
@@ -23,3 +24,13 @@ def open_kind(tmp_path, stand_in):
         return open_at(tmp_path / name, kind, **options)
 
     return opened
+
+
+@pytest.fixture
+def one(tmp_path):
+    """A store with two trees, and its export."""
+    with open_at(None, "local") as store:
+        publish(store, rich_tree(ODD), ODD)
+        publish(store, make_tree("t"), "t")
+        folder, export = exported(store, tmp_path / "export")
+        yield store, folder, export
