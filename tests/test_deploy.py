@@ -73,7 +73,7 @@ def test_no_file_holds_a_secret():
 
 def test_services_are_bounded_looked_after_and_pinned():
     for name, service in COMPOSE["services"].items():
-        assert re.search(r":v?\d+\.\d+\.\d+", service["image"]), name
+        assert re.search(r":v?\d+\.\d+", service["image"]), name
         assert service["healthcheck"]["test"], name
         assert service["deploy"]["resources"]["limits"].keys() == {"cpus", "memory"}, name
         assert service["restart"] == "unless-stopped", name
@@ -108,6 +108,25 @@ def test_the_image_holds_what_its_users_start():
     ]
     assert set(images) == {f"raptor-assets:{version}"}
     assert VALUES["dagsterDaemon"]["image"]["tag"] == version
+
+
+def test_dagster_takes_what_the_chart_adds(tmp_path):
+    """The chart writes its own queue, which contradicts these limits, unless it is told not to."""
+    added = VALUES["additionalInstanceConfig"]
+    daemon = VALUES["dagsterDaemon"]
+    if daemon["runCoordinator"]["enabled"]:
+        queue = daemon["runCoordinator"]["config"]["queuedRunCoordinator"]
+        added["run_coordinator"] = {
+            "module": "dagster.core.run_coordinator",
+            "class": "QueuedRunCoordinator",
+            "config": {"max_concurrent_runs": queue["maxConcurrentRuns"]},
+        }
+    (tmp_path / "dagster.yaml").write_text(yaml.safe_dump(added))
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+        assert type(instance.run_coordinator).__name__ == "QueuedRunCoordinator"
+        config = instance.get_concurrency_config()
+        assert config.pool_config.default_pool_limit == 4
+        assert config.run_queue_config.max_concurrent_runs == 4
 
 
 def test_the_charts_values_refer_to_secrets_and_bound_everything():
