@@ -169,19 +169,19 @@ def test_a_run_of_another_machine_is_dead_when_nobody_holds_its_lock(in_database
         assert fail_dead_runs(instance) == [runs["living"]]
 
 
-def test_the_pool_bounds_how_many_build_at_once(workshop):
-    workshop.write("a.md", prose(12))
-    with workshop.instance() as instance:
+def test_the_pool_bounds_how_many_build_at_once(in_database):
+    in_database.write("a.md", prose(12))
+    with in_database.instance() as instance:
         storage = instance.event_log_storage
         storage.set_concurrency_slots(keys.POOL, 1)
-        other = instance.create_run_for_job(workshop.definitions().resolve_job_def("build"))
+        other = instance.create_run_for_job(in_database.definitions().resolve_job_def("build"))
         assert storage.claim_concurrency_slot(keys.POOL, other.run_id, "raptor").is_claimed
         built = []
-        thread = threading.Thread(target=lambda: built.append(workshop.build().built))
+        thread = threading.Thread(target=lambda: built.append(in_database.build().built))
         thread.start()
         thread.join(3)
         assert thread.is_alive()
-        assert workshop.manifests() == {}
+        assert in_database.manifests() == {}
         storage.free_concurrency_slots_for_run(other.run_id)
         thread.join(60)
     assert built == [["a.md"]]
