@@ -9,6 +9,7 @@ import dagster as dg
 from dagster_project.database_turns import living_runs
 from dagster_project.records import is_postgres
 from raptor_assets.process import PROCESS_TAG, is_dead
+from raptor_assets.turns import TURN_TAG
 
 _UNDER_WAY = [
     dg.DagsterRunStatus.STARTING,
@@ -22,12 +23,12 @@ def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
 
     Where PostgreSQL keeps the records this holds for processes on all machines, else on this one.
     """
-    tagged = [
+    under_way = [
         run
         for run in instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY))
-        if PROCESS_TAG in run.tags
+        if PROCESS_TAG in run.tags and run.tags.get(TURN_TAG, run.run_id) == run.run_id
     ]
-    dead = [run for run in _dead(instance, tagged) if _is_under_way(instance, run)]
+    dead = [run for run in _dead(instance, under_way) if _is_under_way(instance, run)]
     for run in dead:
         instance.report_run_failed(
             run,
@@ -40,10 +41,13 @@ def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
 
 
 def _dead(instance: dg.DagsterInstance, runs: Sequence[dg.DagsterRun]) -> list[dg.DagsterRun]:
-    if runs and is_postgres(instance):
-        living = living_runs(instance, [run.run_id for run in runs])
-        return [run for run in runs if run.run_id not in living]
-    return [run for run in runs if is_dead(run.tags[PROCESS_TAG])]
+    taken = {run.run_id for run in runs if TURN_TAG in run.tags and is_postgres(instance)}
+    living = living_runs(instance, taken) if taken else set()
+    return [
+        run
+        for run in runs
+        if (run.run_id not in living if run.run_id in taken else is_dead(run.tags[PROCESS_TAG]))
+    ]
 
 
 def _is_under_way(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:

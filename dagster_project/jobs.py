@@ -13,7 +13,7 @@ from dagster_project.resources import StoreResource
 from raptor_assets import keys
 from raptor_assets.costs import delete_usages
 from raptor_assets.ownership import abandoned_trees
-from raptor_assets.process import process_tags
+from raptor_assets.turns import turn_tags
 from raptor_assets.versions import DROPPED
 from raptor_core.settings import Settings
 from raptor_core.tables import TableStore
@@ -67,7 +67,7 @@ def build_drop_job(settings: Settings) -> dg.JobDefinition:
     ) -> Iterator[dg.AssetMaterialization | dg.Output[None]]:
         tables = context.resources.tables.tables()
         turn = context.resources.turns.begin(context.instance, context.run_id, context.log.warning)
-        context.instance.add_run_tags(context.run_id, process_tags())
+        context.instance.add_run_tags(context.run_id, turn_tags(context.run_id))
         for partition in config.partitions:
             with turn.take([partition]):
                 n_nodes = _drop(partition, tables, context.resources.store, settings)

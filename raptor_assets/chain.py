@@ -20,11 +20,12 @@ from raptor_assets.evaluations import evaluation
 from raptor_assets.failures import not_started, run_failure
 from raptor_assets.golden import GOLDEN_KEY, golden_events
 from raptor_assets.opening import HeldStore
-from raptor_assets.process import process_tags, run_spending_tags
+from raptor_assets.process import run_spending_tags
 from raptor_assets.provenance import Provenance, Recorded
 from raptor_assets.report_links import node_link
 from raptor_assets.specs import build_asset_specs, build_check_specs
 from raptor_assets.steps import Step, build_steps
+from raptor_assets.turns import turn_tags
 from raptor_assets.versions import code_versions
 from raptor_assets.work import Failure, Outcome, Work
 from raptor_core.errors import EndpointError, ModelError, RaptorError
@@ -107,7 +108,7 @@ class _Run:
             Failure: it names each failed partition with asset, reason and remedy.
         """
         self._bench.tools.ledger.begin()
-        self._context.instance.add_run_tags(self._context.run.run_id, process_tags())
+        self._tag(turn_tags(self._context.run.run_id))
         cases = self._context.resources.golden.cases() if GOLDEN_KEY in self._checks else ()
         names, failures = list(self._context.partition_keys), dict[str, Failure]()
         for start in range(0, len(names), BATCH_PARTITIONS):
@@ -124,13 +125,12 @@ class _Run:
             failures |= {work.name: work.failure for work in works if work.failure}
         if cases and not self._struck:
             yield from golden_events(self._bench, cases, self._context.instance)
-        self._record_spendings()
+        self._tag(run_spending_tags(self._bench.tools.ledger, self._settings))
         if failures:
             raise run_failure(failures, len(names))
 
-    def _record_spendings(self) -> None:
-        """Tag the run with what each model was paid for."""
-        if tags := run_spending_tags(self._bench.tools.ledger, self._settings):
+    def _tag(self, tags: dict[str, str]) -> None:
+        if tags:
             self._context.instance.add_run_tags(self._context.run.run_id, tags)
 
     def _batch(self, works: Sequence[Work]) -> Events:

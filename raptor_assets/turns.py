@@ -8,6 +8,12 @@ from typing import Protocol
 
 import dagster as dg
 
+from raptor_assets.process import process_tags
+
+TURN_TAG = "raptor/turn"
+"""Tag of a run that began its turn: its own id. A run that is tried again inherits its first
+attempt's tags, this one with another id."""
+
 
 class Turn(Protocol):
     """One run's turn at partitions."""
@@ -21,6 +27,11 @@ class Turn(Protocol):
         Raises:
             RecordsError: the database that kept it was restarted, or the network was cut.
         """
+
+
+def turn_tags(run_id: str) -> dict[str, str]:
+    """Tags of a run that began its turn in this process."""
+    return {**process_tags(), TURN_TAG: run_id}
 
 
 class Turns(Protocol):

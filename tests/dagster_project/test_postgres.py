@@ -102,11 +102,10 @@ def test_a_run_keeps_its_connections(workshop, monkeypatch):
     assert n_opened[1] <= n_opened[0] < 80
 
 
-@pytest.mark.parametrize("call", [1, 2])
-def test_a_server_killed_in_a_run_loses_nothing(postgres, place, call):
+def test_a_server_killed_in_a_run_loses_nothing(postgres, place):
     pid = postgres.pid
     try:
-        failed = in_a_process("build_as_the_database_dies", place.root, pid, call)
+        failed = in_a_process("build_as_the_database_dies", place.root, pid, 2)
     finally:
         postgres.wait_for_its_end(pid)
         postgres.start()

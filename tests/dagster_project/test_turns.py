@@ -5,13 +5,14 @@ import threading
 import dagster as dg
 import pytest
 from support.servers import keep_records_in
-from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
 from dagster_project.database_turns import living_runs
 from dagster_project.dead_runs import fail_dead_runs
 from dagster_project.turns import TurnsResource
+from raptor_assets import keys
 from raptor_assets.process import PROCESS_TAG
+from raptor_assets.turns import TURN_TAG
 from raptor_core.errors import RecordsError
 
 pytestmark = pytest.mark.slow
@@ -86,37 +87,23 @@ def test_other_partitions_do_not_wait(workshop):
         turn.close()
 
 
-def test_builds_that_overlap_take_turns(workshop):
-    """Both see the same change; the second finds it done, and makes nothing again."""
+def test_a_build_and_a_drop_wait_for_their_turn(workshop):
     workshop.write("a.md", prose(12))
-    started = threading.Event()
-
-    class Slow(ScriptedSummarizer):
-        def summarize(self, requests):
-            started.set()
-            other_waits.wait(5)
-            yield from super().summarize(requests)
-
-    other_waits = threading.Event()
-    summarizer = Slow()
-    reports = []
-    workshop.parts_given = {"summarizer": summarizer}
-    workshop.configure(store={"lock_seconds": 30})
-
-    def build():
-        reports.append(workshop.build("a.md", force=True))
-
-    first = threading.Thread(target=build)
-    first.start()
-    assert started.wait(60)
-    second = threading.Thread(target=build)
-    second.start()
-    second.join(1)
-    other_waits.set()
-    first.join(60)
-    second.join(60)
-    assert [report.built for report in reports] == [["a.md"], ["a.md"]]
-    assert min(report.made["layer_1/summaries"] for report in reports) == 0
+    told = []
+    for act in (lambda: told.append(workshop.build("a.md")), lambda: workshop.drop("a.md")):
+        with workshop.instance() as instance:
+            turn = turn_of(workshop, instance, "first-run")
+            with turn.take(["a.md"]):
+                before = set(workshop.manifests())
+                thread = threading.Thread(target=act)
+                thread.start()
+                thread.join(3)
+                assert thread.is_alive()
+                assert set(workshop.manifests()) == before
+            thread.join(60)
+            turn.close()
+        assert set(workshop.manifests()) != before
+    assert told[0].built == ["a.md"]
 
 
 def test_the_one_who_holds_a_turn_is_named(in_database):
@@ -167,9 +154,34 @@ def test_a_run_of_another_machine_is_dead_when_nobody_holds_its_lock(in_database
                 tags={PROCESS_TAG: "another-machine:1"},
             )
             runs[name] = run.run_id
+            instance.add_run_tags(run.run_id, {TURN_TAG: run.run_id})
+        retried = instance.create_run_for_job(
+            in_database.definitions().resolve_job_def("build"),
+            status=dg.DagsterRunStatus.STARTING,
+            tags=dict(instance.get_run_by_id(runs["dead"]).tags),
+        )
         turn = turn_of(in_database, instance, runs["living"])
         assert fail_dead_runs(instance) == [runs["dead"]]
+        assert instance.get_run_by_id(retried.run_id).status == dg.DagsterRunStatus.STARTING
         assert instance.get_run_by_id(runs["dead"]).status == dg.DagsterRunStatus.FAILURE
         assert fail_dead_runs(instance) == []
         turn.close()
         assert fail_dead_runs(instance) == [runs["living"]]
+
+
+def test_the_pool_bounds_how_many_build_at_once(in_database):
+    in_database.write("a.md", prose(12))
+    with in_database.instance() as instance:
+        storage = instance.event_log_storage
+        storage.set_concurrency_slots(keys.POOL, 1)
+        other = instance.create_run_for_job(in_database.definitions().resolve_job_def("build"))
+        assert storage.claim_concurrency_slot(keys.POOL, other.run_id, "raptor").is_claimed
+        built = []
+        thread = threading.Thread(target=lambda: built.append(in_database.build().built))
+        thread.start()
+        thread.join(3)
+        assert thread.is_alive()
+        assert in_database.manifests() == {}
+        storage.free_concurrency_slots_for_run(other.run_id)
+        thread.join(60)
+    assert built == [["a.md"]]

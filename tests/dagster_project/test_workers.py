@@ -180,9 +180,10 @@ def test_partitions_spread_over_workers_and_survive_one(team):
         (team.meeting / "hold").unlink()
         team.wait_until(lambda: published(instance)["a.md"] != before["a.md"] and all_ended(4))
         later = instance.get_runs()[: -len(first)]
-        outcome = [run.status for run in reversed(later)]
-        assert outcome == [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS]
-        assert later[0].tags[PROCESS_TAG] != later[1].tags[PROCESS_TAG]
+        first_try, *others = reversed(later)
+        assert first_try.status == dg.DagsterRunStatus.FAILURE
+        assert {run.status for run in others} == {dg.DagsterRunStatus.SUCCESS}
+        assert first_try.tags[PROCESS_TAG] not in {run.tags[PROCESS_TAG] for run in others}
     status = read_status(own, own.load_settings())
     assert [tree.partition for tree in status.trees] == ["a.md", "b.md", "c.md", "d.md"]
     assert all(tree.structural_passed for tree in status.trees)

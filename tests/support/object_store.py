@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from contextlib import contextmanager
 
 KEY, SECRET = "key-of-the-tests", "secret-of-the-tests"
@@ -13,7 +14,6 @@ class ObjectStore:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._count = 0
 
     @property
     def environment(self) -> dict[str, str]:
@@ -35,8 +35,7 @@ class ObjectStore:
 
     def new_bucket(self) -> str:
         """Make an empty bucket; its name."""
-        self._count += 1
-        name = f"bucket-{self._count}"
+        name = f"bucket-{uuid.uuid4().hex[:12]}"  # moto's servers of one process share all
         self.client().create_bucket(Bucket=name)
         return name
 
