@@ -1,5 +1,7 @@
 """Summaries by the batch endpoint: all made, at its price, and a killed run pays nothing twice."""
 
+import logging
+
 import numpy as np
 import pytest
 from support.openai_batches import FakeBatches
@@ -16,6 +18,9 @@ from raptor_core.summarizing.batch import BatchSummarizer
 from raptor_core.tree.build import build_tree
 
 PRICES = {"small": PriceSettings(input=1.0, output=2.0)}
+
+
+SECRET = "sk-planted-batch"
 
 
 class Killed(BaseException):
@@ -220,3 +225,15 @@ def test_a_build_by_batches_is_the_build_at_once(server, batches, tmp_path):
     assert list((tmp_path / "answers" / "batches").glob("*.json")) == []
     at_once = build_tree(DOCUMENTS, tools=make_tools(paid_settings(server.base_url)))
     assert [node.id for node in tree.nodes()] == [node.id for node in at_once.nodes()]
+
+
+def test_the_key_is_in_no_word_of_a_batch(server, batches, monkeypatch, caplog, tmp_path):
+    monkeypatch.setenv("PLANTED_KEY", SECRET)
+    caplog.set_level(logging.DEBUG)
+    batches.fault = lambda _body: Fault.error(401, f"no such key: {SECRET}")
+    server.refuse = lambda _seen: Fault.error(401, f"no such key: {SECRET}")
+    answers = list(summarizer(server, tmp_path).summarize(requests(5)))
+    assert len(answers) == 5
+    told = [*map(str, answers), caplog.text, *(p.read_text() for p in tmp_path.glob("*.json"))]
+    assert "check the key" in str(answers)
+    assert SECRET not in "".join(told)
