@@ -30,9 +30,11 @@ def test_every_setting_of_an_endpoint_is_looked_at_here():
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_that_calls_an_endpoint_has_all_of_them(part):
-    settings = Settings.model_validate({part: CHANGED})
-    endpoint = Endpoint.of(part, getattr(settings, part))
-    assert {name: getattr(endpoint, name) for name in CHANGED} == CHANGED
+    settings = getattr(Settings.model_validate({part: CHANGED}), part)
+    assert {name: getattr(settings, name) for name in CHANGED} == CHANGED
+    endpoint = Endpoint.of(part, settings)
+    told = {name: value for name, value in CHANGED.items() if name != "max_retries"}
+    assert {name: getattr(endpoint, name) for name in told} == told
 
 
 @pytest.mark.parametrize("part", PARTS)
