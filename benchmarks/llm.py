@@ -5,7 +5,8 @@ requests turned away at once with 429 and a retry-after of 0.1 s, 2 % answered w
 whole second. The least is the number of waves: for each layer its summaries over the concurrency,
 rounded up, times 1.0 s. "Ours" is a build of many small trees with everything around it; "thread
 pool" sends as many requests, layer by layer, by a pool with the client's own two retries;
-"sequential" sends a part of them one by one, and its time is scaled to all.
+"sequential" sends a part of them one by one, and its time is scaled to all. The aim is 1.25 times
+the least and the process's own CPU time; "of the aim" is at most 1 where it is reached.
 
     python benchmarks/llm.py [--trees 40 --leaves 120 --concurrency 64 --seeds 3]
 """
@@ -33,6 +34,12 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 SECONDS_PER_CALL = 1.0
 RETRY_AFTER_MS = 100
 LIMITED, BROKEN = 0.05, 0.02
+FACTOR = 1.25
+"""The aim: at most so many times the least, and this process's CPU time."""
+HEADING = """\
+| client | made | lost | requests (429, 500) | at once | s | CPU s | over least | of the aim | \
+times as fast as sequential |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 SEQUENTIAL_CALLS = 12
 WORDS = ["river", "castle", "engine", "window", "forest", "winter", "silver", "bridge", "garden"]
 
@@ -151,40 +158,40 @@ def plain(url: str, sizes: list[int], concurrency: int) -> tuple[int, int]:
 
 def row(name: str, got: Measured, least: float, base: float) -> str:
     n_requests, limited, broken, peak = got.counts
+    allowed = FACTOR * least + got.cpu
     return (
         f"| {name} | {got.made} | {got.lost} | {n_requests} ({limited}, {broken}) | {peak} | "
-        f"{got.wall:.1f} | {got.cpu:.1f} | {got.wall / least:.2f} | "
-        f"{(got.wall - got.cpu) / least:.2f} | {base / got.wall:.1f} |"
+        f"{got.wall:.1f} | {got.cpu:.1f} | {got.wall / least:.2f} | {got.wall / allowed:.2f} | "
+        f"{base / got.wall:.1f} |"
     )
 
 
-def measure(seed: int, trees: int, leaves: int, concurrency: int) -> tuple[list[str], float]:
+def measure(seed: int, trees: int, leaves: int, concurrency: int) -> list[str]:
+    """Heading and rows of a table; every client meets a fresh endpoint with the same seed."""
+    sizes: list[int] = []
+
+    def build() -> tuple[int, int]:
+        found, done = ours(url, trees, leaves, concurrency)
+        sizes.extend(found)
+        return done
+
     with endpoint(seed) as (url, counts):
-        sizes: list[int] = []
-
-        def work() -> tuple[int, int]:
-            found, done = ours(url, trees, leaves, concurrency)
-            sizes.extend(found)
-            return done
-
-        mine = timed(work, counts)
+        mine = timed(build, counts)
     with endpoint(seed) as (url, counts):
         pool = timed(lambda: plain(url, sizes, concurrency), counts)
     with endpoint(seed) as (url, counts):
         one = timed(lambda: plain(url, [SEQUENTIAL_CALLS], 1), counts)
-    one.wall *= sum(sizes) / SEQUENTIAL_CALLS
-    one.cpu *= sum(sizes) / SEQUENTIAL_CALLS
+    scale = sum(sizes) / SEQUENTIAL_CALLS
+    one.wall, one.cpu = one.wall * scale, one.cpu * scale
     waves = sum(math.ceil(size / concurrency) for size in sizes)
     least = waves * SECONDS_PER_CALL
-    print(
-        f"\nSeed {seed}: layers of {sizes} summaries, concurrency {concurrency}, {waves} waves.\n"
-    )
-    rows = [
+    return [
+        f"\nSeed {seed}: layers of {sizes} summaries, concurrency {concurrency}, {waves} waves.\n",
+        HEADING,
         row("ours, the whole build", mine, least, one.wall),
-        row("thread pool, requests alone", pool, least, one.wall),
-        row(f"sequential, scaled from {SEQUENTIAL_CALLS}", one, least, one.wall),
+        row("thread pool, the requests alone", pool, least, one.wall),
+        row(f"sequential, {SEQUENTIAL_CALLS} calls scaled to all", one, least, one.wall),
     ]
-    return rows, (mine.wall - mine.cpu) / least
 
 
 def warm() -> None:
@@ -207,20 +214,9 @@ def main() -> None:
         serve(given.serve)
         return
     warm()
-    ratios = []
     for seed in range(given.seeds):
-        rows, ratio = measure(seed, given.trees, given.leaves, given.concurrency)
-        ratios.append(ratio)
-        print(
-            "| client | made | lost | requests (429, 500) | at once | s | CPU s | over least | "
-            "without CPU | times sequential |"
-        )
-        print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
-        print("\n".join(rows), flush=True)
-    print(
-        f"\nOver the least, without CPU: {', '.join(f'{ratio:.2f}' for ratio in ratios)}; "
-        "the aim is 1.25."
-    )
+        lines = measure(seed, given.trees, given.leaves, given.concurrency)
+        print("\n".join(lines), flush=True)
 
 
 if __name__ == "__main__":

@@ -174,9 +174,19 @@ class SummariesStep:
         return {node.id: node for node in work.flat_nodes(bench, self.layer - 1)}
 
 
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - NAMED_FAILURES
+    listed = ", ".join(names[:NAMED_FAILURES])
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
 def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:
-    named = "; ".join(f"{failure.name}: {failure.reason}" for failure in failed[:NAMED_FAILURES])
-    more = len(failed) - NAMED_FAILURES
+    by_reason: dict[str, list[str]] = {}
+    for failure in failed:
+        by_reason.setdefault(failure.reason, []).append(failure.name)
+    told = list(by_reason.items())[:NAMED_FAILURES]
+    named = "; ".join(f"{_listed(names)}: {reason}" for reason, names in told)
+    more = len(failed) - sum(len(names) for _, names in told)
     rest = f"; and {more} more" if more > 0 else ""
     return SummaryError(
         f"{len(failed)} summaries failed ({named}{rest}). The finished ones are kept in the "

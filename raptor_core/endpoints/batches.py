@@ -112,8 +112,8 @@ class BatchClient:
             EndpointError: a file cannot be fetched.
         """
         for file in (state.output_file, state.error_file):
-            if file is not None:
-                yield from map(_answer, self._lines(file))
+            for line in self._lines(file) if file is not None else ():
+                yield _answer(line, self._connect().api_key)
 
     def _lines(self, file: str) -> list[dict[str, Any]]:
         def fetch(c: OpenAI) -> list[dict[str, Any]]:
@@ -157,19 +157,20 @@ def _state(connection: OpenAI, name: str) -> BatchState:
         batch = connection.batches.retrieve(name)
     except NotFoundError:
         return BatchState(_UNKNOWN, None, None)
+    secret = connection.api_key
     errors = batch.errors.data if batch.errors is not None and batch.errors.data else []
-    told = "; ".join(scrub(error.message or error.code or "", "") for error in errors[:3])
+    told = "; ".join(scrub(error.message or error.code or "", secret) for error in errors[:3])
     return BatchState(batch.status, batch.output_file_id, batch.error_file_id, told)
 
 
-def _answer(line: Mapping[str, Any]) -> tuple[str, ChatCompletion | str]:
+def _answer(line: Mapping[str, Any], secret: str) -> tuple[str, ChatCompletion | str]:
     from openai.types.chat import ChatCompletion
     from pydantic import ValidationError
 
     key, response = str(line.get("custom_id")), line.get("response") or {}
     if response.get("status_code") != 200:
         error = line.get("error") or response.get("body") or "no reason"
-        return key, f"HTTP {response.get('status_code')} ({scrub(str(error), '')})"
+        return key, f"HTTP {response.get('status_code')} ({scrub(str(error), secret)})"
     try:
         return key, ChatCompletion.model_validate(response.get("body"))
     except ValidationError:

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from raptor_core.errors import StoreError
 from raptor_core.identity import digest
 from raptor_core.store.files import disk_errors, write_durably
 
@@ -41,7 +42,7 @@ class BatchRecords:
     def left(self, keys: Collection[str]) -> Iterator[list[BatchRecord]]:
         """Records of earlier runs that hold any of ``keys`` and nobody else works with."""
         with ExitStack() as locks:
-            yield [r for r in self._readable(locks) if not set(keys).isdisjoint(r.keys)]
+            yield list(self._wanted(set(keys), locks))
 
     @contextmanager
     def begin(self, keys: Collection[str], content: str) -> Iterator[BatchRecord]:
@@ -80,19 +81,42 @@ class BatchRecords:
             with disk_errors(self._folder):
                 _path(self._folder, record).unlink(missing_ok=True)
 
-    def _readable(self, locks: ExitStack) -> Iterator[BatchRecord]:
+    def _wanted(self, keys: Collection[str], locks: ExitStack) -> Iterator[BatchRecord]:
         if self._folder is None or not self._folder.is_dir():
             return
         for path in sorted(self._folder.glob("*.json")):
-            if not _lock(path, locks) or not path.exists():
-                continue
-            with disk_errors(path):
-                stored = json.loads(path.read_bytes())
-            record = BatchRecord(**{**stored, "keys": tuple(stored["keys"])})
-            if time.time() - record.at > KEEP_SECONDS:
-                path.unlink(missing_ok=True)
-            elif record.endpoint == self._endpoint:
-                yield record
+            with ExitStack() as lock:
+                record = _read(path) if _lock(path, lock) else None
+                if record is None or record.endpoint != self._endpoint:
+                    continue
+                if not set(keys).isdisjoint(record.keys):
+                    locks.push(lock.pop_all())  # the others are for whoever wants them
+                    yield record
+
+
+def _read(path: Path) -> BatchRecord | None:
+    """The record; None where it is gone, or so old that it is dropped.
+
+    Raises:
+        StoreError: the disk refuses, or the file is damaged.
+    """
+    with disk_errors(path):
+        if not path.exists():
+            return None
+        raw = path.read_bytes()
+    try:
+        stored = json.loads(raw)
+        record = BatchRecord(**{**stored, "keys": tuple(stored["keys"])})
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"the record of a batch at {path} is damaged ({error}): delete it, and its summaries "
+            "are asked for anew"
+        ) from error
+    if time.time() - record.at <= KEEP_SECONDS:
+        return record
+    with disk_errors(path):
+        path.unlink(missing_ok=True)
+    return None
 
 
 def _path(folder: Path, record: BatchRecord) -> Path:

@@ -1,8 +1,8 @@
 """A build that pays a stand-in endpoint; as a process of its own, for tests that kill it.
 
-Called as ``python paid_build.py URL FOLDER``; ``tests`` must be on the path. The summaries come
-from the endpoint at URL, the vectors from the small embedder of the tests; FOLDER holds the store
-and the log of paid answers.
+Called as ``python paid_build.py URL FOLDER [BATCH_FROM]``; ``tests`` must be on the path. The
+summaries come from the endpoint at URL, the vectors from the small embedder of the tests; FOLDER
+holds the store and the log of paid answers.
 """
 
 import random
@@ -57,12 +57,13 @@ def make_tools(settings, folder=None, **parts):
     return tools
 
 
-def build(url, folder):
-    """The tree, with a store and a log in ``folder``."""
-    tools = make_tools(paid_settings(url), folder / "answers")
+def build(url, folder, batch_from=0):
+    """The tree, with a store and a log in ``folder``; by batches of so many summaries or more."""
+    batches = {"batch_from": batch_from, "batch_poll_seconds": 0.01}
+    tools = make_tools(paid_settings(url, summarizer=batches), folder / "answers")
     with open_store(tools.settings.store, folder / "qdrant", tools.store_identity) as store:
         return build_tree(DOCUMENTS, tools=tools, cache=store)
 
 
 if __name__ == "__main__":
-    build(sys.argv[1], Path(sys.argv[2]))
+    build(sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:]))

@@ -1,5 +1,6 @@
 """Servers of docs/endpoints.md, as they differ at the wire, by the settings told there."""
 
+import logging
 import re
 import tomllib
 from pathlib import Path
@@ -14,7 +15,7 @@ from support.openai_dialects import (
     reasoning_model,
     vllm_with_key,
 )
-from support.openai_server import FakeOpenAI
+from support.openai_server import FakeOpenAI, Fault
 from support.word_counter import WordCounter
 
 from raptor_core.audit.base import Audited, NamedText
@@ -181,3 +182,13 @@ def test_a_refused_parameter_names_the_setting_that_changes_it(server, refuse, c
     answer = summary(Settings.model_validate({"summarizer": values}))
     assert isinstance(answer, FailedSummary)
     assert f"set {remedy}" in answer.reason
+
+
+@pytest.mark.parametrize("title", ["Azure, dated API", "Azure, v1 API"])
+def test_azures_key_is_in_no_error_and_no_log(server, caplog, title):
+    caplog.set_level(logging.DEBUG)
+    server.refuse = lambda _seen: Fault.error(401, f"wrong key {AZURE_KEY}")
+    answer = summary(settings_of(title, server))
+    assert isinstance(answer, FailedSummary)
+    assert "check the key" in answer.reason
+    assert AZURE_KEY not in answer.reason + caplog.text

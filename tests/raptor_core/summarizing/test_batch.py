@@ -1,10 +1,19 @@
 """Summaries by the batch endpoint: all made, at its price, and a killed run pays nothing twice."""
 
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
+from support import paid_build
 from support.openai_batches import FakeBatches
 from support.openai_server import FakeOpenAI, Fault
 from support.paid_build import DOCUMENTS, make_tools, paid_settings
+from support.stores import PROCESS_PATH
 from support.word_counter import WordCounter
 
 from raptor_core.errors import BudgetError, EndpointError
@@ -16,6 +25,9 @@ from raptor_core.summarizing.batch import BatchSummarizer
 from raptor_core.tree.build import build_tree
 
 PRICES = {"small": PriceSettings(input=1.0, output=2.0)}
+
+
+SECRET = "sk-planted-batch"
 
 
 class Killed(BaseException):
@@ -220,3 +232,32 @@ def test_a_build_by_batches_is_the_build_at_once(server, batches, tmp_path):
     assert list((tmp_path / "answers" / "batches").glob("*.json")) == []
     at_once = build_tree(DOCUMENTS, tools=make_tools(paid_settings(server.base_url)))
     assert [node.id for node in tree.nodes()] == [node.id for node in at_once.nodes()]
+
+
+def test_the_key_is_in_no_word_of_a_batch(server, batches, monkeypatch, caplog, tmp_path):
+    monkeypatch.setenv("PLANTED_KEY", SECRET)
+    caplog.set_level(logging.DEBUG)
+    batches.fault = lambda _body: Fault.error(401, f"no such key: {SECRET}")
+    server.refuse = lambda _seen: Fault.error(401, f"no such key: {SECRET}")
+    answers = list(summarizer(server, tmp_path).summarize(requests(5)))
+    assert len(answers) == 5
+    told = [*map(str, answers), caplog.text, *(p.read_text() for p in tmp_path.glob("*.json"))]
+    assert "check the key" in str(answers)
+    assert SECRET not in "".join(told)
+
+
+def test_a_build_that_is_killed_while_it_waits_is_completed_and_asks_for_nothing_twice(
+    server, batches, tmp_path
+):
+    batches.polls = 10**9  # never done
+    command = [sys.executable, paid_build.__file__, server.base_url, str(tmp_path), "5"]
+    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": PROCESS_PATH}) as process:
+        deadline = time.monotonic() + 120
+        while not batches.looks and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    assert len(batches.batches) == 1
+    batches.polls = 0
+    tree = paid_build.build(server.base_url, tmp_path, 5)
+    asked = [str(body) for body in (*batches.answered, *(seen.body for seen in chats(server)))]
+    assert len(asked) == len(set(asked)) == sum(len(layer.nodes) for layer in tree.layers[1:])

@@ -1,0 +1,68 @@
+"""Settings of endpoints: the same in every part that calls one, and no reason to redo anything."""
+
+import pytest
+
+from raptor_core.endpoints.values import Endpoint
+from raptor_core.settings import EndpointPart, Settings, load_settings
+from raptor_core.tree.publish import build_settings_fingerprint, content_settings
+
+PARTS = ("embedder", "summarizer", "audit", "reader")
+CHANGED = {
+    "base_url": "http://elsewhere/v1",
+    "api_key_env": "OTHER_KEY",
+    "api_version": "2024-10-21",
+    "max_tokens_field": "max_tokens",
+    "sends_temperature": False,
+    "timeout_seconds": 7.0,
+    "max_retries": 7,
+    "concurrency": 77,
+    "requests_per_minute": 500,
+    "tokens_per_minute": 90_000,
+    "shared_by": 3,
+    "down_after": 5,
+    "down_seconds": 9.0,
+}
+
+
+def test_every_setting_of_an_endpoint_is_looked_at_here():
+    assert set(CHANGED) | {"model"} == set(EndpointPart.model_fields)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_that_calls_an_endpoint_has_all_of_them(part):
+    settings = getattr(Settings.model_validate({part: CHANGED}), part)
+    assert {name: getattr(settings, name) for name in CHANGED} == CHANGED
+    endpoint = Endpoint.of(part, settings)
+    told = {name: value for name, value in CHANGED.items() if name != "max_retries"}
+    assert {name: getattr(endpoint, name) for name in told} == told
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_how_an_endpoint_is_called_makes_nothing_stale(part):
+    other = Settings.model_validate({part: CHANGED})
+    assert build_settings_fingerprint(other) == build_settings_fingerprint(Settings())
+    assert content_settings(other, part) == content_settings(Settings(), part)
+
+
+def test_so_it_is_with_batches():
+    batches = {"batch_from": 9, "batch_poll_seconds": 1.0, "batch_price": 0.4}
+    other = Settings.model_validate({"summarizer": batches})
+    assert build_settings_fingerprint(other) == build_settings_fingerprint(Settings())
+
+
+def test_another_model_does_change_the_tree():
+    other = Settings.model_validate({"summarizer": {"model": "other"}})
+    assert build_settings_fingerprint(other) != build_settings_fingerprint(Settings())
+
+
+def test_an_old_settings_file_means_what_it_meant(tmp_path):
+    path = tmp_path / "raptor.toml"
+    path.write_text(
+        '[summarizer]\nkind = "openai"\nmodel = "m"\nbase_url = "http://h/v1"\nconcurrency = 3\n'
+        '[embedder]\nkind = "openai"\nmodel = "e"\ntimeout_seconds = 9\n'
+        '[audit]\njudge = "llm"\nmax_retries = 1\n[reader]\nmodel = "r"\n'
+    )
+    settings = load_settings(path, {})
+    assert (settings.summarizer.concurrency, settings.embedder.timeout_seconds) == (3, 9.0)
+    assert (settings.embedder.concurrency, settings.embedder.model) == (4, "e")
+    assert (settings.audit.max_retries, settings.reader.max_retries) == (1, 4)
