@@ -1,6 +1,14 @@
 """What all tests share."""
 
+import os
+import shutil
+from pathlib import Path
+
 import hypothesis
+
+MEMORY = Path("/dev/shm")
+NEEDED_BYTES = 6 << 30
+"""What all tests take at the most at one time, with room to spare."""
 
 QUICK = "not slow"
 """The marks of `make test-quick`."""
@@ -11,8 +19,14 @@ hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
 
 
 def pytest_configure(config):
-    """The quick subset tries fewer examples; ``support.examples`` scales what asks for its own."""
+    """Fewer examples in the quick subset; temporary folders in memory where there is enough.
+
+    ``support.examples`` scales what asks for a number of its own.
+    """
     hypothesis.settings.load_profile("quick" if config.option.markexpr == QUICK else "raptor")
+    # Half of the time of small builds is waiting for a disk that is to hold nothing.
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > NEEDED_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def pytest_ignore_collect(collection_path, config):
