@@ -21,7 +21,8 @@ from raptor_core.documents.source import (
     too_large,
     unsupported,
 )
-from raptor_core.errors import MissingExtraError, SourceError
+from raptor_core.errors import SourceError
+from raptor_core.places import missing_extra
 from raptor_core.redaction import hide_password
 from raptor_core.settings import SourceSettings
 
@@ -45,9 +46,8 @@ class RemoteSource:
         try:
             self._fs, self._root = url_to_fs(url, **http_options(url, settings))
         except ImportError as error:
-            if url.startswith(("s3://", "s3a://")):
-                raise MissingExtraError("s3", f"reading {shown}") from error
-            raise SourceError(f"cannot open {shown}: {error}") from error
+            missing = missing_extra(url, f"reading {shown}")
+            raise missing or SourceError(f"cannot open {shown}: {error}") from error
         except ValueError as error:
             raise SourceError(
                 f"cannot open {shown}: {error}; give a path or an fsspec URL"

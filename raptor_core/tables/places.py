@@ -6,15 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from raptor_core.errors import MissingExtraError, SettingsError, TableError
+from raptor_core.errors import SettingsError, TableError
+from raptor_core.places import missing_extra
 from raptor_core.redaction import hide_credentials, hide_password
-
-EXTRAS = {
-    **dict.fromkeys(("s3", "s3a"), "s3"),
-    **dict.fromkeys(("gs", "gcs"), "gcs"),
-    **dict.fromkeys(("abfs", "abfss", "az", "adl"), "azure"),
-}
-"""The extra that the protocol of a URL needs."""
 
 
 def open_place(url: str) -> tuple[Any, str]:
@@ -30,9 +24,9 @@ def open_place(url: str) -> tuple[Any, str]:
     try:
         files, root = fsspec.core.url_to_fs(url)
     except ImportError as error:
-        extra = EXTRAS.get(url.partition("://")[0])
-        if extra is not None:
-            raise MissingExtraError(extra, f"the table folder {shown}") from error
+        missing = missing_extra(url, f"the table folder {shown}")
+        if missing is not None:
+            raise missing from error
         raise SettingsError(f"tables.url {shown}: {error}") from error
     except ValueError as error:
         raise SettingsError(

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from raptor_core.errors import ExportError, MissingExtraError
+from raptor_core.errors import ExportError
+from raptor_core.places import missing_extra
 from raptor_core.redaction import hide_credentials
 from raptor_core.store.files import disk_errors, write_durably
 from raptor_core.transfer.values import Stamp
@@ -37,7 +38,8 @@ class Folder:
         try:
             self._files, self._root = fsspec.core.url_to_fs(url)
         except ImportError as error:
-            raise MissingExtraError("s3", f"the folder {self.name}") from error
+            missing = missing_extra(url, f"the folder {self.name}")
+            raise missing or ExportError(f"cannot open {self.name}: {error}") from error
         except ValueError as error:
             raise ExportError(f"{self.name} is neither a folder nor a known URL: {error}") from None
         self._is_local = type(self._files).__name__ == "LocalFileSystem"
