@@ -166,7 +166,7 @@ def test_partitions_spread_over_workers_and_survive_one(team):
 
         team.wait_until(lambda: all_ended(4))
         first = instance.get_runs()
-        assert [run.status for run in first] == [dg.DagsterRunStatus.SUCCESS] * 4
+        assert {run.status for run in first} == {dg.DagsterRunStatus.SUCCESS}
         assert len({run.tags[PROCESS_TAG] for run in first}) == 2
 
         # A worker is killed in the middle of a run; the other one takes the run over.
