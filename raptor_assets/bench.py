@@ -26,7 +26,7 @@ class Bench:
     """One run's tools and places.
 
     ``read_source`` gives the documents of the run's partitions, ``source_trees`` the names of all
-    trees that the source makes.
+    trees that the source makes. ``published`` is what ``look_up`` found.
     """
 
     settings: Settings
@@ -38,6 +38,7 @@ class Bench:
     source_trees: Callable[[], Collection[str]]
     reports: ReportFolder
     warn: Callable[[str], None] = field(default=lambda _message: None)
+    published: Published = field(default_factory=Published)
 
     @property
     def is_quick(self) -> bool:
@@ -54,11 +55,12 @@ class Bench:
             self.warn(f"not read: {skipped.name}: {skipped.reason}")
         return corpus
 
-    @cached_property
-    def published(self) -> Published:
-        """What was published when it was first asked for."""
-        with self.store.open() as store:
-            return Published(store.manifests())
+    def look_up(self, trees: Trees) -> None:
+        """Learn what these trees go on from; what was looked up before is not asked for again."""
+        unknown = self.published.unknown(trees)
+        if unknown:
+            with self.store.open() as store:
+                self.published.look_up(store, unknown)
 
     @cached_property
     def partitions(self) -> dict[str, dict[str, tuple[Document, ...]]]:
