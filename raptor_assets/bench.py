@@ -66,3 +66,11 @@ class Bench:
     def partitions(self) -> dict[str, dict[str, tuple[Document, ...]]]:
         """The source's documents by partition and tree."""
         return group_documents(self.corpus.documents, self.settings.grouping)
+
+    @property
+    def n_chars(self) -> dict[str, int]:
+        """Characters of the source's documents by partition."""
+        return {
+            name: sum(len(document.text) for found in trees.values() for document in found)
+            for name, trees in self.partitions.items()
+        }
