@@ -100,7 +100,8 @@ def _earlier(
     with parts.store.open_existing() as store:
         if store.identity != tools.store_identity:
             return {}
-        published = Published(store.manifests())
+        published = Published()
+        published.look_up(store, documents)
         found = {tree: published_tree(store, tree) for tree in gone}
         for tree, given in documents.items():
             found[tree] = published.earlier_tree(

@@ -45,7 +45,7 @@ def published(
     if stored_identity(settings.store, home.qdrant) is None:
         raise nothing
     with open_store(settings.store, home.qdrant, identity) as store:
-        if not store.manifests():
+        if not store.count():
             raise nothing
         yield store
 
@@ -56,8 +56,11 @@ def require_trees(store: VectorStore, names: Sequence[str]) -> None:
     Raises:
         UnknownTreeError: names them, and some that there are.
     """
-    known = {manifest.tree for manifest in store.manifests()}
-    refuse_unknown("tree is published as", [name for name in names if name not in known], known)
+    known = {manifest.tree for manifest in store.manifests(names)}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        everything = {manifest.tree for manifest in store.manifests()}
+        refuse_unknown("tree is published as", unknown, everything)
 
 
 def refuse_unknown(what: str, unknown: Sequence[str], known: Collection[str]) -> None:

@@ -26,7 +26,7 @@ class Bench:
     """One run's tools and places.
 
     ``read_source`` gives the documents of the run's partitions, ``source_trees`` the names of all
-    trees that the source makes.
+    trees that the source makes. ``published`` is what ``look_up`` found.
     """
 
     settings: Settings
@@ -38,6 +38,7 @@ class Bench:
     source_trees: Callable[[], Collection[str]]
     reports: ReportFolder
     warn: Callable[[str], None] = field(default=lambda _message: None)
+    published: Published = field(default_factory=Published)
 
     @property
     def is_quick(self) -> bool:
@@ -56,15 +57,24 @@ class Bench:
 
     def look_again(self) -> None:
         """Forget what was published before, which other runs may have changed."""
-        vars(self).pop("published", None)
+        self.published = Published()
 
-    @cached_property
-    def published(self) -> Published:
-        """What was published when it was first asked for."""
-        with self.store.open() as store:
-            return Published(store.manifests())
+    def look_up(self, trees: Trees) -> None:
+        """Learn what these trees go on from; what was looked up before is not asked for again."""
+        unknown = self.published.unknown(trees)
+        if unknown:
+            with self.store.open() as store:
+                self.published.look_up(store, unknown)
 
     @cached_property
     def partitions(self) -> dict[str, dict[str, tuple[Document, ...]]]:
         """The source's documents by partition and tree."""
         return group_documents(self.corpus.documents, self.settings.grouping)
+
+    @property
+    def n_chars(self) -> dict[str, int]:
+        """Characters of the source's documents by partition."""
+        return {
+            name: sum(len(document.text) for found in trees.values() for document in found)
+            for name, trees in self.partitions.items()
+        }

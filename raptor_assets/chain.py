@@ -15,6 +15,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 )
 
 from raptor_assets import keys
+from raptor_assets.batches import batches
 from raptor_assets.bench import Bench
 from raptor_assets.evaluations import evaluation
 from raptor_assets.failures import not_started, run_failure
@@ -31,10 +32,6 @@ from raptor_assets.work import Failure, Outcome, Work
 from raptor_core.errors import EndpointError, ModelError, RaptorError
 from raptor_core.quality.verdicts import blocking_failures
 from raptor_core.settings import Settings
-
-BATCH_PARTITIONS = 64
-"""Partitions that go through all layers together: what bounds memory, what is published before
-the next begin, and what a run keeps other runs from meanwhile."""
 
 RESOURCES = {"source", "tools", "tables", "store", "reports", "golden", "progress", "turns"}
 
@@ -110,9 +107,9 @@ class _Run:
         self._bench.tools.ledger.begin()
         self._tag(turn_tags(self._context.run.run_id))
         cases = self._context.resources.golden.cases() if GOLDEN_KEY in self._checks else ()
-        names, failures = list(self._context.partition_keys), dict[str, Failure]()
-        for start in range(0, len(names), BATCH_PARTITIONS):
-            batch = names[start : start + BATCH_PARTITIONS]
+        names = list(self._context.partition_keys)
+        failures: dict[str, Failure] = {}
+        for batch in batches(names, self._n_chars()):
             if self._struck:
                 left_out = dict.fromkeys(batch, not_started(self._struck))
                 failures |= left_out
@@ -128,6 +125,15 @@ class _Run:
         self._tag(run_spending_tags(self._bench.tools.ledger, self._settings))
         if failures:
             raise run_failure(failures, len(names))
+
+    def _n_chars(self) -> Mapping[str, int]:
+        """Characters of the documents by partition, where this run reads the source."""
+        if keys.DOCUMENTS not in self._selected:
+            return {}
+        try:
+            return self._bench.n_chars
+        except RaptorError:  # the first step meets it again, and tells it
+            return {}
 
     def _tag(self, tags: dict[str, str]) -> None:
         if tags:

@@ -136,6 +136,7 @@ class Work:
             leaves = self.nodes(bench, 0)
             documents = {tree: self.documents(bench)[tree] for tree in leaves}
             self._earlier = dict.fromkeys(documents)
+            bench.look_up(documents)
             if any(bench.published.source(tree, found) for tree, found in documents.items()):
                 with bench.store.open() as store:
                     for tree in documents:
@@ -144,10 +145,9 @@ class Work:
 
     def sources(self, bench: Bench) -> set[str]:
         """Other partitions whose published trees this one's go on from under new names."""
-        found = (
-            bench.published.source(tree, documents)
-            for tree, documents in self.documents(bench).items()
-        )
+        trees = self.documents(bench)
+        bench.look_up(trees)
+        found = (bench.published.source(tree, documents) for tree, documents in trees.items())
         grouping = bench.settings.grouping
         names = {partition_key(source.tree, grouping) for source in found if source}
         return names - {self.name}

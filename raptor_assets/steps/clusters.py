@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from raptor_assets import keys
 from raptor_assets.bench import Bench
@@ -10,7 +11,8 @@ from raptor_assets.metadata import clusters_metadata
 from raptor_assets.steps.base import inputs_digest, recorded, save
 from raptor_assets.versions import clusters_version
 from raptor_assets.work import Outcome, Work
-from raptor_core.errors import RaptorError
+from raptor_core.documents.base import Document
+from raptor_core.errors import RaptorError, TableError
 from raptor_core.tables import clusterings_to_frame
 from raptor_core.tree.earlier import earlier_clusters
 
@@ -24,6 +26,8 @@ class ClustersStep:
 
     def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
         """See ``Step.run``."""
+        if self.layer == 1:
+            _look_up(bench, works)
         outcomes = []
         for work in works:
             try:
@@ -67,3 +71,12 @@ class ClustersStep:
             earlier = earlier_clusters(published, self.layer - 1)
             found.append(f"{tree}\0{earlier.digest if earlier else ''}")
         return found
+
+
+def _look_up(bench: Bench, works: Sequence[Work]) -> None:
+    """What the trees of all partitions go on from, at once: each look-up opens the store."""
+    trees: dict[str, Sequence[Document]] = {}
+    for work in works:
+        with suppress(TableError):  # it is raised again, and told, in this partition's turn
+            trees |= work.documents(bench)
+    bench.look_up(trees)

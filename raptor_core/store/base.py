@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from raptor_core.documents.base import MetadataValue
+from raptor_core.identity import digest
 from raptor_core.nodes import Fit, Node
 from raptor_core.vectors import Vectors
 
@@ -52,6 +53,16 @@ class Manifest:
     published_at: str
     fits: tuple[Fit, ...] = ()
     quarantined: tuple[str, ...] = ()
+
+    @property
+    def content(self) -> str:
+        """What its documents say, under whatever names; see ``content_of``."""
+        return content_of(self.documents.values())
+
+
+def content_of(hashes: Iterable[str]) -> str:
+    """Digest of the content hashes of a tree's documents, in any order."""
+    return digest("documents", *sorted(hashes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +166,9 @@ class VectorStore(Protocol):
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """What is published, by tree name; of these trees, or all."""
+
+    def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:
+        """What is published with one of these contents (``Manifest.content``), by tree name."""
 
     def search(self, vectors: Vectors, limit: int, where: Where = Where()) -> list[list[Hit]]:
         """Nearest live nodes to each row of ``vectors`` by cosine, best first.

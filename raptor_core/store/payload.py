@@ -152,6 +152,7 @@ def manifest_to_payload(manifest: Manifest) -> Payload:
     return {
         "state": "manifest",
         "tree": manifest.tree,
+        "content_key": manifest.content,
         "manifest": {
             "build_id": manifest.build_id,
             "layer_sizes": list(manifest.layer_sizes),

@@ -38,11 +38,16 @@ class StoreReader:
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """What is published, by tree name; of these trees, or all."""
-        matches = (
-            (MANIFEST,) if trees is None else (MANIFEST, Match("tree", tuple(dict.fromkeys(trees))))
-        )
-        if trees is not None and not trees:
-            return []
+        if trees is None:
+            return self._manifests(MANIFEST)
+        return self._manifests(MANIFEST, Match("tree", _unique(trees))) if trees else []
+
+    def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:
+        """What is published with one of these contents; see ``VectorStore.manifests_of``."""
+        match = Match("content_key", _unique(contents))
+        return self._manifests(MANIFEST, match) if contents else []
+
+    def _manifests(self, *matches: Match) -> list[Manifest]:
         with self._open():
             records = self._engine.scroll(Condition(matches), None)
         return sorted((payload_to_manifest(r.payload) for r in records), key=lambda m: m.tree)
@@ -131,3 +136,7 @@ class StoreReader:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _unique(values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(values))

@@ -9,31 +9,49 @@ import numpy as np
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import DamagedTreeError
-from raptor_core.identity import digest
 from raptor_core.nodes import End, Layer, Node, Tree
-from raptor_core.store.base import Manifest, VectorStore, Where
+from raptor_core.store.base import Manifest, VectorStore, Where, content_of
 from raptor_core.tree.earlier import mean_direction
 from raptor_core.tree.renamed import renamed, renamed_documents
 from raptor_core.vectors import Vectors
+
+Grouped = Mapping[str, Sequence[Document]]
+"""Documents by tree."""
+
+LOOKUP_TREES = 500
+"""Trees of one look-up."""
 
 
 class Published:
     """What is published, by name and by content: where each tree goes on from.
 
-    Made from all manifests of a store, once for many trees.
+    It knows the trees that it was made for and those that were looked up: never all of a store.
     """
 
-    def __init__(self, manifests: Iterable[Manifest]) -> None:
+    def __init__(self, manifests: Iterable[Manifest] = ()) -> None:
         self._by_name = {manifest.tree: manifest for manifest in manifests}
-        self._by_content = {
-            _content(manifest.documents.values()): manifest for manifest in self._by_name.values()
-        }
+        self._by_content = {manifest.content: manifest for manifest in self._by_name.values()}
+        self._asked: set[str] = set()
+
+    def unknown(self, trees: Grouped) -> Grouped:
+        """Those of the trees that were not looked up yet."""
+        return {tree: found for tree, found in trees.items() if tree not in self._asked}
+
+    def look_up(self, store: VectorStore, trees: Grouped) -> None:
+        """Learn what is published under the names of these trees, or with their content."""
+        names = list(trees)
+        for at in range(0, len(names), LOOKUP_TREES):
+            part = names[at : at + LOOKUP_TREES]
+            self._by_name |= {found.tree: found for found in store.manifests(part)}
+            new = [_content(trees[tree]) for tree in part if tree not in self._by_name]
+            self._by_content |= {found.content: found for found in store.manifests_of(new)}
+        self._asked.update(names)
 
     def source(self, tree: str, documents: Sequence[Document]) -> Manifest | None:
         """The published tree of this name, else one of the same documents under other names."""
         if tree in self._by_name:
             return self._by_name[tree]
-        return self._by_content.get(_content(document.content_hash for document in documents))
+        return self._by_content.get(_content(documents))
 
     def earlier_tree(
         self,
@@ -63,8 +81,8 @@ class Published:
         return earlier
 
 
-def _content(hashes: Iterable[str]) -> str:
-    return digest("documents", *sorted(hashes))
+def _content(documents: Sequence[Document]) -> str:
+    return content_of(document.content_hash for document in documents)
 
 
 def published_tree(store: VectorStore, name: str) -> Tree | None:

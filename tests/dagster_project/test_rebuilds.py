@@ -7,7 +7,7 @@ from support.hashing import HashingEmbedder
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
-from raptor_assets import chain, keys
+from raptor_assets import batches, keys
 from raptor_core.errors import EmptySourceError, EndpointError, SettingsError, SourceError
 
 pytestmark = pytest.mark.slow
@@ -172,7 +172,7 @@ def test_a_text_that_the_embedder_refuses_spoils_no_other_partition(tmp_path):
 
 
 def test_an_embedder_that_is_down_stops_the_run_after_two_partitions(tmp_path, monkeypatch):
-    monkeypatch.setattr(chain, "BATCH_PARTITIONS", 3)
+    monkeypatch.setattr(batches, "BATCH_PARTITIONS", 3)
     monkeypatch.setattr(PickyEmbedder, "words", ("",))
     workshop = Workshop(tmp_path, tools={"embedder": PickyEmbedder()}, tree={"max_layers": 1})
     for name in ("a.md", "b.md", "c.md", "d.md"):

@@ -113,6 +113,22 @@ def test_a_tick_and_its_run_read_the_changed_file_alone(start, reads):
     assert reads == []
 
 
+def test_a_build_reads_the_changed_file_alone_and_one_without_changes_none(start, reads):
+    workshop, _ = start()
+    for path in workshop.docs.rglob("*.md"):
+        os.utime(path, (1000, 1000))
+    assert workshop.build().built == []
+    workshop.write("two/c.md", prose(12, seed=9))
+    reads.clear()
+    assert workshop.build().built == ["two/c.md"]
+    assert set(reads) == {"two/c.md"}
+    os.utime(workshop.docs / "two/c.md", (2000, 2000))
+    assert workshop.build().built == []
+    reads.clear()
+    assert workshop.build().built == []
+    assert reads == []
+
+
 @pytest.mark.parametrize("new", ["one/z.md", "three/deep/a.md"])
 def test_a_rename_costs_no_call_and_drops_the_old_place_at_the_end(start, new):
     workshop, daemon = start()

@@ -90,7 +90,8 @@ class Library:
     def earlier(self):
         """What the trees go on from, by name; and the published ones that are gone."""
         documents = self.grouped()
-        published = Published(self.store.manifests())
+        published = Published()
+        published.look_up(self.store, documents)
         found = {
             tree: published.earlier_tree(self.store, tree, given, self.leaves)
             for tree, given in documents.items()

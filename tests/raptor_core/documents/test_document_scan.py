@@ -17,6 +17,7 @@ from raptor_core.documents import (
     load_documents,
     parser_fingerprint,
     read_documents,
+    read_scanned,
     scan_source,
 )
 from raptor_core.documents.local import LocalSource
@@ -88,6 +89,38 @@ def test_a_scan_tells_what_a_reading_would(folder):
         (d.id, d.content_hash, d.version) for d in documents
     ]
     assert scan.n_read == 3
+
+
+def test_of_a_scan_the_wanted_documents_are_read(folder, reads):
+    scan = scan_source(of(folder))
+    reads.clear()
+    corpus = read_scanned(scan, {"a.md", "sub/c.md"})
+    assert reads == ["a.md", "sub/c.md"]
+    whole = {document.id: document for document in load_documents(folder).documents}
+    assert corpus.documents == (whole["a.md"], whole["sub/c.md"])
+
+
+def test_what_a_scan_found_is_read_as_it_is_now_or_told_as_gone(folder):
+    scan = scan_source(of(folder))
+    write(folder / "a.md", "Another text.")
+    (folder / "b.txt").unlink()
+    corpus = read_scanned(scan, {"a.md", "b.txt"})
+    assert [document.text for document in corpus.documents] == ["Another text."]
+    assert [skipped.name for skipped in corpus.skipped] == ["b.txt"]
+
+
+def test_of_tables_those_that_held_a_wanted_row_are_read(tmp_path, reads):
+    for name in ("one", "two"):
+        rows = [{"id": f"{name}-{i}", "text": f"Row {i} of {name}."} for i in range(3)]
+        rows.append({"id": f"{name}-bad"})
+        write(tmp_path / f"{name}.jsonl", "\n".join(map(json.dumps, rows)))
+    scan = scan_source(of(tmp_path))
+    reads.clear()
+    corpus = read_scanned(scan, {"two-1"})
+    assert reads == ["two.jsonl"]
+    assert [document.id for document in corpus.documents] == ["two-1"]
+    assert corpus.skipped == scan.inventory.skipped
+    assert [skipped.name for skipped in corpus.skipped] == ["one.jsonl:4", "two.jsonl:4"]
 
 
 def test_of_thousands_of_files_only_the_changed_one_is_read(tmp_path, reads):

@@ -9,12 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from support.examples import examples
-from support.stores import make_node, make_tree, publish, vectors_of
+from support.stores import make_manifest, make_node, make_tree, publish, vectors_of
 
+from raptor_core.documents import Document
 from raptor_core.errors import StoreMismatchError
+from raptor_core.identity import digest
 from raptor_core.nodes import Node
 from raptor_core.store import Where
+from raptor_core.store.base import content_of
 from raptor_core.store.lexical import passage_vector, query_vector
+from raptor_core.tree.published import Published
 
 PER_STORE = examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -227,3 +231,39 @@ def test_optimizing_changes_no_answer(store):
     before = (store.nodes(), store.search(question, 9), store.search_text(["leaf"], 9))
     store.optimize()
     assert (store.nodes(), store.search(question, 9), store.search_text(["leaf"], 9)) == before
+
+
+def test_manifests_are_found_by_name_and_by_content(store):
+    for tree in ("a", "b", "c"):
+        publish(store, [make_node(tree, documents=(f"{tree}.md",))], tree)
+    (found,) = store.manifests(["b"])
+    assert found.content == content_of([digest("b.md")])
+    assert store.manifests_of([found.content, content_of(["no"])]) == [found]
+    assert store.manifests_of([]) == store.manifests([]) == []
+
+
+def test_what_trees_go_on_from_is_found_without_reading_every_manifest(store):
+    text = "The text of all three."
+    for tree in ("a", "b"):
+        node = make_node(tree, documents=(f"{tree}.md",))
+        given = replace(make_manifest([node], tree), documents={f"{tree}.md": hash_of(text, tree)})
+        store.stage([node], vectors_of([node], store.identity.n_dims))
+        store.publish(given, [node])
+    trees = {name: [Document(f"{name}.md", f"{text} {tree}")] for name, tree in PLACES.items()}
+    published = Published()
+    assert published.unknown(trees) == trees
+    published.look_up(store, trees)
+    assert published.unknown(trees) == {}
+    found = {name: published.source(name, documents) for name, documents in trees.items()}
+    assert {name: source.tree if source else None for name, source in found.items()} == {
+        "a": "a",
+        "moved": "b",
+        "new": None,
+    }
+
+
+PLACES = {"a": "edited", "moved": "b", "new": "new"}
+
+
+def hash_of(text, tree):
+    return Document("", f"{text} {tree}").content_hash
