@@ -18,6 +18,7 @@ from dagster_project.jobs import BUILD, DROP, drop_config
 from dagster_project.plan import Changes, contiguous_ranges, find_changes, order_with, range_tags
 from dagster_project.records import open_records
 from dagster_project.resources import ignore_progress
+from dagster_project.standing import read_standing
 from raptor_assets import keys
 from raptor_assets.chain import Progress
 from raptor_assets.work import Failure
@@ -108,7 +109,8 @@ def build(
     corpus = corpus or load_documents(settings=settings.source)
     parts = Parts.of(settings, home, tools=tools, corpus=corpus)
     with open_instance(home) as instance:
-        changes = find_changes(instance, settings, corpus, parts.known)
+        standing = read_standing(parts.store, settings.grouping)
+        changes = find_changes(instance, settings, corpus, parts.known, standing)
         names = _chosen(changes, partitions, force=force)
         chain = keys.chain_keys(settings.tree.max_layers)
         on_plan(names, [key.to_user_string() for key in chain])
