@@ -96,7 +96,8 @@ def build(
         home: where everything is kept.
         settings: of the build.
         partitions: only these; nothing is dropped then. None for all.
-        force: also those that are up to date; finished work is still reused.
+        force: also those that are up to date, after everything published was read and what is
+            damaged taken away; finished work is still reused.
         corpus: the source where it was read already.
         tools: in place of those that the settings would make.
         on_plan: told of the partitions that will be built and the assets of each, before the first.
@@ -109,7 +110,7 @@ def build(
     corpus = corpus or load_documents(settings=settings.source)
     parts = Parts.of(settings, home, tools=tools, corpus=corpus)
     with open_instance(home) as instance:
-        standing = read_standing(parts.store, settings.grouping)
+        standing = read_standing(parts.store, settings.grouping, mend=force)
         changes = find_changes(instance, settings, corpus, parts.known, standing)
         names = _chosen(changes, partitions, force=force)
         chain = keys.chain_keys(settings.tree.max_layers)

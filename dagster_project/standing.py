@@ -20,14 +20,18 @@ Standing = tuple[Mapping[str, tuple[str, ...]], ...]
 """For each collection the marks (``published_mark``) of whole trees, by partition."""
 
 
-def read_standing(place: StoreResource, grouping: GroupingSettings) -> Standing | None:
+def read_standing(
+    place: StoreResource, grouping: GroupingSettings, *, mend: bool = False
+) -> Standing | None:
     """What every collection of the corpus holds; None while another process has the store.
+
+    With ``mend`` every point is read and what is damaged taken away, so that it is built anew.
 
     Raises:
         StoreError: the store is damaged or unreachable.
     """
     try:
-        return tuple(_marks(_whole(store), grouping) for store in place.open_each())
+        return tuple(_marks(_whole(store, mend=mend), grouping) for store in place.open_each())
     except StoreLockedError:  # whoever publishes at the moment finds it usable
         return None
 
@@ -41,8 +45,10 @@ def _marks(
     return {name: tuple(marks) for name, marks in found.items()}
 
 
-def _whole(store: VectorStore) -> list[Manifest]:
+def _whole(store: VectorStore, *, mend: bool) -> list[Manifest]:
     """Manifests of the trees that have as many live nodes as they say."""
+    if mend:
+        store.mend()
     manifests = store.manifests()
     if store.count() == sum(sum(manifest.layer_sizes) for manifest in manifests):
         return manifests
