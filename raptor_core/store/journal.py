@@ -71,7 +71,8 @@ class Journal:
 def encode(batch: Batch) -> bytes:
     """A batch as bytes: magic, SHA-256 of the rest, length of the JSON header, header, arrays.
 
-    The arrays, little-endian: dense vectors as f4; indices as u4, then values as f8, of all lexical vectors.
+    The arrays, little-endian: dense vectors as f4; indices as u4, then values as f8, of all
+    lexical vectors.
     """
     rows = [p.dense for p in batch.upserts if p.dense is not None]
     sparse = [p.lexical for p in batch.upserts if p.lexical is not None]
