@@ -168,6 +168,20 @@ def test_a_damaged_file_of_the_store_is_named_and_nothing_is_published(home, nam
     workshop.write("a.md", prose(40, seed=1))
 
 
+def test_an_engine_that_does_not_open_is_made_anew_by_the_remedy_that_is_told(home):
+    workshop, before = home
+    next(workshop.home.qdrant.rglob("segment.json")).write_text("{")
+    with pytest.raises(RaptorError, match=r"move .*corpus-\w+ and the \.json of its corpus"):
+        workshop.build()
+    (collection,) = (path for path in workshop.home.qdrant.iterdir() if path.is_dir())
+    shutil.rmtree(collection)
+    (workshop.home.qdrant / "corpus.json").unlink()
+    report = workshop.build()
+    assert report.built == ["a.md", "b.md"]
+    assert report.made["layer_1/summaries"] == 0
+    assert seen(workshop) == before
+
+
 def test_a_damaged_record_of_runs_is_told_and_what_is_published_stays(home):
     workshop, before = home
     for path in (workshop.home.dagster / "history").rglob("*.db"):

@@ -3,6 +3,7 @@
 import io
 import zipfile
 import zlib
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
@@ -38,7 +39,8 @@ def pdf(stream, filters=b"/FlateDecode"):
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Resources<</Font<</F1<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>/Contents 4 0 R>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R/Resources<</Font<</F1"
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>>>",
         b"<</Length %d/Filter[%s]>>stream\n%s\nendstream" % (len(stream), filters, stream),
     ]
     out, places = b"%PDF-1.4\n", []
@@ -53,7 +55,7 @@ def pdf(stream, filters=b"/FlateDecode"):
 def test_a_word_document_of_fifty_megabytes_of_markup_is_refused_before_it_is_unpacked():
     data = word(b"<w:p/>" * (50 * 2**20 // 6))
     assert len(data) < 200_000
-    with pytest.raises(UnreadableError, match="MB of text and layout .* limit of 24 MB"):
+    with pytest.raises(UnreadableError, match=r"MB of text and layout .* limit of 24 MB"):
         parse("docx", data)
 
 
@@ -152,19 +154,13 @@ def test_a_file_of_changed_bytes_is_documents_or_a_reason(extension, changes, cu
     for place, piece in changes:
         at = int(place * len(data))
         data[at : at + len(piece)] = piece
-    try:
-        found = parse(extension, bytes(data if whole else data[: int(cut * len(data))]))
-    except UnreadableError as error:
-        assert str(error)
-    else:
-        assert all(item for item in found)
+    with suppress(UnreadableError):
+        assert all(parse(extension, bytes(data if whole else data[: int(cut * len(data))])))
 
 
 @pytest.mark.parametrize("extension", sorted(FILES))
 @settings(max_examples=30, deadline=None)
 @given(data=st.binary(max_size=200))
 def test_random_bytes_are_documents_or_a_reason(extension, data):
-    try:
-        parse(extension, data)
-    except UnreadableError as error:
-        assert str(error)
+    with suppress(UnreadableError):
+        assert all(parse(extension, data))
