@@ -39,17 +39,17 @@ def pdf(stream, filters=b"/FlateDecode"):
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R/Resources<</Font<</F1"
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R/Resources 5 0 R>>",
         b"<</Length %d/Filter[%s]>>stream\n%s\nendstream" % (len(stream), filters, stream),
+        b"<</Font<</F1<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>",
     ]
     out, places = b"%PDF-1.4\n", []
     for number, item in enumerate(objects, start=1):
         places.append(len(out))
         out += b"%d 0 obj%sendobj\n" % (number, item)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    end = b"trailer<</Size 5/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % len(out)
-    return out + b"xref\n0 5\n0000000000 65535 f \n" + table + end
+    end = b"trailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % len(out)
+    return out + b"xref\n0 6\n0000000000 65535 f \n" + table + end
 
 
 def test_a_word_document_of_fifty_megabytes_of_markup_is_refused_before_it_is_unpacked():
