@@ -19,6 +19,7 @@ from dagster_project.plan import Changes, contiguous_ranges, find_changes, order
 from dagster_project.records import open_records
 from dagster_project.resources import ignore_progress
 from dagster_project.source_state import keep_look, look
+from dagster_project.standing import read_standing
 from raptor_assets import keys
 from raptor_assets.chain import Progress
 from raptor_assets.work import Failure
@@ -97,7 +98,8 @@ def build(
         home: where everything is kept.
         settings: of the build.
         partitions: only these; nothing is dropped then. None for all.
-        force: also those that are up to date; finished work is still reused.
+        force: also those that are up to date, after everything published was read and what is
+            damaged taken away; finished work is still reused.
         scan: the source where it was looked at already.
         tools: in place of those that the settings would make.
         on_plan: told of the partitions that will be built and the assets of each, before the first.
@@ -111,7 +113,8 @@ def build(
     parts = Parts.of(settings, home, tools=tools, scan=scan)
     with open_instance(home) as instance:
         keep_look(parts.tables.tables(), settings.source, scan)
-        changes = find_changes(instance, settings, scan.inventory, parts.known)
+        standing = read_standing(parts.store, settings.grouping, mend=force)
+        changes = find_changes(instance, settings, scan.inventory, parts.known, standing)
         names = _chosen(changes, partitions, force=force)
         chain = keys.chain_keys(settings.tree.max_layers)
         on_plan(names, [key.to_user_string() for key in chain])

@@ -9,6 +9,7 @@ from dagster_project.build import Parts
 from dagster_project.execute import open_instance
 from dagster_project.home import Home
 from dagster_project.plan import Changes, find_changes
+from dagster_project.standing import read_standing
 from raptor_assets import keys
 from raptor_assets.opening import StoreCache
 from raptor_assets.ownership import abandoned_trees
@@ -48,7 +49,8 @@ def forecast(
         changes = _everything(scan.inventory, settings)
     else:
         with open_instance(home) as instance:
-            changes = find_changes(instance, settings, scan.inventory, parts.known)
+            standing = read_standing(parts.store, settings.grouping)
+            changes = find_changes(instance, settings, scan.inventory, parts.known, standing)
     chosen = [n for n in changes.to_build if partitions is None or n in partitions]
     documents = _documents(parts, settings, chosen)
     gone = _gone(parts, settings, changes if partitions is None else None, chosen, set(documents))
@@ -82,9 +84,13 @@ def _gone(
     """Trees that the build drops: of removed partitions, and those that a changed one loses."""
     tables = parts.tables.tables()
     found = set()
+
+    def published() -> set[str]:
+        return {m.tree for store in parts.store.open_each() for m in store.manifests()}
+
     for name in (*(changes.removed if changes else ()), *chosen):
         if tables.exists(keys.DOCUMENTS.path, name) or tables.exists(keys.TREE.path, name):
-            found.update(abandoned_trees(tables, settings.grouping, name, live))
+            found.update(abandoned_trees(tables, settings.grouping, name, published, live))
     return found
 
 

@@ -97,7 +97,11 @@ def _drop(
     settings: Settings,
 ) -> int:
     """Nodes first, so that a crash in between leaves nothing live without its table."""
-    gone = abandoned_trees(tables, settings.grouping, partition)
+
+    def published() -> set[str]:
+        return {found.tree for store in place.open_each() for found in store.manifests()}
+
+    gone = abandoned_trees(tables, settings.grouping, partition, published)
     n_nodes = sum(store.drop(tree) for store in place.open_each() for tree in gone)
     for key in reversed(keys.chain_keys(keys.MAX_LAYERS)):
         tables.delete(key.path, partition)

@@ -11,9 +11,15 @@ from dataclasses import dataclass, field
 import dagster as dg
 
 from dagster_project.renames import Grouped, Known, find_renames
+from dagster_project.standing import Standing
 from raptor_assets import keys
 from raptor_assets.provenance import MATERIALIZED, recorded_versions
-from raptor_assets.versions import build_version, documents_version, source_version
+from raptor_assets.versions import (
+    build_version,
+    documents_version,
+    published_version,
+    source_version,
+)
 from raptor_core.documents import (
     Corpus,
     Document,
@@ -23,6 +29,7 @@ from raptor_core.documents import (
     document_partition,
     group_documents,
 )
+from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
 from raptor_core.settings import Settings
 
@@ -84,10 +91,13 @@ def find_changes(
     settings: Settings,
     corpus: Corpus | Inventory,
     known: Known = lambda _partition: (),
+    standing: Standing | None = None,
 ) -> Changes:
     """Compare what the source holds now with what the instance has recorded.
 
     ``known`` tells apart what is gone from what could not be read, and what was renamed.
+    ``standing`` is what the vector store holds: a partition that it lost counts as changed. None
+    trusts the record.
     """
     seen = _Seen.of(corpus, settings)
     build = build_version(settings)
@@ -102,6 +112,11 @@ def find_changes(
         for name in wanted.keys() & existing
         if published.get(name, "").startswith(f"{wanted[name]}-")
         and snapshots.get(name) == seen.versions[name]
+        and (
+            standing is None
+            or published[name]
+            in {published_version(seen.versions[name], build, s.get(name, ())) for s in standing}
+        )
     }
     # A run that ended between a tree and its report left a page of what was published before.
     current = {name for name in in_step if reported.get(name, 0) > latest[name]}
@@ -215,9 +230,13 @@ def _is_unread(
     if by_document and partition in {document_partition(item.name, grouping) for item in unread}:
         return True
     named = {item.name for item in unread}
+    try:
+        documents = list(known(partition))
+    except DamagedTableError:  # it may have been any of them
+        return True
     return any(
         document.id in named
         or document.source in named
         or any(document.source.endswith(f"/{name}") for name in named)
-        for document in known(partition)
+        for document in documents
     )

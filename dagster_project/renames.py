@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 from raptor_core.documents import Document, Entry
+from raptor_core.errors import DamagedTableError
 
 Grouped = Mapping[str, Mapping[str, Sequence[Document | Entry]]]
 """Documents by partition and tree."""
@@ -41,7 +42,7 @@ def find_renames(
     """
     if not to_build or not left:
         return Renames()
-    before = {name: list(known(name)) for name in sorted(left)}
+    before = {name: _documents(known, name) for name in sorted(left)}
     present = {document.id for _, document in _all(partitions, partitions)}
     gone: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for name, documents in before.items():
@@ -63,6 +64,14 @@ def find_renames(
         if place != name:
             successors[place].add(name)
     return Renames(renamed, {name: tuple(sorted(found)) for name, found in successors.items()})
+
+
+def _documents(known: Known, partition: str) -> list[Document]:
+    """What a partition was built from; nothing where the table that told it is damaged."""
+    try:
+        return list(known(partition))
+    except DamagedTableError:
+        return []
 
 
 def _all(partitions: Grouped, names: Iterable[str]) -> Iterator[tuple[str, Document | Entry]]:

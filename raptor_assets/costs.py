@@ -9,7 +9,9 @@ process that is killed takes with it what it knew of the layer under way.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 
+from raptor_core.errors import DamagedTableError
 from raptor_core.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
@@ -27,13 +29,13 @@ def is_metered(settings: Settings) -> bool:
 def read_usages(tables: TableStore, partition: str, layers: Iterable[int]) -> dict[str, Usage]:
     """What the summaries of some layers were paid for; a text of before this was kept is left out.
 
-    Raises:
-        TableError: a table is damaged.
+    A damaged table counts as none: what its texts cost is no longer known.
     """
     found: dict[str, Usage] = {}
     for layer in layers:
         if tables.exists(_path(layer), partition):
-            found |= frame_to_usages(tables.read(_path(layer), partition))
+            with suppress(DamagedTableError):
+                found |= frame_to_usages(tables.read(_path(layer), partition))
     return found
 
 
@@ -41,7 +43,7 @@ def add_usages(tables: TableStore, partition: str, layer: int, paid: Usages) -> 
     """Add what was paid just now; nothing is written where nothing was.
 
     Raises:
-        TableError: the table is damaged, or cannot be written.
+        TableError: the table cannot be written.
     """
     if paid:
         known = read_usages(tables, partition, [layer])
@@ -55,7 +57,7 @@ def keep_usages(
     """Drop all but the texts wanted of a layer; what is not known is looked for in ``others``.
 
     Raises:
-        TableError: the table is damaged, or cannot be written.
+        TableError: the table cannot be written.
     """
     known = read_usages(tables, partition, [layer])
     kept = {key: usage for key, usage in {**others, **known}.items() if key in set(wanted)}

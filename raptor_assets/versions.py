@@ -17,6 +17,7 @@ from raptor_core.documents.base import Document, Entry
 from raptor_core.identity import digest, fingerprint
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
+from raptor_core.store.base import Manifest
 from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.publish import build_id, build_settings_fingerprint, content_settings
 
@@ -93,12 +94,17 @@ def findings_version(report: AuditReport) -> str:
     return digest("findings", *lines, *map(repr, report.findings))
 
 
-def published_version(documents: str, build: str, build_ids: Sequence[str]) -> str:
+def published_mark(manifest: Manifest) -> str:
+    """What of a published tree its partition's version depends on."""
+    return "\0".join((manifest.build_id, *manifest.quarantined))
+
+
+def published_version(documents: str, build: str, marks: Sequence[str]) -> str:
     """Data version of ``tree``: what it was built from, then what came of it.
 
     The first two parts say without opening the store whether a partition is up to date.
     """
-    return f"{source_version(documents, build)}-{digest('tree', *sorted(build_ids))[:16]}"
+    return f"{source_version(documents, build)}-{digest('tree', *sorted(marks))[:16]}"
 
 
 def source_version(documents: str, build: str) -> str:

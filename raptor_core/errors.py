@@ -14,7 +14,8 @@
     │   └── EndpointDownError    it failed for everybody and was waited for
     ├── BudgetError              a model call would pass the run's budget; keeps what is finished
     ├── InvariantError           a tree breaks one of the laws it must hold
-    ├── TableError               a stored table is missing, damaged or of another version
+    ├── TableError               a stored table is missing or of another version
+    │   └── DamagedTableError    its bytes are not those that were written
     ├── ExportError              exported trees are missing, damaged or of another version
     ├── RecordsError             the database of Dagster's records failed
     └── StoreError               the vector store failed
@@ -89,7 +90,11 @@ class InvariantError(RaptorError):
 
 
 class TableError(RaptorError):
-    """A stored table is missing, damaged or of another version."""
+    """A stored table is missing or of another version, or its place does not answer."""
+
+
+class DamagedTableError(TableError):
+    """The bytes of a stored table are not those that were written."""
 
 
 class ExportError(RaptorError):

@@ -11,7 +11,7 @@ import dagster as dg
 
 from raptor_assets.bench import Bench
 from raptor_assets.work import Outcome, Work
-from raptor_core.errors import TableError
+from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def recorded(bench: Bench, key: dg.AssetKey, work: Work) -> Record | None:
         return None
     try:
         found = bench.tables.properties(key.path, work.name)
-    except TableError as error:
+    except DamagedTableError as error:
         bench.warn(f"{error} It is made again now.")
         return None
     history = json.loads(found.get("history", "[]"))

@@ -16,7 +16,7 @@ from raptor_assets.ownership import abandoned_trees
 from raptor_assets.steps.base import recorded, save
 from raptor_assets.steps.findings import FindingsStep
 from raptor_assets.steps.summaries import SummariesStep
-from raptor_assets.versions import documents_version, published_version
+from raptor_assets.versions import documents_version, published_mark, published_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import InvariantError, RaptorError, SourceError
@@ -60,7 +60,7 @@ class PublishStep:
             unfinished = store.staged_trees()
             for work, trees, verdicts in ready:
                 try:
-                    gone = _gone(bench, work, {tree.name for tree in trees}, unfinished)
+                    gone = _gone(bench, store, work, {tree.name for tree in trees}, unfinished)
                     outcomes.append(self._publish(bench, store, work, trees, gone, verdicts))
                 except RaptorError as error:
                     work.fail(self.key, error)
@@ -150,7 +150,7 @@ class PublishStep:
         version = published_version(
             source,
             bench.versions[self.key],
-            ["\0".join((m.build_id, *m.quarantined)) for m in manifests.values()],
+            [published_mark(manifest) for manifest in manifests.values()],
         )
         before = recorded(bench, self.key, work)
         costs = cost_history(before.history if before else (), work)
@@ -166,11 +166,17 @@ class PublishStep:
         return Outcome(work, version, metadata, len(trees), reused, verdicts)
 
 
-def _gone(bench: Bench, work: Work, live: set[str], unfinished: Sequence[str]) -> list[str]:
+def _gone(
+    bench: Bench, store: VectorStore, work: Work, live: set[str], unfinished: Sequence[str]
+) -> list[str]:
     """Trees that this partition published, or began, before and no longer has."""
     grouping = bench.settings.grouping
     begun = {tree for tree in unfinished if partition_key(tree, grouping) == work.name}
-    known = abandoned_trees(bench.tables, grouping, work.name, live)
+
+    def published() -> list[str]:
+        return [manifest.tree for manifest in store.manifests()]
+
+    known = abandoned_trees(bench.tables, grouping, work.name, published, live)
     return sorted({*known, *begun - live})
 
 

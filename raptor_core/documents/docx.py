@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import lzma
 import re
+import struct
 import zipfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import Any
 
@@ -15,8 +18,30 @@ from raptor_core.documents.sections import nest
 from raptor_core.documents.source import MEGABYTE
 from raptor_core.errors import MissingExtraError
 
-MAX_EXPANSION = 20
-"""Times ``max_file_mb`` that the parts of a document may hold uncompressed."""
+MAX_EXPANSION = 4
+"""Times ``max_file_mb`` that all parts of a document may hold uncompressed: pictures hardly shrink,
+and they are all held at once."""
+
+MAX_TEXT_MB = 24
+"""What its XML parts may hold uncompressed; as a tree, XML takes a good ten times its size. A page
+is 10 to 40 KB, so this is a book of a thousand pages."""
+
+# What python-docx, the XML parser and zipfile let through on damaged files.
+_DAMAGE = (
+    AttributeError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,  # a part is encrypted
+    SyntaxError,  # lxml's own derive from it
+    TypeError,
+    ValueError,
+    lzma.LZMAError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 _HEADING = re.compile(r"heading (\d+)\Z", re.IGNORECASE)
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -46,16 +71,7 @@ def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
         properties = document.core_properties
         title, author = properties.title or "", properties.author or ""
         body = document.element.body
-    except (
-        OpcError,
-        zipfile.BadZipFile,
-        LookupError,
-        ValueError,  # also of the XML parser: lxml's syntax errors derive from SyntaxError
-        SyntaxError,
-        AttributeError,
-        OSError,
-        NotImplementedError,
-    ) as error:
+    except (OpcError, *_DAMAGE) as error:
         raise UnreadableError(f"is damaged, or no Word document: {error}") from error
     reading = _Reading(styles)
     reading.read(body)
@@ -71,9 +87,20 @@ def _check(data: bytes, max_file_mb: float) -> None:
         raise UnreadableError("is encrypted, or in the old .doc format; save it as plain .docx")
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
-            size = sum(part.file_size for part in archive.infolist())
+            sizes = {part.filename: part.file_size for part in archive.infolist()}
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise UnreadableError(f"is damaged, or no Word document: {error}") from error
+    _check_sizes(sizes, max_file_mb)
+
+
+def _check_sizes(sizes: Mapping[str, int], max_file_mb: float) -> None:
+    markup = sum(size for name, size in sizes.items() if name.endswith((".xml", ".rels")))
+    if markup > MAX_TEXT_MB * MEGABYTE:
+        raise UnreadableError(
+            f"{markup / MEGABYTE:.0f} MB of text and layout uncompressed is over the limit of "
+            f"{MAX_TEXT_MB} MB; split the document"
+        )
+    size = sum(sizes.values())
     if size > MAX_EXPANSION * max_file_mb * MEGABYTE:
         raise UnreadableError(
             f"{size / MEGABYTE:.0f} MB uncompressed is over the limit of "

@@ -12,7 +12,7 @@ from raptor_core.documents.source import MEGABYTE
 from raptor_core.settings import SourceSettings
 
 MAX_EXPANSION = 20
-"""Times ``max_file_mb`` that a table may hold uncompressed."""
+"""Times ``max_file_mb`` that a table may hold uncompressed, and its texts together."""
 
 _ROWS_PER_BATCH = 1024
 _NESTED_FIELDS = ("metadata", "sections")
@@ -29,10 +29,16 @@ def read_parquet(data: bytes, table: Table, settings: SourceSettings) -> Iterato
 
     number = 0
     try:
-        file = pq.ParquetFile(pa.BufferReader(data))
-        columns = _columns(file.schema_arrow, settings)
-        _check_size(file.metadata, settings.max_file_mb)
+        known = pq.ParquetFile(pa.BufferReader(data))
+        columns = _columns(known.schema_arrow, settings)
+        _check_size(_uncompressed(known.metadata), settings.max_file_mb)
+        # A text that many rows share is stored once, and so it stays until its size is known.
+        texts = [c for c in columns if _is_text(known.schema_arrow.field(c).type)]
+        file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
+        n_bytes = 0
         for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=columns):
+            n_bytes += sum(_text_bytes(column) for column in batch.columns)
+            _check_size(n_bytes, settings.max_file_mb)
             for row in batch.to_pylist():
                 number += 1
                 name = f"{table.name}:{number}"
@@ -62,11 +68,31 @@ def _columns(schema: Any, settings: SourceSettings) -> list[str]:
     ]
 
 
-def _check_size(metadata: Any, max_file_mb: float) -> None:
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _text_bytes(column: Any) -> int:
+    """Bytes that the texts of a column take one by one; 0 for other columns."""
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    if not types.is_dictionary(column.type):
+        return 0
+    lengths = pc.binary_length(column.dictionary).take(column.indices)
+    return int(pc.sum(lengths).as_py() or 0)
+
+
+def _uncompressed(metadata: Any) -> int:
     groups = range(metadata.num_row_groups)
-    size = sum(metadata.row_group(group).total_byte_size for group in groups)
-    if size > max_file_mb * MEGABYTE * MAX_EXPANSION:
+    return sum(metadata.row_group(group).total_byte_size for group in groups)
+
+
+def _check_size(n_bytes: int, max_file_mb: float) -> None:
+    if n_bytes > max_file_mb * MEGABYTE * MAX_EXPANSION:
         raise UnreadableError(
-            f"{size / MEGABYTE:.0f} MB uncompressed is over the limit of "
+            f"{n_bytes / MEGABYTE:.0f} MB uncompressed is over the limit of "
             f"{MAX_EXPANSION * max_file_mb:g} MB ({MAX_EXPANSION} x source.max_file_mb)"
         )

@@ -161,6 +161,14 @@ class VectorStore(Protocol):
     def drop(self, tree: str) -> int:
         """Remove a tree with all its points and its manifest; number of live nodes removed."""
 
+    def mend(self) -> int:
+        """Take away what is published and damaged, so that the next build makes it anew.
+
+        Every live node and manifest is read: a node that is not what was written (its digest
+        tells), that lost its vector, or whose vector is no unit vector any more, goes, and so does
+        a manifest that cannot be read. Number of points removed.
+        """
+
     def staged_trees(self) -> list[str]:
         """Names of the trees that have staged points, sorted: unfinished work, or what it left."""
 

@@ -15,6 +15,7 @@ NODE = Match("state", ("live", "staged", "coming"))
 LIVE = Match("state", ("live",))
 STAGED = Match("state", ("staged", "coming"))
 MANIFEST = Match("state", ("manifest",))
+PUBLISHED = Match("state", ("live", "manifest"))
 
 
 def live_condition(where: Where) -> Condition | None:

@@ -81,7 +81,8 @@ def _engine_errors(path: Path, doing: str) -> Iterator[None]:
             raise
         raise StoreError(
             f"{path}: Qdrant Edge failed to {doing}: {error}. Free space if the disk is full; if "
-            "the directory is damaged, move it away and build again"
+            f"its files are damaged, move {path.parent} and the .json of its corpus beside it away "
+            "and build again: texts come from the tables"
         ) from error
 
 

@@ -9,6 +9,7 @@ object whose commit failed refuses further calls.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +23,8 @@ from raptor_core.store.files import check_space, disk_errors, sync_directory, wr
 from raptor_core.store.lexical import Sparse
 from raptor_core.vectors import Vectors
 
-MAGIC = b"RAPTORJ2"
+MAGIC = b"RAPTORJ3"
+_N_DIGEST = 32
 _ENGINE_BYTES_PER_BYTE = 3  # log, segment and index of the engine, over what the journal holds
 
 
@@ -67,9 +69,10 @@ class Journal:
 
 
 def encode(batch: Batch) -> bytes:
-    """A batch as bytes: magic, length of the header, JSON header, little-endian arrays.
+    """A batch as bytes: magic, SHA-256 of the rest, length of the JSON header, header, arrays.
 
-    The arrays: dense vectors as f4; indices as u4, then values as f8, of all lexical vectors.
+    The arrays, little-endian: dense vectors as f4; indices as u4, then values as f8, of all
+    lexical vectors.
     """
     rows = [p.dense for p in batch.upserts if p.dense is not None]
     sparse = [p.lexical for p in batch.upserts if p.lexical is not None]
@@ -87,7 +90,8 @@ def encode(batch: Batch) -> bytes:
         np.array([value for one in sparse for value in one.values], dtype="<f8"),
     )
     size = len(header).to_bytes(8, "little")
-    return b"".join([MAGIC, size, header, *(array.tobytes() for array in arrays)])
+    rest = b"".join([size, header, *(array.tobytes() for array in arrays)])
+    return b"".join([MAGIC, hashlib.sha256(rest).digest(), rest])
 
 
 def _encode_point(point: Point) -> dict[str, Any]:
@@ -103,21 +107,16 @@ def decode(data: bytes, path: Path | str) -> Batch:
     """The batch of ``encode``; ``path`` is for the message.
 
     Raises:
-        StoreError: the bytes are not a whole journal.
+        StoreError: the bytes are not those of a whole journal.
     """
-    start = len(MAGIC) + 8
-    end = start + int.from_bytes(data[len(MAGIC) : start], "little")
-    if data[: len(MAGIC)] != MAGIC or end > len(data):
+    at = len(MAGIC) + _N_DIGEST
+    if data[:at] != MAGIC + hashlib.sha256(data[at:]).digest():
         raise _damaged(path)
-    try:
-        header = json.loads(data[start:end])
-    except ValueError as error:
-        raise _damaged(path) from error
+    start = at + 8
+    end = start + int.from_bytes(data[at:start], "little")
+    header = json.loads(data[start:end])
     stored = header["points"]
     n_rows, n_dims = header["shape"]
-    n_lexical = sum(point["n_lexical"] or 0 for point in stored)
-    if len(data) - end != 4 * n_rows * n_dims + 12 * n_lexical:
-        raise _damaged(path)
     dense, lexical = _decode_dense(data, end, n_rows, n_dims), _decode_lexical(data, stored)
     points = tuple(
         Point(

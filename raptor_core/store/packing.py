@@ -48,10 +48,18 @@ def stored_fields(fields: Sequence[str] | None) -> list[str]:
 
 def unpack_node(stored: Payload) -> Node:
     """The node of a point that was read whole."""
-    return payload_to_node(json.loads(stored[REST]))
+    return payload_to_node(_whole(stored))
 
 
 def unpack(stored: Payload) -> Payload:
     """The payload, or of it what was read alone."""
-    payload: Payload = json.loads(stored[REST]) if REST in stored else stored
-    return payload
+    return _whole(stored) if REST in stored else stored
+
+
+def _whole(stored: Payload) -> Payload:
+    """The payload; of one that is damaged nothing, which whoever needs its fields refuses."""
+    try:
+        payload = json.loads(stored[REST])
+    except (KeyError, TypeError, ValueError):
+        return {}
+    return payload if isinstance(payload, dict) else {}

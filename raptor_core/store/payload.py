@@ -26,7 +26,7 @@ from operator import attrgetter
 from typing import Any
 
 from raptor_core.documents.base import MetadataValue
-from raptor_core.errors import StoreError
+from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.nodes import Fit, Node
 from raptor_core.store.base import Manifest
@@ -122,7 +122,31 @@ def _check_numbers(node: Node) -> None:
 
 
 def payload_to_node(payload: Payload) -> Node:
-    """The node of a payload; the inverse of ``node_to_payload``."""
+    """The node of a payload; the inverse of ``node_to_payload``.
+
+    Raises:
+        DamagedTreeError: it is not the node that was written.
+    """
+    try:
+        node = _node(payload)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(payload) from error
+    encoded = _ENCODER.encode(_values(node))
+    # Points that an earlier version of the index wrote have its digest.
+    versions = range(int(LEXICAL_VERSION), 0, -1)
+    if all(digest("node", str(v), encoded) != payload.get("digest") for v in versions):
+        raise _damaged(payload)
+    return node
+
+
+def _damaged(payload: Payload) -> DamagedTreeError:
+    return DamagedTreeError(
+        f"node {payload.get('node_id')} of tree {payload.get('tree')!r} is not what was "
+        "published: the store's files are damaged. Build it again with --force"
+    )
+
+
+def _node(payload: Payload) -> Node:
     exact = payload.get("metadata_exact")
     return Node(
         id=payload["node_id"],
@@ -168,8 +192,21 @@ def manifest_to_payload(manifest: Manifest) -> Payload:
 
 
 def payload_to_manifest(payload: Payload) -> Manifest:
-    """The manifest of a payload; the inverse of ``manifest_to_payload``."""
-    stored: dict[str, Any] = payload["manifest"]
+    """The manifest of a payload; the inverse of ``manifest_to_payload``.
+
+    Raises:
+        DamagedTreeError: it cannot be read.
+    """
+    try:
+        return _manifest(payload, payload["manifest"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedTreeError(
+            f"the manifest of tree {payload.get('tree')!r} is not what was published: the store's "
+            "files are damaged. Build it again with --force"
+        ) from error
+
+
+def _manifest(payload: Payload, stored: dict[str, Any]) -> Manifest:
     return Manifest(
         tree=payload["tree"],
         build_id=stored["build_id"],

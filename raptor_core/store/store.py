@@ -23,7 +23,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from raptor_core.nodes import Node
 from raptor_core.store.base import Manifest, Published, StoreIdentity
-from raptor_core.store.conditions import STAGED, tree_condition
+from raptor_core.store.conditions import PUBLISHED, STAGED, tree_condition
+from raptor_core.store.damage import is_damaged, is_unit, whole_node
 from raptor_core.store.engine import Batch, Condition, Engine, Match, Record
 from raptor_core.store.payload import manifest_id, staged_id
 from raptor_core.store.publication import (
@@ -105,18 +106,28 @@ class QdrantStore(StoreReader):
         self._engine.apply(staging_batch(planned, vectors, kept))
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """Known vectors by embedding key, staged or live, of any tree; unknown keys left out."""
+        """Known vectors by embedding key, staged or live, of any tree; unknown keys left out.
+
+        One that is no unit vector any more was damaged on disk, and counts as unknown.
+        """
         records = self._lookup("embedding_key", embedding_keys, ("embedding_key",), dense=True)
-        return {r.payload["embedding_key"]: r.dense for r in records if r.dense is not None}
+        return {
+            r.payload["embedding_key"]: r.dense
+            for r in records
+            if r.dense is not None and is_unit(r.dense)
+        }
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """Known summary texts by content key, staged or live, of any tree."""
-        fields = ("content_key", "text", "layer")
-        records = self._lookup("content_key", content_keys, fields, dense=False)
-        return {r.payload["content_key"]: r.payload["text"] for r in records if r.payload["layer"]}
+        """Known summary texts by content key, staged or live, of any tree.
+
+        One that was damaged on disk counts as unknown.
+        """
+        records = self._lookup("content_key", content_keys, None, dense=False)
+        nodes = [node for record in records if (node := whole_node(record))]
+        return {node.content_key: node.text for node in nodes if node.layer}
 
     def _lookup(
-        self, field: str, keys: Iterable[str], fields: Sequence[str], *, dense: bool
+        self, field: str, keys: Iterable[str], fields: Sequence[str] | None, *, dense: bool
     ) -> list[Record]:
         distinct = tuple(dict.fromkeys(keys))
         found: list[Record] = []
@@ -151,6 +162,20 @@ class QdrantStore(StoreReader):
             if stored or held:
                 self._commit_whole(Batch(deletes=tuple(sorted(r.id for r in (*stored, *held)))))
             return sum(r.payload["state"] == "live" for r in stored)
+
+    def mend(self) -> int:
+        """Take away damaged points; see ``VectorStore.mend``."""
+        with self._open():
+            held = self._engine.scroll(Condition((PUBLISHED,)), ("state",))
+            ids = [record.id for record in held]
+            damaged: list[str] = []
+            for at in range(0, len(ids), LOOKUP_KEYS):
+                part = Condition((PUBLISHED,), tuple(ids[at : at + LOOKUP_KEYS]))
+                found = self._engine.scroll(part, None, dense=True)
+                damaged += [record.id for record in found if is_damaged(record)]
+            if damaged:
+                self._commit_whole(Batch(deletes=tuple(sorted(damaged))))
+            return len(damaged)
 
     def staged_trees(self) -> list[str]:
         """See ``VectorStore.staged_trees``."""

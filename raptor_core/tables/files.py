@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from raptor_core.errors import TableError
 from raptor_core.tables.places import open_place, reached
+from raptor_core.tables.sealing import EMPTY, SEAL, check_seal, damaged, seal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,9 @@ class TableStore:
     stores by one put. There it is also read by one get, so that a table that is replaced
     meanwhile is read as it was or as it is. ``properties`` are short texts kept in the file's
     footer. A bucket must be there: none is made.
+
+    Every file holds a digest of itself (``sealing.py``): one that a disk or a copy changed is
+    never read as something else.
 
     Args:
         url: a folder, or any fsspec URL such as ``s3://bucket/tables``; credentials come from the
@@ -76,21 +80,19 @@ class TableStore:
         path = self.path(key, partition)
         table = _to_table(frame)
         notes = {f"{_PROPERTY_PREFIX}{name}": text for name, text in (properties or {}).items()}
-        table = table.replace_schema_metadata(notes)
+        data = _to_bytes(table.replace_schema_metadata({**notes, SEAL: EMPTY}))
         if self._is_local:
-            self._replace(path, table)
+            self._replace(path, data)
         else:
-            self._put(path, table)
+            self._put(path, data)
         return path
 
-    def _replace(self, path: str, table: Any) -> None:
-        import pyarrow.parquet as pq
-
+    def _replace(self, path: str, data: bytes) -> None:
         part = f"{path}.{uuid.uuid4().hex}.part"
         try:
             self._files.makedirs(posixpath.dirname(path), exist_ok=True)
             with self._files.open(part, "wb") as file:
-                pq.write_table(table, file, compression="zstd")
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(part, path)  # noqa: PTH105 - fsspec paths are plain text
@@ -102,15 +104,11 @@ class TableStore:
                 "then run again; what stood there before is unharmed"
             ) from error
 
-    def _put(self, path: str, table: Any) -> None:
+    def _put(self, path: str, data: bytes) -> None:
         """One put: a file that is written in parts would be closed, half written, by an error."""
-        import pyarrow.parquet as pq
-
-        buffer = io.BytesIO()
-        pq.write_table(table, buffer, compression="zstd")
         try:
             with reached(path):
-                self._files.pipe_file(path, buffer.getvalue())
+                self._files.pipe_file(path, data)
         except FileNotFoundError as error:
             raise TableError(
                 f"cannot write the table {path}: {error}. Make the bucket or container, or correct "
@@ -121,7 +119,8 @@ class TableStore:
         """One table as a data frame.
 
         Raises:
-            TableError: it is missing or damaged.
+            TableError: it is missing.
+            DamagedTableError: its bytes are not those that were written.
         """
         import pyarrow as pa
 
@@ -133,10 +132,11 @@ class TableStore:
         return frame
 
     def properties(self, key: Sequence[str], partition: str) -> dict[str, str]:
-        """The properties of one table, without reading its rows.
+        """The properties of one table that is whole, without decoding its rows.
 
         Raises:
-            TableError: it is missing or damaged.
+            TableError: it is missing.
+            DamagedTableError: its bytes are not those that were written.
         """
         import pyarrow as pa
 
@@ -168,16 +168,23 @@ class TableStore:
     def _open(self, path: str) -> Any:
         import pyarrow.parquet as pq
 
-        if self._is_local:
-            return pq.ParquetFile(self._files.open(path, "rb"))
         with reached(path):
             data = self._files.cat_file(path)
+        check_seal(data, path)
         return pq.ParquetFile(io.BytesIO(data))
 
 
 def table_name(key: Sequence[str], partition: str) -> str:
     """Path of a table in its folder; the partition is quoted, so that any name is one file name."""
     return posixpath.join(*key, f"{quote(partition, safe=' ')}.parquet")
+
+
+def _to_bytes(table: Any) -> bytes:
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    return seal(buffer.getvalue())
 
 
 def _protocols(files: Any) -> tuple[str, ...]:
@@ -215,7 +222,4 @@ def _typed(field: Any, *, is_empty: bool) -> Any:
 def _unreadable(path: str, error: Exception) -> TableError:
     if isinstance(error, FileNotFoundError):
         return TableError(f"no table at {path}; materialize its asset for this partition first")
-    return TableError(
-        f"the table {path} is damaged: {error}. Delete the file and materialize its asset again; "
-        "finished summaries and vectors are taken from the vector store"
-    )
+    return damaged(path, error)

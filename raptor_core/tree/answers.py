@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 
+from raptor_core.identity import digest
 from raptor_core.store.files import disk_errors, sync_directory, write_durably
 from raptor_core.vectors import Vectors
 
@@ -210,18 +211,25 @@ def _left(folder: Path) -> list[Path]:
 
 
 def _entry(stored: Mapping[str, Any]) -> _Entry:
-    line = json.dumps(stored).encode() + b"\n"
+    line = json.dumps({**stored, "digest": _digest(stored)}).encode() + b"\n"
     vector = stored.get("vector")
     return _Entry(line, stored.get("text"), None if vector is None else _decode(vector))
 
 
 def _decoded(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """What the lines hold; one that a crash cut off is passed over, it was never an answer."""
+    """What the lines hold; one that a crash cut off, or the disk changed, is passed over."""
     for line in lines:
         try:
-            yield json.loads(line)
-        except ValueError:
+            stored = json.loads(line)
+            is_whole = stored.get("digest", _digest(stored)) == _digest(stored)
+        except (ValueError, KeyError, AttributeError):
             continue
+        if is_whole:
+            yield stored
+
+
+def _digest(stored: Mapping[str, Any]) -> str:
+    return digest("answer", *(str(stored.get(name)) for name in ("key", "at", "text", "vector")))
 
 
 def _encode(vector: Vectors) -> str:

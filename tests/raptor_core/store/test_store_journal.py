@@ -147,7 +147,12 @@ def test_a_journal_comes_back_as_it_was(points, deletes):
         assert written.dense is None or (read.dense == written.dense).all()
 
 
-@pytest.mark.parametrize("data", [b"", b"short", MAGIC, MAGIC + b"\x05" + bytes(7) + b"{nope"])
+WHOLE = encode(Batch(deletes=("a", "b")))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"short", MAGIC, WHOLE[:-1], WHOLE[:-9] + b"c" + WHOLE[-8:]], ids=len
+)
 def test_a_damaged_journal_is_named_and_not_applied(tmp_path, data):
     with open_at(tmp_path) as store:
         publish(store, OLD)

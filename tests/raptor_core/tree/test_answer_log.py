@@ -68,6 +68,16 @@ def test_a_line_that_a_crash_cut_off_costs_that_answer_and_no_other(tmp_path):
         assert log.texts("abc") == {"a": "one", "c": "three"}
 
 
+def test_an_answer_that_the_disk_changed_is_no_answer(tmp_path):
+    with AnswerLog(tmp_path) as log:
+        log.keep_text("a", "one")
+        log.keep_text("b", "two")
+    (path,) = tmp_path.glob("*.jsonl")
+    path.write_bytes(path.read_bytes().replace(b'"two"', b'"too"'))
+    with AnswerLog(tmp_path) as log:
+        assert log.texts("ab") == {"a": "one"}
+
+
 def test_two_at_once_have_a_file_each_and_the_next_reads_both(tmp_path):
     with AnswerLog(tmp_path) as one, AnswerLog(tmp_path) as two:
         one.keep_text("a", "one")

@@ -1,0 +1,59 @@
+"""What the vector store really holds, against what Dagster recorded as published.
+
+A store that was lost, restored from an older copy or damaged would else count as up to date: the
+record does not change with it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from dagster_project.resources import StoreResource
+from raptor_assets.versions import published_mark
+from raptor_core.documents.grouping import partition_key
+from raptor_core.errors import StoreLockedError
+from raptor_core.settings import GroupingSettings
+from raptor_core.store.base import Manifest, VectorStore, Where
+
+Standing = tuple[Mapping[str, tuple[str, ...]], ...]
+"""For each collection the marks (``published_mark``) of whole trees, by partition."""
+
+
+def read_standing(
+    place: StoreResource, grouping: GroupingSettings, *, mend: bool = False
+) -> Standing | None:
+    """What every collection of the corpus holds; None while another process has the store.
+
+    With ``mend`` every point is read and what is damaged taken away, so that it is built anew.
+
+    Raises:
+        StoreError: the store is damaged or unreachable.
+    """
+    try:
+        return tuple(_marks(_whole(store, mend=mend), grouping) for store in place.open_each())
+    except StoreLockedError:  # whoever publishes at the moment finds it usable
+        return None
+
+
+def _marks(
+    manifests: Iterable[Manifest], grouping: GroupingSettings
+) -> Mapping[str, tuple[str, ...]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for manifest in manifests:
+        found[partition_key(manifest.tree, grouping)].append(published_mark(manifest))
+    return {name: tuple(marks) for name, marks in found.items()}
+
+
+def _whole(store: VectorStore, *, mend: bool) -> list[Manifest]:
+    """Manifests of the trees that have as many live nodes as they say."""
+    if mend:
+        store.mend()
+    manifests = store.manifests()
+    if store.count() == sum(sum(manifest.layer_sizes) for manifest in manifests):
+        return manifests
+    return [
+        manifest
+        for manifest in manifests
+        if store.count(Where(trees=(manifest.tree,))) == sum(manifest.layer_sizes)
+    ]

@@ -1,0 +1,166 @@
+"""Small files that would unpack to gigabytes, and documents of random bytes."""
+
+import io
+import zipfile
+import zlib
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raptor_core.documents.formats import parse_file
+from raptor_core.documents.parsed import UnreadableError
+from raptor_core.documents.source import SourceFile
+from raptor_core.settings import SourceSettings
+
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+def parse(extension, data, **given):
+    file = SourceFile(f"a.{extension}", f"a.{extension}", len(data))
+    return list(parse_file(file, data, SourceSettings(**given)))
+
+
+def word(body):
+    """A Word document with this XML as its text."""
+    import docx
+
+    whole, made = io.BytesIO(), io.BytesIO()
+    docx.Document().save(whole)
+    with zipfile.ZipFile(whole) as read, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as write:
+        for name in read.namelist():
+            write.writestr(name, body if name == "word/document.xml" else read.read(name))
+    return made.getvalue()
+
+
+def pdf(stream, filters=b"/FlateDecode"):
+    """A PDF of one page with this stream as its content."""
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R/Resources 5 0 R>>",
+        b"<</Length %d/Filter[%s]>>stream\n%s\nendstream" % (len(stream), filters, stream),
+        b"<</Font<</F1<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>",
+    ]
+    out, places = b"%PDF-1.4\n", []
+    for number, item in enumerate(objects, start=1):
+        places.append(len(out))
+        out += b"%d 0 obj%sendobj\n" % (number, item)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    end = b"trailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % len(out)
+    return out + b"xref\n0 6\n0000000000 65535 f \n" + table + end
+
+
+def test_a_word_document_of_fifty_megabytes_of_markup_is_refused_before_it_is_unpacked():
+    data = word(b"<w:p/>" * (50 * 2**20 // 6))
+    assert len(data) < 200_000
+    with pytest.raises(UnreadableError, match=r"MB of text and layout .* limit of 24 MB"):
+        parse("docx", data)
+
+
+def test_entities_that_multiply_are_refused():
+    entities = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
+    body = (
+        f'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a0 "ha">{entities}]>'
+        f'<w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:t>&a11;</w:t></w:r></w:p></w:body>'
+        "</w:document>"
+    )
+    with pytest.raises(UnreadableError, match="entity"):
+        parse("docx", word(body.encode()))
+    page = f"<!DOCTYPE l [{entities}]><p>&a11; stays as it is</p>"
+    assert len(parse("html", page.encode())[0][1].text) < 5_000
+
+
+def test_an_entity_that_names_a_file_brings_none_of_it_in(tmp_path):
+    (tmp_path / "secret").write_text("hidden words")
+    body = (
+        f'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY f SYSTEM "file://{tmp_path}/secret">]>'
+        f'<w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:t>open &f;</w:t></w:r></w:p></w:body>'
+        "</w:document>"
+    )
+    (found,) = parse("docx", word(body.encode()))
+    assert found[1].text.strip() == "open"
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_a_pdf_that_unpacks_to_two_hundred_megabytes_is_refused(rounds):
+    data = b"BT /F1 9 Tf " + b"(a) Tj " * (200 * 2**20 // 7) + b"ET"
+    for _ in range(rounds):
+        data = zlib.compress(data, 9)
+    with pytest.raises(UnreadableError, match="Limit reached while decompressing"):
+        parse("pdf", pdf(data, b"/FlateDecode" * rounds))
+
+
+def test_a_pdf_of_images_needs_ocr():
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.new("RGB", (60, 80), "white").save(out, "PDF", append_images=[Image.new("L", (9, 9))])
+    with pytest.raises(UnreadableError, match="needs OCR"):
+        parse("pdf", out.getvalue())
+
+
+def test_a_parquet_table_whose_rows_share_one_large_text_is_refused():
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = pa.array([0] * 3000, pa.int32())
+    out = io.BytesIO()
+    text = pa.DictionaryArray.from_arrays(rows, pa.array(["word " * 200_000]))
+    pq.write_table(pa.table({"text": text}), out, compression="zstd")
+    assert len(out.getvalue()) < 2_000
+    with pytest.raises(UnreadableError, match="MB uncompressed is over the limit of 1000 MB"):
+        parse("parquet", out.getvalue())
+
+
+TABLE = (
+    b'{"id": "a", "text": "Words of a row.", "n": 1.5, "metadata": {"k": [1]}}\n',
+    b"# Title\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- item\n\n```\ncode\n```\n",
+    b"<html><head><title>T</title></head><body><h1>A</h1><p>b &amp; c</p></body></html>",
+    b"Title\n=====\n\n.. note:: x\n\ntext `link <x>`_\n",
+)
+
+
+def whole_files():
+    """One good file of each format."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = io.BytesIO()
+    pq.write_table(pa.table({"id": ["a", "b"], "text": ["Words.", "More."]}), table)
+    body = f'<w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:t>W</w:t></w:r></w:p></w:body>'
+    return {
+        "jsonl": TABLE[0],
+        "md": TABLE[1],
+        "html": TABLE[2],
+        "rst": TABLE[3],
+        "txt": TABLE[1],
+        "parquet": table.getvalue(),
+        "docx": word(body.encode() + b"</w:document>"),
+        "pdf": pdf(zlib.compress(b"BT (Words) Tj ET")),
+    }
+
+
+FILES = whole_files()
+CHANGES = st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=6)), min_size=1, max_size=4)
+
+
+@pytest.mark.parametrize("extension", sorted(FILES))
+@settings(max_examples=60, deadline=None)
+@given(changes=CHANGES, cut=st.floats(0, 1), whole=st.booleans())
+def test_a_file_of_changed_bytes_is_documents_or_a_reason(extension, changes, cut, whole):
+    data = bytearray(FILES[extension])
+    for place, piece in changes:
+        at = int(place * len(data))
+        data[at : at + len(piece)] = piece
+    with suppress(UnreadableError):
+        assert all(parse(extension, bytes(data if whole else data[: int(cut * len(data))])))
+
+
+@pytest.mark.parametrize("extension", sorted(FILES))
+@settings(max_examples=30, deadline=None)
+@given(data=st.binary(max_size=200))
+def test_random_bytes_are_documents_or_a_reason(extension, data):
+    with suppress(UnreadableError):
+        assert all(parse(extension, data))

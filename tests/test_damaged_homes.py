@@ -1,0 +1,210 @@
+"""Files of a home that were lost or changed on disk: told, never read as something else, mended."""
+
+import random
+import shutil
+
+import pytest
+from support.workshop import Workshop, prose
+
+from raptor_assets import keys
+from raptor_core.errors import DamagedTableError, RaptorError
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A home with two published trees, what readers see of it, and a copy of its files."""
+    root = tmp_path_factory.mktemp("damaged")
+    workshop = Workshop(root)
+    workshop.write("a.md", prose(40, seed=1))
+    workshop.write("b.md", prose(40, seed=2))
+    assert workshop.build().succeeded
+    shutil.copytree(workshop.home.path, root / "copy")
+    return workshop, seen(workshop), root / "copy"
+
+
+@pytest.fixture
+def home(kept):
+    """The workshop with its home as it was built, and what readers saw then."""
+    workshop, before, copy = kept
+    shutil.rmtree(workshop.home.path)
+    shutil.copytree(copy, workshop.home.path)
+    return workshop, before
+
+
+def seen(workshop):
+    with workshop.parts().store.open() as store:
+        nodes = store.nodes()
+        vectors = store.vectors(node.embedding_key for node in nodes)
+        builds = [(manifest.tree, manifest.build_id) for manifest in store.manifests()]
+    return nodes, {key: vector.tobytes() for key, vector in vectors.items()}, builds
+
+
+def change(path, bit=64):
+    """Flip one bit in the middle of what is not zero in a file."""
+    data = bytearray(path.read_bytes())
+    filled = [at for at, byte in enumerate(data) if byte]
+    data[filled[len(filled) // 2]] ^= bit
+    path.write_bytes(data)
+
+
+def engine_file(workshop, name):
+    """The file of the engine with this name that holds most."""
+    found = [path for path in workshop.home.qdrant.rglob(name) if path.is_file()]
+    return max(found, key=lambda path: len(path.read_bytes().rstrip(b"\0")))
+
+
+def test_a_store_that_was_lost_is_built_again_from_the_tables(home):
+    workshop, before = home
+    shutil.rmtree(workshop.home.qdrant)
+    report = workshop.build()
+    assert (report.built, report.failed) == (["a.md", "b.md"], {})
+    assert report.made["layer_1/summaries"] == 0
+    assert seen(workshop) == before
+    assert workshop.build().built == []
+
+
+def test_a_store_put_back_from_an_older_copy_is_brought_up_to_date(home, tmp_path):
+    workshop, _ = home
+    text = (workshop.docs / "a.md").read_text()
+    shutil.copytree(workshop.home.qdrant, tmp_path / "older")
+    workshop.write("a.md", prose(40, seed=3))
+    workshop.build()
+    after = seen(workshop)
+    shutil.rmtree(workshop.home.qdrant)
+    shutil.copytree(tmp_path / "older", workshop.home.qdrant)
+    assert workshop.build().built == ["a.md"]
+    assert seen(workshop)[2] == after[2]
+    workshop.write("a.md", text)
+
+
+def test_nodes_that_the_engine_lost_are_missed_by_the_next_build(home):
+    workshop, before = home
+    path = engine_file(workshop, "*id_tracker.mappings")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert seen(workshop) != before
+    report = workshop.build()
+    assert report.built
+    assert report.succeeded
+    assert seen(workshop) == before
+
+
+def test_a_vector_that_changed_is_not_used_and_made_anew_by_force(home):
+    workshop, before = home
+    path = engine_file(workshop, "chunk_0.mmap")
+    data = bytearray(path.read_bytes())
+    for at in range(3, len(data.rstrip(b"\0")), 256):
+        data[at] ^= 64  # in the exponents of some components
+    path.write_bytes(data)
+    assert len(seen(workshop)[1]) < len(before[1])
+    assert workshop.build(force=True).succeeded
+    assert seen(workshop) == before
+
+
+def test_a_node_that_changed_is_told_and_made_anew_by_force(home):
+    workshop, before = home
+    with workshop.parts().store.open() as store:
+        engine = store._engine._engine
+        (record, *_) = engine._shard.retrieve([before[0][0].id], True, ["dense"])
+        payload = dict(record.payload)
+        payload["rest"] = payload["rest"].replace(before[0][0].text[:9], "Forged to")
+        update = engine._edge.UpdateOperation
+        point = engine._edge.Point(id=record.id, vector=record.vector, payload=payload)
+        engine._shard.update(update.upsert_points([point]))
+        engine._shard.flush()
+    with pytest.raises(RaptorError, match=r"of tree 'a\.md' is not what was published"):
+        seen(workshop)
+    assert workshop.build(force=True).succeeded
+    assert seen(workshop) == before
+
+
+def test_every_table_that_changed_is_made_anew(home):
+    workshop, before = home
+    tables = sorted(workshop.home.tables.rglob("*.parquet"))
+    assert len(tables) > 20
+    rng = random.Random(1)
+    for path in tables:
+        change(path, 1 << rng.randrange(8))
+    with pytest.raises(DamagedTableError, match="force"):
+        workshop.parts().tables.tables().read(keys.DOCUMENTS.path, "a.md")
+    report = workshop.build(force=True)
+    assert (report.built, report.failed) == (["a.md", "b.md"], {})
+    assert seen(workshop) == before
+    tables = workshop.parts().tables.tables()
+    assert len(tables.read(keys.DOCUMENTS.path, "a.md"))
+
+
+def test_a_removed_document_goes_though_its_tables_are_damaged(home):
+    workshop, before = home
+    text = (workshop.docs / "b.md").read_text()
+    workshop.remove("b.md")
+    for path in workshop.home.tables.rglob("b.md.parquet"):
+        change(path)
+    report = workshop.build()
+    workshop.write("b.md", text)
+    assert (report.dropped, report.failed) == (["b.md"], {})
+    assert [tree for tree, _ in seen(workshop)[2]] == ["a.md"]
+    assert before[2][0] in seen(workshop)[2]
+
+
+@pytest.mark.parametrize("name", ["corpus.json", "identity.json", "staged.sqlite", "version.info"])
+def test_a_damaged_file_of_the_store_is_named_and_nothing_is_published(home, name):
+    workshop, before = home
+    path = next(workshop.home.qdrant.rglob(name))
+    whole = path.read_bytes()
+    path.write_bytes(b"\xff" * max(200, len(whole)))
+    workshop.write("a.md", prose(40, seed=4))
+    try:
+        report = workshop.build()
+        told = " ".join(failure.reason for failure in report.failed.values())
+        assert not report.built
+    except RaptorError as error:
+        told = str(error)
+    assert str(workshop.home.qdrant) in told
+    path.write_bytes(whole)
+    assert seen(workshop)[0] == before[0]
+    assert workshop.build().built == ["a.md"]
+    workshop.write("a.md", prose(40, seed=1))
+
+
+def test_an_engine_that_does_not_open_is_made_anew_by_the_remedy_that_is_told(home):
+    workshop, before = home
+    next(workshop.home.qdrant.rglob("segment.json")).write_text("{")
+    with pytest.raises(RaptorError, match=r"move .*corpus-\w+ and the \.json of its corpus"):
+        workshop.build()
+    (collection,) = (path for path in workshop.home.qdrant.iterdir() if path.is_dir())
+    shutil.rmtree(collection)
+    (workshop.home.qdrant / "corpus.json").unlink()
+    report = workshop.build()
+    assert report.built == ["a.md", "b.md"]
+    assert report.made["layer_1/summaries"] == 0
+    assert seen(workshop) == before
+
+
+def test_a_damaged_record_of_runs_is_told_and_what_is_published_stays(home):
+    workshop, before = home
+    for path in (workshop.home.dagster / "history").rglob("*.db"):
+        path.write_bytes(b"\xff" * 9000)
+    with pytest.raises(Exception, match="file is not a database"):
+        workshop.build()
+    assert seen(workshop) == before
+
+
+@pytest.mark.parametrize("hours", [-48, 48])
+def test_builds_go_on_when_the_clock_jumped(home, hours, monkeypatch):
+    import time
+
+    workshop, before = home
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + hours * 3600)
+    workshop.configure(source={"settle_seconds": 0.1})
+    assert workshop.build().built == []
+    workshop.write("a.md", prose(40, seed=6))
+    assert workshop.build().built == ["a.md"]
+    monkeypatch.undo()
+    assert workshop.build().built == []
+    workshop.write("a.md", prose(40, seed=1))
+    assert workshop.build().built == ["a.md"]
+    assert seen(workshop)[0] == before[0]
+    workshop.configure()
