@@ -178,9 +178,9 @@ class Rebuilds(RuleBasedStateMachine):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_hundred_histories():
+def test_sixty_histories():
     machine = Rebuilds.TestCase
-    machine.settings = examples(100, stateful_step_count=6, phases=PHASES)
+    machine.settings = examples(60, stateful_step_count=6, phases=PHASES)
     machine().runTest()
 
 
