@@ -111,7 +111,7 @@ def test_an_endpoint_that_repeats_the_key_is_quoted_without_it(run, server):
 @pytest.mark.parametrize(
     "lines",
     [
-        '[store]\nkind = "server"\nurl = "http://127.0.0.1:1"\nmax_retries = 0',
+        '[store]\nkind = "server"\nurl = "https://127.0.0.1:1"\nmax_retries = 0',
         '[tables]\nurl = "s3://bucket/raptor"',
         '[[source.tables]]\nurl_env = "WIKI_URL"\ntable = "pages"',
     ],

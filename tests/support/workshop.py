@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import weakref
-from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -87,10 +86,14 @@ class Workshop:
 
     @cached_property
     def _records(self) -> dg.DagsterInstance:
-        """An instance that stays open, to look things up: opening one takes as long as a build."""
-        opened = ExitStack()
-        weakref.finalize(self, opened.close)
-        return opened.enter_context(open_instance(self.home))
+        """An instance to look things up in: opening one takes as long as a build.
+
+        It is not entered, for Dagster then takes it for the one that all definitions are loaded by.
+        """
+        self.home.ensure()
+        opened = dg.DagsterInstance.from_config(str(self.home.dagster))
+        weakref.finalize(self, opened.dispose)
+        return opened
 
     def parts(self) -> Parts:
         return Parts.of(self.settings, self.home, tools=self.tools)
