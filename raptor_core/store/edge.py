@@ -14,17 +14,16 @@ nodes that were read stay in memory: nobody else can write while this process ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 
-from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
 from raptor_core.store.conditions import LIVE
+from raptor_core.store.edge_shard import engine_errors
 from raptor_core.store.engine import (
     DENSE,
     LEXICAL,
@@ -51,66 +50,10 @@ UPDATE_POINTS = 2000
 """Points per operation, so that one record of the engine's log stays small."""
 
 SCROLL_POINTS = 10_000
-VACUUM_POINTS = 100
-SEALED_KB = 8_000
-"""Vectors of a segment from which ``optimize`` seals it: 5,000 of 384 dimensions. The files of a
-sealed segment are mapped where an open one is read into memory, so opening does not grow with the
-corpus: 30,000 nodes open in 30 ms of CPU sealed and in 240 as they were written. There is no graph
-(``m`` is 0): a search looks at every vector, which takes 25 ms at 100,000 and misses nothing, where
-a graph took minutes to build and missed most of the nearest of random vectors."""
-
-SEGMENTS = 5
-"""Segments up to which ``optimize`` merges none: each takes 10 ms to open, and with fewer the large
-one is written again at every sealing."""
-
 BYTES_PER_POINT = 8192
 
 REMEMBERED_NODES = 1 << 14
 """Nodes that are kept as they were read: about 60 MB."""
-
-
-@contextmanager
-def _engine_errors(path: Path, doing: str) -> Iterator[None]:
-    try:
-        yield
-    except StoreError:
-        raise
-    except BaseException as error:
-        vendor = type(error) is Exception or type(error).__name__ == "PanicException"
-        if not vendor:
-            raise
-        raise StoreError(
-            f"{path}: Qdrant Edge failed to {doing}: {error}. Free space if the disk is full; if "
-            f"its files are damaged, move {path.parent} and the .json of its corpus beside it away "
-            "and build again: texts come from the tables"
-        ) from error
-
-
-def create_shard(path: Path, n_dims: int) -> None:
-    """Make an empty shard with its vectors and indexes in the empty directory ``path``."""
-    import qdrant_edge as edge
-
-    cold = edge.Memory.Cold
-    config = edge.EdgeConfig(
-        vectors={DENSE: edge.EdgeVectorParams(size=n_dims, distance=edge.Distance.Cosine)},
-        sparse_vectors={
-            LEXICAL: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf, memory=cold)
-        },
-        wal_enabled=False,
-        id_tracker_memory=cold,
-        hnsw_config=edge.HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000),
-        optimizers=edge.EdgeOptimizersConfig(
-            vacuum_min_vector_number=VACUUM_POINTS,
-            indexing_threshold=SEALED_KB,
-            default_segment_number=SEGMENTS,
-        ),
-    )
-    with _engine_errors(path, "create a shard"):
-        shard = edge.EdgeShard.create(str(path), config)
-        schema = edge.KeywordIndexParams(enable_hnsw=False, memory=cold)
-        shard.update(edge.UpdateOperation.create_field_index(KEYS, schema))
-        shard.flush()
-        shard.close()
 
 
 class EdgeEngine:
@@ -122,7 +65,7 @@ class EdgeEngine:
         self._edge: Any = qdrant_edge
         self._path = path
         self._read: dict[int, Node] = {}
-        with _engine_errors(path, "open the shard"):
+        with engine_errors(path, "open the shard"):
             self._shard: Any = self._edge.EdgeShard.load(str(path))
 
     def apply(self, batch: Batch) -> None:
@@ -130,7 +73,7 @@ class EdgeEngine:
         self._read.clear()
         check_space(self._path, len(batch.upserts) * BYTES_PER_POINT)
         update = self._edge.UpdateOperation
-        with _engine_errors(self._path, f"write {len(batch.upserts)} points"):
+        with engine_errors(self._path, f"write {len(batch.upserts)} points"):
             for at in range(0, len(batch.upserts), UPDATE_POINTS):
                 points = [self._point(p) for p in batch.upserts[at : at + UPDATE_POINTS]]
                 self._shard.update(update.upsert_points(points))
@@ -151,7 +94,7 @@ class EdgeEngine:
     def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:
         """The points that exist among ``ids``."""
         vectors = [DENSE] if dense else False
-        with _engine_errors(self._path, f"read {len(ids)} points"):
+        with engine_errors(self._path, f"read {len(ids)} points"):
             found = self._shard.retrieve(list(ids), stored_fields(fields), vectors)
         return [_record(point) for point in found]
 
@@ -169,7 +112,7 @@ class EdgeEngine:
                 with_payload=stored_fields(fields),
                 with_vector=[DENSE] if dense else False,
             )
-            with _engine_errors(self._path, "list points"):
+            with engine_errors(self._path, "list points"):
                 found, offset = self._shard.scroll(request)
             records += [_record(point) for point in found]
             if offset is None:
@@ -206,7 +149,7 @@ class EdgeEngine:
             )
             for query in queries
         ]
-        with _engine_errors(self._path, "search"):
+        with engine_errors(self._path, "search"):
             rows = self._shard.query_batch(self._edge.QueryBatchRequest(requests))
         found = [[(point.id, point.score) for point in row] for row in rows]
         node_of = self._nodes({name.int: name for row in found for name, _ in row})
@@ -221,7 +164,7 @@ class EdgeEngine:
             self._read.clear()
         unread = [ids[number] for number in ids if number not in self._read]
         if unread:
-            with _engine_errors(self._path, f"read {len(unread)} points"):
+            with engine_errors(self._path, f"read {len(unread)} points"):
                 points = self._shard.retrieve(unread, [REST], False)
             self._read |= {point.id.int: unpack_node(point.payload) for point in points}
         return self._read
@@ -239,22 +182,22 @@ class EdgeEngine:
     def count(self, condition: Condition) -> int:
         """Number of points that match."""
         request = self._edge.CountRequest(exact=True, filter=self._filter(condition))
-        with _engine_errors(self._path, "count"):
+        with engine_errors(self._path, "count"):
             return int(self._shard.count(request))
 
     def flush(self) -> None:
         """Write everything to disk."""
-        with _engine_errors(self._path, "flush"):
+        with engine_errors(self._path, "flush"):
             self._shard.flush()
 
     def optimize(self) -> None:
         """Seal large segments and rewrite those with many deleted points."""
-        with _engine_errors(self._path, "optimize"):
+        with engine_errors(self._path, "optimize"):
             self._shard.optimize()
 
     def close(self) -> None:
         """Flush and release the directory."""
-        with _engine_errors(self._path, "close"):
+        with engine_errors(self._path, "close"):
             self._shard.close()
 
 

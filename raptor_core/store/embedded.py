@@ -87,7 +87,7 @@ def _default_engine() -> str:
 
 def _create(engine: str, path: Path, n_dims: int) -> None:
     if engine == "edge":
-        from raptor_core.store.edge import create_shard
+        from raptor_core.store.edge_shard import create_shard
 
         create_shard(path, n_dims)
     else:
