@@ -77,6 +77,7 @@ def test_two_hundred_identical_paragraphs_keep_one_node_each():
     assert len({leaf.id for leaf in tree.layers[0].nodes}) == len(tree.layers[0].nodes)
 
 
+@pytest.mark.slow
 def test_an_endless_sentence_is_cut_between_words():
     text = words(50_000)
     tree = build(text, clustering={"method": "kmeans"})

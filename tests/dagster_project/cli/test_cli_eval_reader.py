@@ -44,6 +44,7 @@ def test_a_run_that_its_budget_stops_goes_on_from_there(call):
     assert call.server.n_requests == 3
 
 
+@pytest.mark.slow
 def test_a_model_that_is_not_there_is_told(call, tmp_path):
     (tmp_path / "empty").mkdir()
     printed = call("--reader", "unifiedqa", "--model", tmp_path / "empty", "--json")

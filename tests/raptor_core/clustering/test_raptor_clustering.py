@@ -43,6 +43,7 @@ def fresh_process(**environment):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_processes_with_other_threads_and_hash_seeds_agree_byte_for_byte():
     one = fresh_process(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", PYTHONHASHSEED="1")
     two = fresh_process(OPENBLAS_NUM_THREADS="4", OMP_NUM_THREADS="4", PYTHONHASHSEED="2")

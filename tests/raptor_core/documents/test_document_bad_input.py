@@ -205,6 +205,7 @@ def test_five_megabytes_of_text(tmp_path):
     assert document.text[document.sections[-1].start :] == part
 
 
+@pytest.mark.slow
 def test_hundred_thousand_rows(tmp_path):
     rows = "".join(f'{{"id": {n}, "text": "Row number {n}."}}\n' for n in range(100_000))
     (tmp_path / "rows.jsonl").write_text(rows)

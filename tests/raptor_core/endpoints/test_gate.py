@@ -15,6 +15,8 @@ from raptor_core.endpoints.values import ChatAsk, Endpoint
 from raptor_core.errors import EndpointDownError, EndpointError
 from raptor_core.money import Ledger
 
+pytestmark = pytest.mark.slow
+
 QUICK = RetryPolicy(max_retries=4, base_seconds=0.001, max_seconds=0.01)
 
 

@@ -155,6 +155,7 @@ def test_whatever_a_broken_server_says_is_a_store_error(stand_in, answer):
         assert store.count() == 15
 
 
+@pytest.mark.slow
 def test_readers_see_whole_trees_while_a_server_applies_point_by_point(stand_in):
     builds = [rebuild("t", number) for number in range(8)]
     expected = {frozenset(node.id for node in nodes) for nodes in builds}

@@ -11,6 +11,8 @@ from raptor_core.errors import StoreError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store, retries
 
+pytestmark = pytest.mark.slow
+
 NAME = "corpus-ab12cd34"
 BUSY = b'{"status": {"error": "Rate limiting exceeded"}}'
 PASSING = {
