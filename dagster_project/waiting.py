@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
@@ -14,7 +15,7 @@ POLL_SECONDS = 0.25
 _log = logging.getLogger(__name__)
 
 
-class WaitingTurn:
+class WaitingTurn(ABC):
     """Takes locks in one order, so that no two runs wait for each other.
 
     A kind of lock adds its key of a partition, an attempt to take one, who holds one, and release.
@@ -24,25 +25,29 @@ class WaitingTurn:
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
 
+    @abstractmethod
     def close(self) -> None:
         """Give everything back."""
-        raise NotImplementedError
 
+    @abstractmethod
     def require(self) -> None:
         """See ``raptor_assets.turns.Turn``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _try(self, key: int) -> bool:
-        raise NotImplementedError
+        """Whether the lock was taken now."""
 
+    @abstractmethod
     def _release(self) -> None:
-        raise NotImplementedError
+        """Give all locks back."""
 
+    @abstractmethod
     def _told_holder(self, key: int) -> str:
-        raise NotImplementedError
+        """Who has the lock, for people."""
 
+    @abstractmethod
     def _key(self, partition: str) -> int:
-        raise NotImplementedError
+        """The number of a partition's lock."""
 
     @contextmanager
     def take(self, partitions: Collection[str]) -> Iterator[None]:
