@@ -225,6 +225,8 @@ class Watch:
         if progress.asset == "tree_report":
             self._done += len(progress.partitions)
             self.batches.append((self._done, now, _bytes_in_use()))
+            told = f"{self._done} partitions, {now:.0f} s CPU, {_bytes_in_use() / 2**20:.0f} MB"
+            print(told, f"at the peak {_peak_bytes() / 2**20:.0f} MB", sep=", ", file=sys.stderr)
 
 
 class RandomEmbedder:
