@@ -22,18 +22,12 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
-import re
-import resource
 import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
-import zlib
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +36,6 @@ import numpy as np
 PHASES = ("build", "again", "edit", "plan", "look", "look again")
 MEGABYTE = 1_000_000
 STORE, TABLES, EVENTS, PAGES = "store", "tables", "events", "pages"
-N_DIMS = 384
-N_ROWS = 1 << 14
 LIGHT_CHARS = 1_500
 
 
@@ -54,6 +46,8 @@ def main() -> None:
 
         print_paper(arguments.set)
     elif arguments.phase:
+        from scale_phase import run_phase
+
         print(json.dumps(run_phase(arguments)))
     else:
         for megabytes in arguments.megabytes:
@@ -128,148 +122,6 @@ def _in_process(arguments: argparse.Namespace, phase: str, root: Path) -> dict[s
     return found
 
 
-def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
-    """One phase in this process; the seconds and memory before it are told apart."""
-    from dagster_project import build, execute, forecast  # noqa: F401 - imports are not measured
-    from dagster_project.home import Home
-
-    home = Home(arguments.root / "home")
-    if not home.settings.exists():
-        home.create(sources=[str(arguments.root / "source")])
-    settings, tools = _tools(home, arguments)
-    tools.embedder.embed(["a text"])
-    before = {"cpu": _cpu_seconds(), "rss": _peak_bytes()}
-    started = time.perf_counter()
-    if arguments.profile:
-        import cProfile
-
-        profile = cProfile.Profile()
-        result = profile.runcall(_run, arguments.phase, home, settings, tools)
-        profile.dump_stats(arguments.profile / f"{arguments.phase.replace(' ', '-')}.prof")
-    else:
-        result = _run(arguments.phase, home, settings, tools)
-    return {
-        "wall": time.perf_counter() - started,
-        "cpu": _cpu_seconds() - before["cpu"],
-        "rss_before": before["rss"],
-        "rss": _peak_bytes(),
-        **result,
-    }
-
-
-def _tools(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
-    from raptor_core import Tools
-
-    settings = home.load_settings()
-    values = settings.model_dump()
-    values["grouping"]["shards"] = arguments.shards
-    if arguments.embedder == "random":
-        values["audit"]["judge"] = "overlap"
-    if arguments.light:
-        values["clustering"] |= {"method": "contiguous"}
-        values["tree"] |= {"max_layers": 2}
-    settings = type(settings).model_validate(values)
-    embedder: Any = RandomEmbedder() if arguments.embedder == "random" else None
-    return settings, Tools(settings, embedder=embedder)
-
-
-def _run(phase: str, home: Any, settings: Any, tools: Any) -> dict[str, Any]:
-    from dagster_project.build import Parts
-    from dagster_project.execute import open_instance
-    from dagster_project.plan import find_changes
-
-    if phase.startswith("look"):
-        parts = Parts.of(settings, home, tools=tools)
-        with open_instance(home) as instance:
-            changes = find_changes(instance, settings, parts.source.inventory(), parts.known)
-        return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
-    if phase == "plan":
-        from dagster_project.forecast import forecast
-        from dagster_project.source_state import look
-
-        tables = Parts.of(settings, home).tables.tables()
-        plan = forecast(home, settings, look(tables, settings.source), tools=tools).plan
-        return {"n_calls": plan.summaries.calls}
-    return _build(home, settings, tools)
-
-
-def _build(home: Any, settings: Any, tools: Any) -> dict[str, Any]:
-    from dagster_project.execute import build
-
-    watch = Watch()
-    report = build(home, settings, tools=tools, on_progress=watch)
-    return {
-        "n_built": len(report.built),
-        "failed": {name: failure.reason for name, failure in list(report.failed.items())[:5]},
-        "n_runs": len(report.run_ids),
-        "stages": dict(watch.stages),
-        "batches": watch.batches,
-        "embedder_cpu": getattr(tools.embedder, "seconds", None),
-    }
-
-
-class Watch:
-    """CPU seconds by kind of step, and after each batch: partitions, CPU seconds, bytes in use."""
-
-    def __init__(self) -> None:
-        self.stages: Counter[str] = Counter()
-        self.batches: list[tuple[int, float, int]] = []
-        self._last = _cpu_seconds()
-        self._done = 0
-
-    def __call__(self, progress: Any) -> None:
-        """A step is done."""
-        now = _cpu_seconds()
-        self.stages[progress.asset.rsplit("/", 1)[-1]] += now - self._last
-        self._last = now
-        if progress.asset == "tree_report":
-            self._done += len(progress.partitions)
-            self.batches.append((self._done, now, _bytes_in_use()))
-            told = f"{self._done} partitions, {now:.0f} s CPU, {_bytes_in_use() / 2**20:.0f} MB"
-            print(told, f"at the peak {_peak_bytes() / 2**20:.0f} MB", sep=", ", file=sys.stderr)
-
-
-class RandomEmbedder:
-    """Vectors without a model: random ones of the distinct words, and a little of the text's own.
-
-    The latter because no two texts of a tree may have one vector; a check refuses that.
-    """
-
-    model = "random"
-    n_dims = N_DIMS
-    max_tokens = 4096
-    fingerprint = "random-words-1"
-
-    def __init__(self) -> None:
-        rows = np.random.default_rng(0).standard_normal((N_ROWS, N_DIMS), dtype=np.float32)
-        self._rows = rows
-        self.seconds = 0.0
-
-    def embed(self, texts: Sequence[str]) -> Any:
-        """See ``Embedder``."""
-        from raptor_core.embedding.distinct import embed_distinct
-
-        started = time.thread_time()
-        found = embed_distinct(texts, self._encode, N_DIMS, self.model)
-        self.seconds += time.thread_time() - started
-        return found
-
-    embed_queries = embed
-
-    def _encode(self, texts: Sequence[str]) -> Any:
-        vectors = np.empty((len(texts), N_DIMS), dtype=np.float32)
-        for row, text in enumerate(texts):
-            words = set(re.findall(r"\w+", text.lower())) or {""}
-            vectors[row] = self._rows[[_row_of(word) for word in words]].sum(axis=0)
-            vectors[row] += 0.5 * self._rows[zlib.crc32(text.encode()) % N_ROWS]
-        return vectors
-
-
-@lru_cache(maxsize=1 << 16)
-def _row_of(word: str) -> int:
-    return zlib.crc32(word.encode()) % N_ROWS
-
-
 def facts(home: Path) -> dict[str, Any]:
     """What a home holds: nodes and tokens by the published manifests, bytes and events."""
     from raptor_core.settings.models import StoreSettings
@@ -310,8 +162,9 @@ def _count(path: Path) -> int:
 
 def _told(report: dict[str, Any]) -> str:
     told = f"{report['phase']}: {report['cpu']:.1f} s CPU, {report['wall']:.1f} s wall, peak "
-    memory = f"{report['rss'] / 2**20:.0f} MB ({report['rss_before'] / 2**20:.0f} before)"
-    return "\n".join([told + memory, *_details(report)])
+    memory = f"{report['own'] / 2**20:.0f} MB ({report['own_before'] / 2**20:.0f} before), "
+    mapped = f"{report['rss'] / 2**20:.0f} MB with mapped files"
+    return "\n".join([told + memory + mapped, *_details(report)])
 
 
 def _details(report: dict[str, Any]) -> Iterator[str]:
@@ -333,20 +186,6 @@ def _details(report: dict[str, Any]) -> Iterator[str]:
         yield "  batches: " + " ".join(
             f"{done}:{cpu:.0f}s:{size / 2**20:.0f}MB" for done, cpu, size in report["batches"]
         )
-
-
-def _cpu_seconds() -> float:
-    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, kinds))
-
-
-def _peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def _bytes_in_use() -> int:
-    status = Path("/proc/self/statm")
-    return int(status.read_text().split()[1]) * 4096 if status.exists() else _peak_bytes()
 
 
 def _arguments() -> argparse.Namespace:

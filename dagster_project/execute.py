@@ -18,6 +18,7 @@ from dagster_project.jobs import BUILD, DROP, drop_config
 from dagster_project.plan import Changes, contiguous_ranges, find_changes, order_with, range_tags
 from dagster_project.records import open_records
 from dagster_project.resources import ignore_progress
+from dagster_project.running import Ran, run_job
 from dagster_project.source_state import keep_look, look
 from dagster_project.standing import read_standing
 from raptor_assets import keys
@@ -126,9 +127,9 @@ def build(
         if new:
             instance.add_dynamic_partitions(str(keys.TREES.name), new)
         for found in changes.in_order(contiguous_ranges(order, names)):
-            result = _execute(defs, instance, BUILD, tags=range_tags(found))
-            report.run_ids.append(result.run_id)
-            watch.close(found, result)
+            ran = _execute(defs, instance, BUILD, tags=range_tags(found))
+            report.run_ids.append(ran.run_id)
+            watch.close(found, ran)
         removed = changes.droppable(report.failed)
         if partitions is None and removed:
             _drop(defs, instance, removed, report)
@@ -164,12 +165,12 @@ class _Watch:
             self._report.built += [n for n in progress.partitions if n not in progress.failed]
         self._tell(progress)
 
-    def close(self, names: Sequence[str], result: dg.ExecuteInProcessResult) -> None:
+    def close(self, names: Sequence[str], ran: Ran) -> None:
         """A partition without an outcome failed with its run."""
         done = {*self._report.built, *self._report.failed}
-        if not result.success:
-            reason = _error(result)
-            self._report.failed |= {n: Failure("run", reason) for n in names if n not in done}
+        if ran.error:
+            failed = Failure("run", ran.error)
+            self._report.failed |= {name: failed for name in names if name not in done}
 
 
 def _drop(
@@ -178,13 +179,13 @@ def _drop(
     partitions: Sequence[str],
     report: BuildReport,
 ) -> None:
-    result = _execute(defs, instance, DROP, run_config=drop_config(list(partitions)))
-    report.run_ids.append(result.run_id)
+    ran = _execute(defs, instance, DROP, run_config=drop_config(list(partitions)))
+    report.run_ids.append(ran.run_id)
     left = set(instance.get_dynamic_partitions(str(keys.TREES.name)))
     report.dropped += [name for name in partitions if name not in left]
-    if not result.success:
-        reason = _error(result)
-        report.failed |= {name: Failure(DROP, reason) for name in partitions if name in left}
+    if ran.error:
+        failed = Failure(DROP, ran.error)
+        report.failed |= {name: failed for name in partitions if name in left}
 
 
 def _execute(
@@ -194,14 +195,10 @@ def _execute(
     *,
     tags: dict[str, str] | None = None,
     run_config: dict[str, Any] | None = None,
-) -> dg.ExecuteInProcessResult:
+) -> Ran:
     os.environ.setdefault(_BATCH_SIZE, _BATCH_EVENTS)
-    return defs.resolve_job_def(job).execute_in_process(
-        instance=instance,
-        run_config={**_LOGGERS, **(run_config or {})},
-        tags={**_TAGS, **(tags or {})},
-        raise_on_error=False,
-    )
+    config = {**_LOGGERS, **(run_config or {})}
+    return run_job(defs.resolve_job_def(job), instance, config, {**_TAGS, **(tags or {})})
 
 
 def _chosen(changes: Changes, partitions: Collection[str] | None, *, force: bool) -> set[str]:
@@ -217,11 +214,3 @@ def _require_known(names: Collection[str], known: Collection[str], what: str) ->
     if unknown:
         some = ", ".join(sorted(known)[:5]) or "none"
         raise SettingsError(f"there is no {what} called {unknown[0]!r}; there are: {some}")
-
-
-def _error(result: dg.ExecuteInProcessResult) -> str:
-    for event in result.all_events:
-        if event.is_failure and event.step_failure_data and event.step_failure_data.error:
-            error = event.step_failure_data.error
-            return (error.cause or error).message.strip()
-    return "the run failed; see it in the UI"

@@ -33,8 +33,9 @@ from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
 from raptor_core.settings import Settings
 
-MAX_RUN_PARTITIONS = 500
-"""A longer range is split into several runs: Dagster plans every asset of every partition."""
+MAX_RUN_PARTITIONS = 256
+"""A longer range is split into several runs: Dagster plans every asset of every partition, and
+keeps a run's events in memory until it ends, 0.4 MB for each partition."""
 
 
 @dataclass(frozen=True, slots=True)

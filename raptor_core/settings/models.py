@@ -131,7 +131,7 @@ class RunsSettings(Part):
             smaller number spreads a change over them.
     """
 
-    max_partitions: int = Field(500, ge=1, le=500)
+    max_partitions: int = Field(256, ge=1, le=500)
 
 
 class ReportSettings(Part):

@@ -1,0 +1,158 @@
+"""One phase of `scale.py` in this process: what it took in CPU seconds and memory."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import resource
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, Self
+
+from random_embedder import RandomEmbedder
+
+
+def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
+    """One phase in this process; the seconds and memory before it are told apart."""
+    from dagster_project import build, execute, forecast  # noqa: F401 - imports are not measured
+    from dagster_project.home import Home
+
+    home = Home(arguments.root / "home")
+    if not home.settings.exists():
+        home.create(sources=[str(arguments.root / "source")])
+    settings, tools = _tools(home, arguments)
+    tools.embedder.embed(["a text"])
+    before = {"cpu": _cpu_seconds(), "own": own_bytes()}
+    started = time.perf_counter()
+    with OwnMemory() as memory:
+        if arguments.profile:
+            import cProfile
+
+            profile = cProfile.Profile()
+            result = profile.runcall(_run, arguments.phase, home, settings, tools)
+            profile.dump_stats(arguments.profile / f"{arguments.phase.replace(' ', '-')}.prof")
+        else:
+            result = _run(arguments.phase, home, settings, tools)
+    return {
+        "wall": time.perf_counter() - started,
+        "cpu": _cpu_seconds() - before["cpu"],
+        "own_before": before["own"],
+        "own": memory.peak,
+        "rss": _peak_bytes(),
+        **result,
+    }
+
+
+def _tools(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
+    from raptor_core import Tools
+
+    settings = home.load_settings()
+    values = settings.model_dump()
+    values["grouping"]["shards"] = arguments.shards
+    if arguments.embedder == "random":
+        values["audit"]["judge"] = "overlap"
+    if arguments.light:
+        values["clustering"] |= {"method": "contiguous"}
+        values["tree"] |= {"max_layers": 2}
+    settings = type(settings).model_validate(values)
+    embedder: Any = RandomEmbedder() if arguments.embedder == "random" else None
+    return settings, Tools(settings, embedder=embedder)
+
+
+def _run(phase: str, home: Any, settings: Any, tools: Any) -> dict[str, Any]:
+    from dagster_project.build import Parts
+    from dagster_project.execute import open_instance
+    from dagster_project.plan import find_changes
+
+    if phase.startswith("look"):
+        parts = Parts.of(settings, home, tools=tools)
+        with open_instance(home) as instance:
+            changes = find_changes(instance, settings, parts.source.inventory(), parts.known)
+        return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
+    if phase == "plan":
+        from dagster_project.forecast import forecast
+        from dagster_project.source_state import look
+
+        tables = Parts.of(settings, home).tables.tables()
+        plan = forecast(home, settings, look(tables, settings.source), tools=tools).plan
+        return {"n_calls": plan.summaries.calls}
+    return _build(home, settings, tools)
+
+
+def _build(home: Any, settings: Any, tools: Any) -> dict[str, Any]:
+    from dagster_project.execute import build
+
+    watch = Watch()
+    report = build(home, settings, tools=tools, on_progress=watch)
+    return {
+        "n_built": len(report.built),
+        "failed": {name: failure.reason for name, failure in list(report.failed.items())[:5]},
+        "n_runs": len(report.run_ids),
+        "stages": dict(watch.stages),
+        "batches": watch.batches,
+        "embedder_cpu": getattr(tools.embedder, "seconds", None),
+    }
+
+
+class Watch:
+    """CPU seconds by kind of step, and after each batch: partitions, CPU seconds, bytes in use."""
+
+    def __init__(self) -> None:
+        self.stages: Counter[str] = Counter()
+        self.batches: list[tuple[int, float, int]] = []
+        self._last = _cpu_seconds()
+        self._done = 0
+
+    def __call__(self, progress: Any) -> None:
+        """A step is done."""
+        now = _cpu_seconds()
+        self.stages[progress.asset.rsplit("/", 1)[-1]] += now - self._last
+        self._last = now
+        if progress.asset == "tree_report":
+            self._done += len(progress.partitions)
+            own = own_bytes()
+            self.batches.append((self._done, now, own))
+            told = f"{self._done} partitions, {now:.0f} s CPU, {own / 2**20:.0f} MB of its own"
+            print(told, file=sys.stderr, flush=True)
+
+
+def _cpu_seconds() -> float:
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, kinds))
+
+
+def _peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def own_bytes() -> int:
+    """Memory of this process that is no mapped file: the system cannot take it back."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return _peak_bytes()
+    found = re.search(r"^RssAnon:\s+(\d+) kB", status.read_text(), re.MULTILINE)
+    return int(found[1]) * 1024 if found else _peak_bytes()
+
+
+class OwnMemory:
+    """The most of it while the block runs, looked at ten times a second."""
+
+    def __init__(self) -> None:
+        self.peak = own_bytes()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.1):
+            self.peak = max(self.peak, own_bytes())
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._done.set()
+        self._thread.join()
