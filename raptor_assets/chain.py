@@ -29,7 +29,7 @@ from raptor_assets.steps import Step, build_steps
 from raptor_assets.turns import turn_tags
 from raptor_assets.versions import code_versions
 from raptor_assets.work import Failure, Outcome, Work
-from raptor_core.errors import EndpointError, ModelError, RaptorError
+from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.quality.verdicts import blocking_failures
 from raptor_core.settings import Settings
 
@@ -168,17 +168,18 @@ class _Run:
         self._report(step, works, outcomes, seconds)
 
     def _attempt(self, step: Step, works: Sequence[Work]) -> list[Outcome]:
-        """Run the step on all partitions; when a model fails, on each alone, to spare the others.
+        """Run the step on all partitions, or on each alone, to spare the others.
 
-        What strikes two in a row, or is no matter of one partition's text (the store, a key, the
-        source, the disk), strikes all, and the run starts no further partition.
+        That is when a model fails, or a server refuses what was published together. What strikes
+        two in a row, or is no matter of one partition's text (the store, a key, the source, the
+        disk), strikes all, and the run starts no further partition.
         """
         try:
             self._turn.require()
             return step.run(self._bench, works)
         except RaptorError as error:
-            lone = isinstance(error, ModelError | EndpointError) and len(works) > 1
-            if not lone:
+            apart = isinstance(error, ModelError | EndpointError | StoreRefusedError)
+            if not apart or len(works) == 1:
                 self._strike(step, works, error)
                 return []
         outcomes: list[Outcome] = []

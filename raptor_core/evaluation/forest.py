@@ -131,7 +131,7 @@ def _build_missing(
     progress: Progress | None,
 ) -> None:
     trees = _trees(dataset, tools.settings)
-    built = {manifest.tree for manifest in store.manifests()}
+    built = {mark.tree for mark in store.marks()}
     missing = iter([name for name in trees if name not in built])
     while names := list(islice(missing, TREES_AT_ONCE)):
         made = build_trees({name: trees[name] for name in names}, tools=tools, cache=store)

@@ -10,11 +10,11 @@ from typing import Self
 
 from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Hit, Manifest, StoreIdentity, Where
+from raptor_core.store.base import Hit, Manifest, Mark, StoreIdentity, Where
 from raptor_core.store.conditions import EVERYWHERE, MANIFEST, live_condition, tree_condition
 from raptor_core.store.engine import Condition, Engine, Match
 from raptor_core.store.lexical import query_vector
-from raptor_core.store.payload import payload_to_manifest, payload_to_node
+from raptor_core.store.payload import payload_to_manifest, payload_to_mark, payload_to_node
 from raptor_core.store.ranking import query_units, ranked
 from raptor_core.vectors import Vectors
 
@@ -41,6 +41,17 @@ class StoreReader:
         if trees is None:
             return self._manifests(MANIFEST)
         return self._manifests(MANIFEST, Match("tree", _unique(trees))) if trees else []
+
+    def marks(self) -> list[Mark]:
+        """What is published, in short, by tree name; see ``VectorStore.marks``."""
+        with self._open():
+            records = self._engine.scroll(Condition((MANIFEST,)), ("mark",))
+            marks = {record.id: payload_to_mark(record.payload) for record in records}
+            unmarked = tuple(point_id for point_id, mark in marks.items() if mark is None)
+            if unmarked:
+                whole = self._engine.scroll(Condition((MANIFEST,), unmarked), None)
+                marks |= {r.id: payload_to_manifest(r.payload).mark for r in whole}
+        return sorted((mark for mark in marks.values() if mark), key=lambda mark: mark.tree)
 
     def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:
         """What is published with one of these contents; see ``VectorStore.manifests_of``."""

@@ -25,12 +25,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
-from raptor_core.errors import StoreError
+from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.identity import NODE_NAMESPACE
 from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record, Scored
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.parts import split
-from raptor_core.store.qdrant import RefusedError
 from raptor_core.store.redo import read_record, record_ids, record_points
 from raptor_core.vectors import Vectors
 
@@ -124,7 +123,7 @@ class WholeEngine:
         parts = list(split(batch))
         try:
             self._engine.apply(parts[0])
-        except RefusedError:  # nothing was applied, and never will be
+        except StoreRefusedError:  # nothing was applied, and never will be
             self._engine.apply(Batch(deletes=tuple(marker.ids())))
             raise
         for part in parts[1:]:
