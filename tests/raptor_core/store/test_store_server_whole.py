@@ -8,15 +8,24 @@ from dataclasses import replace
 
 import pytest
 from support.qdrant_faults import Fault
-from support.stores import faults, make_manifest, make_tree, open_at, publish, vectors_of
+from support.stores import (
+    faults,
+    make_manifest,
+    make_tree,
+    open_at,
+    publish,
+    publish_together,
+    vectors_of,
+)
 
 from raptor_core.errors import StoreError
-from raptor_core.store import parts, redo, whole
+from raptor_core.store import Edition, parts, redo, whole
 from raptor_core.store.engine import Batch, Point
 from raptor_core.store.parts import point_bytes, split
 
 NAME = "corpus-ab12cd34"
 OLD, NEW = make_tree(n=4, word="old"), make_tree(n=4, word="new")
+GONE, BESIDE = make_tree("gone", 1, "gone"), make_tree("beside", 1, "beside")
 CLEAN = {"identity", "epoch", "live", "manifest"}
 
 
@@ -64,38 +73,52 @@ def test_a_tree_larger_than_a_request_is_published_in_parts(small):
     assert operations == ["upsert", "set_payload", "delete", "upsert", "delete"]
 
 
+def before(store):
+    """Two trees that are published, and the next ones staged."""
+    publish_together(store, {"t": OLD, "gone": GONE}, ["beside"])
+    for nodes in (NEW, BESIDE):
+        store.stage(nodes, vectors_of(nodes))
+
+
+def replace_trees(store):
+    """One tree anew, one more and one less, in one commit."""
+    with store.publishing() as publishing:
+        publishing.publish([Edition(make_manifest(NEW), NEW)])
+        publishing.publish([Edition(make_manifest(BESIDE, "beside"), BESIDE)])
+        publishing.drop(["gone"])
+
+
 def n_writes(small):
-    """Requests that publishing NEW over OLD takes."""
+    """Requests that the commit takes."""
     with opened(small) as store:
-        publish(store, OLD)
-        store.stage(NEW, vectors_of(NEW))
+        before(store)
         small.requests.clear()
-        store.publish(make_manifest(NEW), NEW)
+        replace_trees(store)
     return sum("points/batch" in path for _, path, *_ in small.requests)
 
 
 @pytest.mark.slow
-def test_a_publisher_that_dies_anywhere_leaves_the_old_or_the_new_tree(small):
+def test_a_publisher_that_dies_anywhere_leaves_the_old_or_the_new_trees(small):
     total, seen = n_writes(small), []
     assert total > 4
     for n_done in range(total):
         with opened(small) as store:
-            publish(store, OLD)
-            store.stage(NEW, vectors_of(NEW))
+            before(store)
             small.fail_after = n_done
             with pytest.raises(StoreError, match="503"):
-                store.publish(make_manifest(NEW), NEW)
+                replace_trees(store)
         small.fail_after = None
         with opened(small, identity=None) as reader:
             assert faults(reader) == []
             seen.append(words(reader))
         with opened(small) as store:
-            publish(store, NEW)
-            assert words(store) == {"new"}
+            publish_together(store, {"t": NEW, "beside": BESIDE}, ["gone"])
+            assert words(store) == {"new", "beside"}
         assert states(small) - {"record"} == CLEAN
-    assert seen[0] == {"old"}
-    assert seen[-1] == {"new"}
-    assert seen == sorted(seen, key=lambda found: found == {"new"})
+    assert seen[0] == {"old", "gone"}
+    assert seen[-1] == {"new", "beside"}
+    assert seen == sorted(seen, key=lambda found: "new" in found)
+    assert all(found in ({"old", "gone"}, {"new", "beside"}) for found in seen)
 
 
 @pytest.mark.slow
