@@ -15,7 +15,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 )
 
 from raptor_assets import keys
-from raptor_assets.batches import batches
+from raptor_assets.batches import Size, batches
 from raptor_assets.bench import Bench
 from raptor_assets.evaluations import evaluation
 from raptor_assets.failures import not_started, run_failure
@@ -109,7 +109,7 @@ class _Run:
         cases = self._context.resources.golden.cases() if GOLDEN_KEY in self._checks else ()
         names = list(self._context.partition_keys)
         failures: dict[str, Failure] = {}
-        for batch in batches(names, self._n_chars()):
+        for batch in batches(names, self._sizes()):
             if self._struck:
                 left_out = dict.fromkeys(batch, not_started(self._struck))
                 failures |= left_out
@@ -126,12 +126,12 @@ class _Run:
         if failures:
             raise run_failure(failures, len(names))
 
-    def _n_chars(self) -> Mapping[str, int]:
-        """Characters of the documents by partition, where this run reads the source."""
+    def _sizes(self) -> Mapping[str, Size]:
+        """What each partition holds, where this run reads the source."""
         if keys.DOCUMENTS not in self._selected:
             return {}
         try:
-            return self._bench.n_chars
+            return self._bench.sizes
         except RaptorError:  # the first step meets it again, and tells it
             return {}
 

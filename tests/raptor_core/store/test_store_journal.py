@@ -59,7 +59,7 @@ STEPS = [
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_publisher_that_dies_after_its_journal_has_published_all_its_trees(tmp_path, kind, step):
+def test_a_publisher_that_dies_after_its_journal_has_published(tmp_path, kind, step):
     with open_at(tmp_path, kind) as store:
         publish_together(store, {"t": OLD, "gone": GONE})
     done = run("publish_and_die", tmp_path, kind, step)

@@ -98,7 +98,7 @@ def n_writes(small):
 
 
 @pytest.mark.slow
-def test_a_publisher_that_dies_anywhere_leaves_the_old_or_the_new_trees(small):
+def test_a_publisher_that_dies_anywhere_leaves_the_old_or_the_new_tree(small):
     total, seen = n_writes(small), []
     assert total > 4
     for n_done in range(total):
