@@ -38,9 +38,9 @@ def live_condition(where: Where) -> Condition | None:
     return Condition(tuple(matches), ids)
 
 
-def tree_condition(*trees: str) -> Condition:
-    """Condition for all nodes of these trees, each named once: staged, live and about to be."""
-    return Condition((Match("tree", trees), NODE))
+def tree_condition(tree: str) -> Condition:
+    """Condition for all nodes of a tree, staged, live and about to be."""
+    return Condition((Match("tree", (tree,)), NODE))
 
 
 def _is_id(text: str) -> bool:

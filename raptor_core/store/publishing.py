@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Published
-from raptor_core.store.conditions import tree_condition
-from raptor_core.store.engine import Batch, Engine, Point, Record
+from raptor_core.store.conditions import MANIFEST, NODE
+from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record
 from raptor_core.store.payload import manifest_id, staged_id
 from raptor_core.store.publication import (
     STATE_FIELDS,
@@ -50,6 +50,7 @@ class Publisher:
         self._points: list[Point] = []
         self._deletes: list[str] = []
         self._trees: set[str] = set()
+        self._marks: dict[str, str | None] = {}
         self._n_bytes = 0
         self._failure: StoreError | None = None
 
@@ -104,7 +105,7 @@ class Publisher:
             for node in edition.nodes
             for point_id in (node.id, staged_id(node))
         }
-        records = self._engine.scroll(tree_condition(*names), STATE_FIELDS)
+        records = self._listed(names)
         others = [record.id for record in records if record.id not in owners]
         for record in self._engine.fetch(others, ("tree",), dense=False) if others else ():
             owners[record.id] = record.payload["tree"]
@@ -113,6 +114,18 @@ class Publisher:
             found[owners[record.id]].append(record)
         return [found[name] for name in names]
 
+    def _listed(self, trees: Sequence[str]) -> list[Record]:
+        """State and digest of all nodes of these trees, once what their manifests say is known.
+
+        In this order: a manifest that is written in between is then another at the commit.
+        """
+        for tree in trees:
+            self._marks.pop(manifest_id(tree), None)
+        match = Match("tree", tuple(trees))
+        manifests = self._engine.scroll(Condition((match, MANIFEST)), ("mark",))
+        self._marks |= {record.id: record.payload.get("mark") for record in manifests}
+        return self._engine.scroll(Condition((match, NODE)), STATE_FIELDS)
+
     def drop(self, trees: Collection[str]) -> int:
         """See ``Publishing.drop``."""
         names = sorted(set(trees))
@@ -120,10 +133,10 @@ class Publisher:
         n_live = 0
         for at in range(0, len(names), DROPPED_TREES):
             part = names[at : at + DROPPED_TREES]
-            stored = self._engine.scroll(tree_condition(*part), ("state",))
-            held = self._engine.fetch([manifest_id(t) for t in part], ("state",), dense=False)
-            deletes = tuple(record.id for record in (*stored, *held))
-            self._add(part, Batch(deletes=deletes), _ID_BYTES * len(deletes))
+            stored = self._listed(part)
+            deletes = tuple(record.id for record in stored)
+            held = (manifest_id(tree) for tree in part if manifest_id(tree) in self._marks)
+            self._add(part, Batch(deletes=(*deletes, *held)), _ID_BYTES * len(deletes))
             n_live += sum(record.payload["state"] == "live" for record in stored)
         return n_live
 
@@ -152,7 +165,9 @@ class Publisher:
         self._failure = StoreError("this publication has ended; begin another")
 
     def _flush(self) -> None:
-        batch = Batch(tuple(self._points), tuple(self._deletes))
+        ids = map(manifest_id, sorted(self._trees))
+        replaces = tuple((point_id, self._marks.get(point_id)) for point_id in ids)
+        batch = Batch(tuple(self._points), tuple(self._deletes), replaces=replaces)
         self._points, self._deletes, self._n_bytes = [], [], 0
         self._trees.clear()
         if not batch.upserts and not batch.deletes:

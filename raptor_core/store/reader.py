@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from threading import RLock
 from types import TracebackType
 from typing import Self
@@ -46,12 +47,13 @@ class StoreReader:
         """What is published, in short, by tree name; see ``VectorStore.marks``."""
         with self._open():
             records = self._engine.scroll(Condition((MANIFEST,)), ("mark",))
-            marks = {record.id: payload_to_mark(record.payload) for record in records}
-            unmarked = tuple(point_id for point_id, mark in marks.items() if mark is None)
-            if unmarked:
-                whole = self._engine.scroll(Condition((MANIFEST,), unmarked), None)
-                marks |= {r.id: payload_to_manifest(r.payload).mark for r in whole}
-        return sorted((mark for mark in marks.values() if mark), key=lambda mark: mark.tree)
+            found = [payload_to_mark(record.payload) for record in records]
+            pairs = zip(records, found, strict=True)
+            unmarked = tuple(record.id for record, mark in pairs if mark is None)
+            whole = self._engine.scroll(Condition((MANIFEST,), unmarked), None) if unmarked else []
+        marks = [mark for mark in found if mark is not None]
+        marks += [payload_to_manifest(record.payload).mark for record in whole]
+        return sorted(marks, key=attrgetter("tree"))
 
     def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:
         """What is published with one of these contents; see ``VectorStore.manifests_of``."""

@@ -3,6 +3,7 @@
 The server is the stand-in at the wire; a publisher dies where its requests begin to fail.
 """
 
+import threading
 import time
 from dataclasses import replace
 
@@ -18,10 +19,11 @@ from support.stores import (
     vectors_of,
 )
 
-from raptor_core.errors import StoreError
+from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.store import Edition, parts, redo, whole
 from raptor_core.store.engine import Batch, Point
 from raptor_core.store.parts import point_bytes, split
+from raptor_core.store.payload import manifest_id
 
 NAME = "corpus-ab12cd34"
 OLD, NEW = make_tree(n=4, word="old"), make_tree(n=4, word="new")
@@ -266,3 +268,86 @@ def test_parts_are_the_batch_in_its_order(limit):
         if limit == 10**6:
             assert found == [batch]
     assert list(split(Batch(), limit)) == []
+
+
+@pytest.mark.parametrize("changes", ["publish_both", "drop_both"])
+def test_who_compared_a_tree_before_another_published_it_is_refused(stand_in, changes):
+    with opened(stand_in) as one, opened(stand_in) as two:
+        publish_together(one, {"t": OLD, "gone": GONE})
+        with pytest.raises(StoreRefusedError, match="another process publishes"):
+            globals()[changes](one, two)
+        assert faults(two) == []
+        assert words(two) == {"new", "gone"}
+    assert states(stand_in) - {"staged"} == CLEAN
+
+
+def publish_both(one, two):
+    """One compares two trees, then another publishes the first of them."""
+    with one.publishing() as publishing:
+        for nodes, tree in ((OLD[1:], "t"), (BESIDE, "beside")):
+            one.stage(nodes, vectors_of(nodes))
+            publishing.publish([Edition(make_manifest(nodes, tree), nodes)])
+        publish(two, NEW)
+
+
+def drop_both(one, two):
+    with one.publishing() as publishing:
+        publishing.drop(["gone", "t"])
+        publish(two, NEW)
+
+
+def test_who_meets_another_marker_of_its_tree_takes_its_own_back(stand_in):
+    ids = [f"00000000-0000-0000-0000-00000000000{number}" for number in range(2)]
+    for tree, is_refused in (("other", False), ("t", True)):
+        marker = whole._Marker(ids[is_refused], 1, (manifest_id(tree),))
+        with opened(stand_in) as store:
+            publish(store, OLD)
+            store.stage(NEW, vectors_of(NEW))
+            if is_refused:
+                with pytest.raises(StoreRefusedError):
+                    publish_beside(store, marker)
+            else:
+                publish_beside(store, marker)
+        left = [p for p in stand_in.points(NAME) if p.payload["state"] == "publishing"]
+        assert [point.payload["publication"] for point in left] == [marker.publication]
+        stand_in.client.delete(NAME, [marker.publication])
+        with opened(stand_in) as store:
+            assert words(store) == {"old" if is_refused else "new"}
+
+
+def publish_beside(store, marker):
+    """Publish NEW; another publisher's marker comes after it was compared."""
+    with store.publishing() as publishing:
+        publishing.publish([Edition(make_manifest(NEW), NEW)])
+        store._engine._engine.apply(Batch((marker.point(),)))
+
+
+@pytest.mark.slow
+def test_publishers_of_one_tree_at_one_time_never_mix_their_nodes(stand_in):
+    refused = []
+
+    def work(word):
+        for number in range(6):
+            with opened(stand_in) as store:
+                try:
+                    publish(store, make_tree(n=4, word=f"{word}{number}"))
+                except StoreError as error:  # or its staged points went with the other's tree
+                    refused.append(error)
+
+    with opened(stand_in) as store:
+        publish(store, OLD)
+    threads = [threading.Thread(target=work, args=(word,)) for word in ("left", "right")]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        with opened(stand_in, identity=None) as reader:
+            assert whole_nodes(reader)
+    with opened(stand_in, identity=None) as reader:
+        assert faults(reader) == []
+        assert len(words(reader)) == 1
+
+
+def whole_nodes(reader):
+    """Whether one call of a reader sees the nodes of one publication."""
+    nodes = reader.nodes()
+    return len({node.text.split()[0] for node in nodes}) == 1 and len(nodes) == 5
