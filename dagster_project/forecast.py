@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dagster_project.build import Parts
@@ -12,7 +12,7 @@ from dagster_project.plan import Changes, find_changes
 from dagster_project.standing import read_standing
 from raptor_assets import keys
 from raptor_assets.opening import StoreCache
-from raptor_assets.ownership import abandoned_trees
+from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_core.documents import Document, Inventory, Scan, group_documents
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, plan_rebuild
@@ -85,12 +85,13 @@ def _gone(
     tables = parts.tables.tables()
     found = set()
 
-    def published() -> set[str]:
-        return {m.tree for store in parts.store.open_each() for m in store.manifests()}
+    def published() -> Iterator[str]:
+        return (mark.tree for store in parts.store.open_each() for mark in store.marks())
 
+    listing = Listing(published, settings.grouping)
     for name in (*(changes.removed if changes else ()), *chosen):
         if tables.exists(keys.DOCUMENTS.path, name) or tables.exists(keys.TREE.path, name):
-            found.update(abandoned_trees(tables, settings.grouping, name, published, live))
+            found.update(abandoned_trees(tables, settings.grouping, name, listing, live))
     return found
 
 

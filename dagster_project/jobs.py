@@ -12,7 +12,7 @@ from dagster._core.definitions.data_version import (
 from dagster_project.resources import StoreResource
 from raptor_assets import keys
 from raptor_assets.costs import delete_usages
-from raptor_assets.ownership import abandoned_trees
+from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.turns import turn_tags
 from raptor_assets.versions import DROPPED
 from raptor_core.settings import Settings
@@ -98,11 +98,15 @@ def _drop(
 ) -> int:
     """Nodes first, so that a crash in between leaves nothing live without its table."""
 
-    def published() -> set[str]:
-        return {found.tree for store in place.open_each() for found in store.manifests()}
+    def published() -> Iterator[str]:
+        return (mark.tree for store in place.open_each() for mark in store.marks())
 
-    gone = abandoned_trees(tables, settings.grouping, partition, published)
-    n_nodes = sum(store.drop(tree) for store in place.open_each() for tree in gone)
+    grouping = settings.grouping
+    gone = abandoned_trees(tables, grouping, partition, Listing(published, grouping))
+    n_nodes = 0
+    for store in place.open_each():
+        with store.publishing() as publishing:
+            n_nodes += publishing.drop(gone)
     for key in reversed(keys.chain_keys(keys.MAX_LAYERS)):
         tables.delete(key.path, partition)
     delete_usages(tables, partition, range(1, keys.MAX_LAYERS + 1))

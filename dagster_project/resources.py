@@ -165,7 +165,7 @@ class StoreResource:
             StoreError: as ``open``.
         """
         with self.open_existing() as live:
-            needed = {manifest.tree for manifest in live.manifests()} & set(trees)
+            needed = {mark.tree for mark in live.marks()} & set(trees)
         with self.open() as store:
             return store.promote(needed)
 

@@ -14,7 +14,7 @@ from raptor_assets.versions import published_mark
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import StoreLockedError
 from raptor_core.settings import GroupingSettings
-from raptor_core.store.base import Manifest, VectorStore, Where
+from raptor_core.store.base import Mark, VectorStore, Where
 
 Standing = tuple[Mapping[str, tuple[str, ...]], ...]
 """For each collection the marks (``published_mark``) of whole trees, by partition."""
@@ -36,24 +36,18 @@ def read_standing(
         return None
 
 
-def _marks(
-    manifests: Iterable[Manifest], grouping: GroupingSettings
-) -> Mapping[str, tuple[str, ...]]:
+def _marks(marks: Iterable[Mark], grouping: GroupingSettings) -> Mapping[str, tuple[str, ...]]:
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for manifest in manifests:
-        found[partition_key(manifest.tree, grouping)].append(published_mark(manifest))
+    for mark in marks:
+        found[partition_key(mark.tree, grouping)].append(published_mark(mark))
     return {name: tuple(marks) for name, marks in found.items()}
 
 
-def _whole(store: VectorStore, *, mend: bool) -> list[Manifest]:
-    """Manifests of the trees that have as many live nodes as they say."""
+def _whole(store: VectorStore, *, mend: bool) -> list[Mark]:
+    """Marks of the trees that have as many live nodes as they say."""
     if mend:
         store.mend()
-    manifests = store.manifests()
-    if store.count() == sum(sum(manifest.layer_sizes) for manifest in manifests):
-        return manifests
-    return [
-        manifest
-        for manifest in manifests
-        if store.count(Where(trees=(manifest.tree,))) == sum(manifest.layer_sizes)
-    ]
+    marks = store.marks()
+    if store.count() == sum(mark.n_nodes for mark in marks):
+        return marks
+    return [mark for mark in marks if store.count(Where(trees=(mark.tree,))) == mark.n_nodes]

@@ -73,7 +73,7 @@ def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] =
     check_target(folder)
     with open_store(settings.store, home.qdrant) as store:
         files = export_trees(store, folder, trees or None)
-        live = [manifest.tree for manifest in store.manifests()]
+        live = [mark.tree for mark in store.marks()]
         whole = _whole([file.manifest.tree for file in files], live, settings.grouping)
         tables = _export_tables(home, settings, folder, whole)
         grouping = settings.grouping.model_dump(mode="json")
@@ -136,7 +136,7 @@ def import_home(
             )
         _record(home, settings.grouping, names)
         done = import_trees(store, folder, export)
-        live = [manifest.tree for manifest in store.manifests()]
+        live = [mark.tree for mark in store.marks()]
     partitions = set(_whole(names, live, settings.grouping))
     place = Folder(home.tables_url(settings))
     put = [table for table in tables if table.partition in partitions]

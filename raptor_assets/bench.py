@@ -8,6 +8,7 @@ from functools import cached_property
 
 import dagster as dg
 
+from raptor_assets.batches import Size
 from raptor_assets.opening import HeldStore
 from raptor_assets.report_folder import ReportFolder
 from raptor_core.documents.base import Corpus, Document
@@ -72,9 +73,12 @@ class Bench:
         return group_documents(self.corpus.documents, self.settings.grouping)
 
     @property
-    def n_chars(self) -> dict[str, int]:
-        """Characters of the source's documents by partition."""
+    def sizes(self) -> dict[str, Size]:
+        """What the source holds for each partition."""
         return {
-            name: sum(len(document.text) for found in trees.values() for document in found)
+            name: Size(
+                len(trees),
+                sum(len(document.text) for found in trees.values() for document in found),
+            )
             for name, trees in self.partitions.items()
         }

@@ -15,7 +15,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 )
 
 from raptor_assets import keys
-from raptor_assets.batches import batches
+from raptor_assets.batches import Size, batches
 from raptor_assets.bench import Bench
 from raptor_assets.evaluations import evaluation
 from raptor_assets.failures import not_started, run_failure
@@ -29,7 +29,7 @@ from raptor_assets.steps import Step, build_steps
 from raptor_assets.turns import turn_tags
 from raptor_assets.versions import code_versions
 from raptor_assets.work import Failure, Outcome, Work
-from raptor_core.errors import EndpointError, ModelError, RaptorError
+from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.quality.verdicts import blocking_failures
 from raptor_core.settings import Settings
 
@@ -109,7 +109,7 @@ class _Run:
         cases = self._context.resources.golden.cases() if GOLDEN_KEY in self._checks else ()
         names = list(self._context.partition_keys)
         failures: dict[str, Failure] = {}
-        for batch in batches(names, self._n_chars()):
+        for batch in batches(names, self._sizes()):
             if self._struck:
                 left_out = dict.fromkeys(batch, not_started(self._struck))
                 failures |= left_out
@@ -126,12 +126,12 @@ class _Run:
         if failures:
             raise run_failure(failures, len(names))
 
-    def _n_chars(self) -> Mapping[str, int]:
-        """Characters of the documents by partition, where this run reads the source."""
+    def _sizes(self) -> Mapping[str, Size]:
+        """What each partition holds, where this run reads the source."""
         if keys.DOCUMENTS not in self._selected:
             return {}
         try:
-            return self._bench.n_chars
+            return self._bench.sizes
         except RaptorError:  # the first step meets it again, and tells it
             return {}
 
@@ -168,17 +168,18 @@ class _Run:
         self._report(step, works, outcomes, seconds)
 
     def _attempt(self, step: Step, works: Sequence[Work]) -> list[Outcome]:
-        """Run the step on all partitions; when a model fails, on each alone, to spare the others.
+        """Run the step on all partitions, or on each alone, to spare the others.
 
-        What strikes two in a row, or is no matter of one partition's text (the store, a key, the
-        source, the disk), strikes all, and the run starts no further partition.
+        That is when a model fails, or a server refuses what was published together. What strikes
+        two in a row, or is no matter of one partition's text (the store, a key, the source, the
+        disk), strikes all, and the run starts no further partition.
         """
         try:
             self._turn.require()
             return step.run(self._bench, works)
         except RaptorError as error:
-            lone = isinstance(error, ModelError | EndpointError) and len(works) > 1
-            if not lone:
+            apart = isinstance(error, ModelError | EndpointError | StoreRefusedError)
+            if not apart or len(works) == 1:
                 self._strike(step, works, error)
                 return []
         outcomes: list[Outcome] = []

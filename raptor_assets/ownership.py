@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cached_property
 
 import dagster as dg
 
@@ -17,25 +19,44 @@ def abandoned_trees(
     tables: TableStore,
     grouping: GroupingSettings,
     partition: str,
-    published: Callable[[], Iterable[str]],
+    published: Callable[[str], Iterable[str]],
     live: Collection[str] = (),
 ) -> list[str]:
     """Trees that stand in the partition's tables and not in ``live``, sorted.
 
     A tree that moved to another partition, as a change of ``grouping.shards`` moves it, belongs
     to that one and is left out. A damaged table tells nothing: then the trees that are
-    ``published`` and whose names belong to the partition stand in for it.
+    ``published`` by names of the partition stand in for it (``Listing``).
     """
     own = [_trees(tables, key, partition) for key in (keys.TREE, keys.DOCUMENTS)]
     found = {tree for trees in own for tree in trees or ()}
     if None in own:
-        found |= {tree for tree in published() if partition_key(tree, grouping) == partition}
+        found.update(published(partition))
     return sorted(
         tree
         for tree in found - set(live)
         if (owner := partition_key(tree, grouping)) == partition
         or tree not in (_trees(tables, keys.DOCUMENTS, owner) or ())
     )
+
+
+class Listing:
+    """Names of trees by the partition that their names belong to, listed when one is asked for."""
+
+    def __init__(self, listed: Callable[[], Iterable[str]], grouping: GroupingSettings) -> None:
+        self._listed = listed
+        self._grouping = grouping
+
+    def __call__(self, partition: str) -> set[str]:
+        """The names of one partition."""
+        return set(self._found.get(partition, ()))
+
+    @cached_property
+    def _found(self) -> Mapping[str, list[str]]:
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for tree in self._listed():
+            found[partition_key(tree, self._grouping)].append(tree)
+        return found
 
 
 def _trees(tables: TableStore, key: dg.AssetKey, partition: str) -> set[str] | None:

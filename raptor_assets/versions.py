@@ -17,7 +17,7 @@ from raptor_core.documents.base import Document, Entry
 from raptor_core.identity import digest, fingerprint
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest
+from raptor_core.store.base import Manifest, Mark
 from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.publish import build_id, build_settings_fingerprint, content_settings
 
@@ -94,7 +94,7 @@ def findings_version(report: AuditReport) -> str:
     return digest("findings", *lines, *map(repr, report.findings))
 
 
-def published_mark(manifest: Manifest) -> str:
+def published_mark(manifest: Manifest | Mark) -> str:
     """What of a published tree its partition's version depends on."""
     return "\0".join((manifest.build_id, *manifest.quarantined))
 

@@ -21,6 +21,7 @@
     └── StoreError               the vector store failed
         ├── StoreLockedError     another process holds the embedded store
         ├── StoreMismatchError   the store belongs to another embedder, dimension or version
+        ├── StoreRefusedError    a server took a request for wrong
         └── UnknownTreeError     no such published tree
 
 A message says what was expected, what came, where, and what to do about it.
@@ -115,6 +116,10 @@ class StoreLockedError(StoreError):
 
 class DamagedTreeError(StoreError):
     """A published tree is not whole; building it again makes it so."""
+
+
+class StoreRefusedError(StoreError):
+    """The server of the vector store took a request for wrong, so nothing of it was applied."""
 
 
 class StoreMismatchError(StoreError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from raptor_assets import keys
@@ -12,28 +13,45 @@ from raptor_assets.bench import Bench
 from raptor_assets.cost_history import cost_history, cost_metadata
 from raptor_assets.history import drift_metadata, rebuild_metadata
 from raptor_assets.metadata import published_metadata
-from raptor_assets.ownership import abandoned_trees
+from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.steps.base import recorded, save
 from raptor_assets.steps.findings import FindingsStep
+from raptor_assets.steps.store_verdicts import (
+    embedded_verdict,
+    staleness_verdicts,
+    stored_verdict,
+)
 from raptor_assets.steps.summaries import SummariesStep
 from raptor_assets.versions import documents_version, published_mark, published_version
 from raptor_assets.work import Outcome, Work
-from raptor_core.documents.grouping import partition_key
-from raptor_core.errors import InvariantError, RaptorError, SourceError
+from raptor_core.errors import InvariantError, RaptorError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
-from raptor_core.quality.embedded import evaluate_embedding, measure_embedding
-from raptor_core.quality.registry import located, tree_verdicts
-from raptor_core.quality.staleness import evaluate_staleness, measure_staleness
-from raptor_core.quality.stored import evaluate_store, measure_store
+from raptor_core.quality.registry import tree_verdicts
 from raptor_core.quality.verdicts import Verdict, blocking_failures, require
-from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest, VectorStore
+from raptor_core.store.base import Edition, Manifest, Published, Publishing, VectorStore
 from raptor_core.tree.invariants import violations
 from raptor_core.tree.publish import make_manifest
 from raptor_core.tree.steps import cluster_top
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass
+class _Ready:
+    """A partition whose trees keep the laws: what checks say of it, and what publishing makes."""
+
+    work: Work
+    trees: Sequence[Tree]
+    verdicts: list[Verdict]
+    gone: Sequence[str] = ()
+    manifests: Mapping[str, Manifest] = field(default_factory=dict)
+    published: Sequence[Published] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a check forbids to publish it."""
+        return bool(blocking_failures(self.verdicts))
 
 
 class PublishStep:
@@ -46,27 +64,28 @@ class PublishStep:
 
     def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
         """See ``Step.run``."""
-        ready: list[tuple[Work, list[Tree], list[Verdict]]] = []
+        ready = []
         for work in works:
             try:
                 trees = self._trees(bench, work)
-                ready.append((work, trees, self._judge(bench, work, trees)))
+                ready.append(_Ready(work, trees, self._judge(bench, work, trees)))
             except RaptorError as error:
                 work.fail(self.key, error)
         if not ready:
             return []
-        outcomes = []
-        with bench.store.open() as store:
-            unfinished = store.staged_trees()
-            for work, trees, verdicts in ready:
-                try:
-                    gone = _gone(bench, store, work, {tree.name for tree in trees}, unfinished)
-                    outcomes.append(self._publish(bench, store, work, trees, gone, verdicts))
-                except RaptorError as error:
-                    work.fail(self.key, error)
-            store.optimize()
-            is_live = store.live
-        bench.store.release()
+        try:
+            with bench.store.open() as store:
+                self._publish(bench, store, ready)
+                outcomes = self._outcomes(bench, store, ready)
+                store.optimize()
+                is_live = store.live
+        except StoreRefusedError as error:
+            if len(ready) > 1:
+                raise
+            ready[0].work.fail(self.key, error)
+            return []
+        finally:  # a store whose commit failed is closed, and nobody goes on with it
+            bench.store.release()
         if not is_live:
             self._promote(bench)
         return outcomes
@@ -124,31 +143,55 @@ class PublishStep:
             )
         return verdicts
 
-    def _publish(
-        self,
-        bench: Bench,
-        store: VectorStore,
-        work: Work,
-        trees: Sequence[Tree],
-        gone: Sequence[str],
-        verdicts: list[Verdict],
-    ) -> Outcome:
-        documents = work.documents(bench)
-        source = documents_version(documents)
-        verdicts.append(_embedded(store, trees, bench.settings))
-        if blocking_failures(verdicts):
-            return Outcome(work, None, {}, 0, False, verdicts)
-        hidden = FindingsStep.quarantined(bench, work, self.max_layers)
-        manifests = {
+    def _publish(self, bench: Bench, store: VectorStore, ready: Sequence[_Ready]) -> None:
+        """Publish what no check refuses, many partitions in one commit.
+
+        Raises:
+            StoreError: a commit failed; what of the partitions is published is not known.
+        """
+        grouping = bench.settings.grouping
+        unfinished = Listing(store.staged_trees, grouping)
+        listing = Listing(lambda: [mark.tree for mark in store.marks()], grouping)
+        with store.publishing() as publishing:
+            for part in ready:
+                try:
+                    part.gone = _gone(bench, part, unfinished, listing)
+                    part.verdicts.append(embedded_verdict(store, part.trees, bench.settings))
+                    if not part.is_refused:
+                        self._give(bench, publishing, part)
+                except RaptorError as error:
+                    part.work.fail(self.key, error)
+
+    def _give(self, bench: Bench, publishing: Publishing, part: _Ready) -> None:
+        documents = part.work.documents(bench)
+        hidden = FindingsStep.quarantined(bench, part.work, self.max_layers)
+        part.manifests = {
             tree.name: make_manifest(tree, documents[tree.name], bench.settings, hidden)
-            for tree in trees
+            for tree in part.trees
         }
-        published = [store.publish(manifests[tree.name], list(tree.nodes())) for tree in trees]
-        for tree in gone:
-            store.drop(tree)
-        verdicts += [_stored(store, trees), *_staleness(bench, work, manifests)]
+        part.published = publishing.publish(
+            [Edition(part.manifests[tree.name], list(tree.nodes())) for tree in part.trees]
+        )
+        publishing.drop(part.gone)
+
+    def _outcomes(self, bench: Bench, store: VectorStore, ready: Sequence[_Ready]) -> list[Outcome]:
+        outcomes = []
+        for part in ready:
+            if part.work.failure:
+                continue
+            try:
+                outcomes.append(self._outcome(bench, store, part))
+            except RaptorError as error:
+                part.work.fail(self.key, error)
+        return outcomes
+
+    def _outcome(self, bench: Bench, store: VectorStore, part: _Ready) -> Outcome:
+        work, trees, manifests = part.work, part.trees, part.manifests
+        if part.is_refused:
+            return Outcome(work, None, {}, 0, False, part.verdicts)
+        part.verdicts += [stored_verdict(store, trees), *staleness_verdicts(bench, work, manifests)]
         version = published_version(
-            source,
+            documents_version(work.documents(bench)),
             bench.versions[self.key],
             [published_mark(manifest) for manifest in manifests.values()],
         )
@@ -156,67 +199,24 @@ class PublishStep:
         costs = cost_history(before.history if before else (), work)
         save(bench, self.key, work, _frame(trees, manifests), version, version, costs)
         metadata = {
-            **published_metadata(trees, manifests, published, gone, bench.settings),
+            **published_metadata(trees, manifests, part.published, part.gone, bench.settings),
             **rebuild_metadata(work),
             **drift_metadata(trees),
             **audit_metadata(work, trees),
             **cost_metadata(costs),
         }
-        reused = not any(done.changed for done in published)
-        return Outcome(work, version, metadata, len(trees), reused, verdicts)
+        reused = not any(done.changed for done in part.published)
+        return Outcome(work, version, metadata, len(trees), reused, part.verdicts)
 
 
-def _gone(
-    bench: Bench, store: VectorStore, work: Work, live: set[str], unfinished: Sequence[str]
-) -> list[str]:
-    """Trees that this partition published, or began, before and no longer has."""
-    grouping = bench.settings.grouping
-    begun = {tree for tree in unfinished if partition_key(tree, grouping) == work.name}
-
-    def published() -> list[str]:
-        return [manifest.tree for manifest in store.manifests()]
-
-    known = abandoned_trees(bench.tables, grouping, work.name, published, live)
-    return sorted({*known, *begun - live})
+def _gone(bench: Bench, part: _Ready, unfinished: Listing, published: Listing) -> list[str]:
+    """Trees that the partition published, or began, before and no longer has."""
+    name, live = part.work.name, {tree.name for tree in part.trees}
+    known = abandoned_trees(bench.tables, bench.settings.grouping, name, published, live)
+    return sorted({*known, *unfinished(name) - live})
 
 
-def _embedded(store: VectorStore, trees: Sequence[Tree], settings: Settings) -> Verdict:
-    """Verdict on the vectors that publishing would take, before it does."""
-    nodes = [node for tree in trees for node in tree.nodes()]
-    vectors = store.vectors({node.embedding_key for node in nodes})
-    report = measure_embedding(nodes, vectors, store.identity)
-    (verdict,) = located([evaluate_embedding(report, settings.checks)], nodes)
-    return verdict
-
-
-def _staleness(bench: Bench, work: Work, manifests: Mapping[str, Manifest]) -> list[Verdict]:
-    """Verdict on what was published against the source; none where it cannot be read now."""
-    try:
-        source = bench.partitions.get(work.name, {})
-    except SourceError as error:
-        bench.warn(f"whether partition {work.name!r} is stale is not known: {error}")
-        return []
-    published = {tree: manifest.documents for tree, manifest in manifests.items()}
-    textless = work.documents(bench).keys() - published.keys()
-    there = {
-        tree: {document.id: document.content_hash for document in found}
-        for tree, found in source.items()
-        if tree not in textless
-    }
-    return [evaluate_staleness(measure_staleness(published, there))]
-
-
-def _stored(store: VectorStore, trees: Sequence[Tree]) -> Verdict:
-    found = {manifest.tree: manifest for manifest in store.manifests([t.name for t in trees])}
-    reports = []
-    for tree in trees:
-        live, staged = store.point_ids(tree.name)
-        expected = [node.id for node in tree.nodes()]
-        reports.append(measure_store(found.get(tree.name), live, staged, expected))
-    return evaluate_store(reports)
-
-
-def _frame(trees: Sequence[Tree], manifests: dict[str, Manifest]) -> pd.DataFrame:
+def _frame(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pd.DataFrame:
     import pandas as pd
 
     found = [manifests[tree.name] for tree in trees]

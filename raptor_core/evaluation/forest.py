@@ -18,7 +18,7 @@ from raptor_core.retrieval import Retriever
 from raptor_core.settings import Settings
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store
-from raptor_core.store.base import Manifest, VectorStore, Where
+from raptor_core.store.base import Edition, Manifest, VectorStore, Where
 from raptor_core.tokens import TokenCounter
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.publish import build_settings_fingerprint, make_manifest
@@ -131,15 +131,17 @@ def _build_missing(
     progress: Progress | None,
 ) -> None:
     trees = _trees(dataset, tools.settings)
-    built = {manifest.tree for manifest in store.manifests()}
+    built = {mark.tree for mark in store.marks()}
     missing = iter([name for name in trees if name not in built])
     while names := list(islice(missing, TREES_AT_ONCE)):
         made = build_trees({name: trees[name] for name in names}, tools=tools, cache=store)
-        for name in names:
-            tree = _told_by(counter, made[name], tools)
-            for layer in tree.layers:
-                store.stage(layer.nodes, layer.vectors)
-            store.publish(make_manifest(tree, trees[name], tools.settings), tuple(tree.nodes()))
+        with store.publishing() as publishing:
+            for name in names:
+                tree = _told_by(counter, made[name], tools)
+                for layer in tree.layers:
+                    store.stage(layer.nodes, layer.vectors)
+                manifest = make_manifest(tree, trees[name], tools.settings)
+                publishing.publish([Edition(manifest, tuple(tree.nodes()))])
         built.update(names)
         if progress:
             progress(len(built), len(trees))

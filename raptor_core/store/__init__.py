@@ -16,9 +16,12 @@ from pathlib import Path
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import (
+    Edition,
     Hit,
     Manifest,
+    Mark,
     Published,
+    Publishing,
     StoreIdentity,
     VectorStore,
     Where,
@@ -26,9 +29,12 @@ from raptor_core.store.base import (
 from raptor_core.store.home import Home
 
 __all__ = [
+    "Edition",
     "Hit",
     "Manifest",
+    "Mark",
     "Published",
+    "Publishing",
     "StoreIdentity",
     "VectorStore",
     "Where",

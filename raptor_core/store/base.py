@@ -8,14 +8,28 @@ reader sees, even for a node whose id is already live.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
 
 from raptor_core.documents.base import MetadataValue
-from raptor_core.identity import digest
-from raptor_core.nodes import Fit, Node
+from raptor_core.nodes import Node
+from raptor_core.store.manifest import Manifest, Mark, content_of
 from raptor_core.vectors import Vectors
+
+__all__ = [
+    "Edition",
+    "Hit",
+    "Manifest",
+    "Mark",
+    "Published",
+    "Publishing",
+    "StoreIdentity",
+    "VectorStore",
+    "Where",
+    "content_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,40 +43,6 @@ class StoreIdentity:
     embedder_model: str
     embedder_fingerprint: str
     n_dims: int
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What is published under one tree name.
-
-    ``build_id`` is a digest of all nodes: the same content has the same build id.
-    ``layer_sizes[k]`` is the number of nodes in layer ``k``. ``documents`` maps document id to
-    content hash. ``end`` says why the tree ended at its top layer.
-    ``published_at`` is an ISO 8601 time in UTC; it is no part of any identity. ``fits`` are those
-    of ``Tree``: the next rebuild anchors on them. ``quarantined`` are ids of summaries that no
-    search finds, sorted: they are listed and traced like any.
-    """
-
-    tree: str
-    build_id: str
-    layer_sizes: tuple[int, ...]
-    n_tokens: int
-    documents: Mapping[str, str]
-    end: str
-    settings_fingerprint: str
-    published_at: str
-    fits: tuple[Fit, ...] = ()
-    quarantined: tuple[str, ...] = ()
-
-    @property
-    def content(self) -> str:
-        """What its documents say, under whatever names; see ``content_of``."""
-        return content_of(self.documents.values())
-
-
-def content_of(hashes: Iterable[str]) -> str:
-    """Digest of the content hashes of a tree's documents, in any order."""
-    return digest("documents", *sorted(hashes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +81,33 @@ class Published:
     def changed(self) -> bool:
         """Whether readers see anything new."""
         return bool(self.added or self.updated or self.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """A tree as it is to be published: its manifest and all its nodes."""
+
+    manifest: Manifest
+    nodes: Sequence[Node]
+
+
+class Publishing(Protocol):
+    """What becomes live together: as many trees as a commit holds, and the last where it ends."""
+
+    def publish(self, editions: Sequence[Edition]) -> list[Published]:
+        """Make each edition its tree, as ``VectorStore.publish`` does; what each will change.
+
+        Trees of one call, and of several, become live at once as long as they fit one commit, so
+        nothing is sure before the end.
+
+        Raises:
+            StoreError: a node's vector is not in the store, which is told of the tree; the call's
+                trees stay as they were, but for those of a commit that was full. Or a commit
+                failed, which the end raises again.
+        """
+
+    def drop(self, trees: Collection[str]) -> int:
+        """Remove trees as ``VectorStore.drop`` does; number of live nodes that go."""
 
 
 class VectorStore(Protocol):
@@ -161,6 +168,16 @@ class VectorStore(Protocol):
     def drop(self, tree: str) -> int:
         """Remove a tree with all its points and its manifest; number of live nodes removed."""
 
+    def publishing(self) -> AbstractContextManager[Publishing]:
+        """Publish and drop many trees at the price of a few, which are the commits.
+
+        Readers see each tree old or new, whole. A crash leaves all trees of a commit as they were
+        or all new. A block that an exception ends leaves what was not committed as it was.
+
+        Raises:
+            StoreError: at the end, where a commit failed; the store is closed then.
+        """
+
     def mend(self) -> int:
         """Take away what is published and damaged, so that the next build makes it anew.
 
@@ -174,6 +191,12 @@ class VectorStore(Protocol):
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """What is published, by tree name; of these trees, or all."""
+
+    def marks(self) -> list[Mark]:
+        """What is published, in short, by tree name; a quarter of the work of ``manifests``.
+
+        A manifest that is damaged besides is not noticed.
+        """
 
     def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:
         """What is published with one of these contents (``Manifest.content``), by tree name."""

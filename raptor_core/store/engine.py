@@ -51,12 +51,15 @@ class Batch:
     """Points to write, then ids to delete; applying it twice is the same as once.
 
     ``reveals`` are ids of points in state "coming" that become live, before any is deleted; only
-    servers have them.
+    servers have them. ``replaces`` are ids of manifests with the ``mark`` that each had, None
+    where it had none, when the batch was made; where others may write, a batch is refused when
+    one of them has another by then.
     """
 
     upserts: tuple[Point, ...] = ()
     deletes: tuple[str, ...] = ()
     reveals: tuple[str, ...] = ()
+    replaces: tuple[tuple[str, str | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from raptor_core.store.payload import payload_to_node
 
 KEYS = "keys"
 REST = "rest"
-ALONE = ("state", "digest", "embedded", "embedding_key")
+ALONE = ("state", "digest", "embedded", "embedding_key", "mark")
 _FILTERED = (*KEYWORD_FIELDS, "layer")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 

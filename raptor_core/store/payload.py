@@ -11,6 +11,8 @@ staged point has another id). Besides:
 - ``build_id``: live only, the build that last wrote this point.
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
   engines may change the last bit of a fraction.
+- ``mark``: of a manifest, what tells whether its tree is the one that was recorded, as JSON text.
+  Manifests of earlier versions lack it.
 - ``facts``: one hash per metadata entry, so that any metadata key can be filtered by index,
   exactly and whatever characters or value types it has.
 """
@@ -29,7 +31,7 @@ from raptor_core.documents.base import MetadataValue
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.nodes import Fit, Node
-from raptor_core.store.base import Manifest
+from raptor_core.store.base import Manifest, Mark
 from raptor_core.store.engine import Payload
 from raptor_core.store.lexical import LEXICAL_VERSION
 
@@ -177,6 +179,7 @@ def manifest_to_payload(manifest: Manifest) -> Payload:
         "state": "manifest",
         "tree": manifest.tree,
         "content_key": manifest.content,
+        "mark": _mark_text(manifest.mark),
         "manifest": {
             "build_id": manifest.build_id,
             "layer_sizes": list(manifest.layer_sizes),
@@ -189,6 +192,19 @@ def manifest_to_payload(manifest: Manifest) -> Payload:
             "quarantined": json.dumps(manifest.quarantined),
         },
     }
+
+
+def _mark_text(mark: Mark) -> str:
+    return json.dumps([mark.tree, mark.n_nodes, mark.build_id, *mark.quarantined])
+
+
+def payload_to_mark(payload: Payload) -> Mark | None:
+    """The mark in a manifest's payload; None where it has none that can be read."""
+    try:
+        tree, n_nodes, build_id, *quarantined = json.loads(payload["mark"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return Mark(tree, build_id, n_nodes, tuple(quarantined))
 
 
 def payload_to_manifest(payload: Payload) -> Manifest:

@@ -176,7 +176,7 @@ def publication_batch(
         raise StoreError(
             f"tree {manifest.tree!r} cannot be published: node {node.id} (layer {node.layer}, "
             f"position {node.position}) has no vector in the store, nor have {len(missing) - 1} "
-            "others; stage them with their vectors first. Nothing was changed"
+            "others; stage them with their vectors first. It stays as it was"
         )
     upserts = [
         _live_point(node, payload, manifest, None if node.id in hidden else vectors)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raptor_core.errors import StoreError
+from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.store.engine import (
     DENSE,
     LEXICAL,
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from raptor_core.store.layout import Layout
 
 SCROLL_POINTS = 1000
-
-
-class RefusedError(StoreError):
-    """The server took a request for wrong, so nothing of it was applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +55,7 @@ class Place:
         try:
             yield
         except (ApiException, QdrantException, grpc.RpcError, *local) as error:
-            kind = RefusedError if is_refusal(error) else StoreError
+            kind = StoreRefusedError if is_refusal(error) else StoreError
             raise kind(f"{self.name}: {self._reason(error)}; {self.remedy}") from None
 
     def _reason(self, error: Exception) -> str:

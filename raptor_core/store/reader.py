@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from threading import RLock
 from types import TracebackType
 from typing import Self
 
 from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Hit, Manifest, StoreIdentity, Where
+from raptor_core.store.base import Hit, Manifest, Mark, StoreIdentity, Where
 from raptor_core.store.conditions import EVERYWHERE, MANIFEST, live_condition, tree_condition
 from raptor_core.store.engine import Condition, Engine, Match
 from raptor_core.store.lexical import query_vector
-from raptor_core.store.payload import payload_to_manifest, payload_to_node
+from raptor_core.store.payload import payload_to_manifest, payload_to_mark, payload_to_node
 from raptor_core.store.ranking import query_units, ranked
 from raptor_core.vectors import Vectors
 
@@ -41,6 +42,18 @@ class StoreReader:
         if trees is None:
             return self._manifests(MANIFEST)
         return self._manifests(MANIFEST, Match("tree", _unique(trees))) if trees else []
+
+    def marks(self) -> list[Mark]:
+        """What is published, in short, by tree name; see ``VectorStore.marks``."""
+        with self._open():
+            records = self._engine.scroll(Condition((MANIFEST,)), ("mark",))
+            found = [payload_to_mark(record.payload) for record in records]
+            pairs = zip(records, found, strict=True)
+            unmarked = tuple(record.id for record, mark in pairs if mark is None)
+            whole = self._engine.scroll(Condition((MANIFEST,), unmarked), None) if unmarked else []
+        marks = [mark for mark in found if mark is not None]
+        marks += [payload_to_manifest(record.payload).mark for record in whole]
+        return sorted(marks, key=attrgetter("tree"))
 
     def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:
         """What is published with one of these contents; see ``VectorStore.manifests_of``."""

@@ -3,9 +3,9 @@
 - A live point has its node's id. A staged point has an id of its own (``staged_id``) and no
   lexical vector, so staging changes neither a reader's nodes nor its lexical scores. Embedded
   engines keep staged points in a file of their own (``staging.py``).
-- Publishing is one batch that is committed whole: through the journal on embedded engines
-  (``journal.py``), through a record on a server (``whole.py``). Unchanged points are not written
-  again.
+- Publishing is one batch of one tree or many (``publishing.py``) that is committed whole: through
+  the journal on embedded engines (``journal.py``), through a record on a server (``whole.py``).
+  Unchanged points are not written again.
 - A commit that fails closes the store: opening it again completes what was begun.
 - Forgetting: after ``publish`` and ``drop`` no point, staged or live, holds removed text, and no
   search, lookup or listing returns it. What was staged is overwritten with zeros on embedded
@@ -19,22 +19,22 @@ Reading is in ``reader.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from raptor_core.nodes import Node
-from raptor_core.store.base import Manifest, Published, StoreIdentity
-from raptor_core.store.conditions import PUBLISHED, STAGED, tree_condition
+from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
+from raptor_core.store.conditions import PUBLISHED, STAGED
 from raptor_core.store.damage import is_damaged, is_unit, whole_node
 from raptor_core.store.engine import Batch, Condition, Engine, Match, Record
-from raptor_core.store.payload import manifest_id, staged_id
+from raptor_core.store.payload import staged_id
 from raptor_core.store.publication import (
     STATE_FIELDS,
     check_vectors,
-    plan_publication,
     plan_staging,
-    publication_batch,
     staging_batch,
 )
+from raptor_core.store.publishing import Publisher
 from raptor_core.store.reader import StoreReader
 from raptor_core.vectors import Vectors
 
@@ -74,7 +74,7 @@ class QdrantStore(StoreReader):
         with self._open():
             if self._promote is None:
                 return True
-            if not set(trees) <= {manifest.tree for manifest in self.manifests(tuple(trees))}:
+            if not set(trees) <= {mark.tree for mark in self.marks()}:
                 return False
             self._promote()
             self._promote = None
@@ -137,14 +137,20 @@ class QdrantStore(StoreReader):
                 found += self._engine.scroll(Condition((match,)), fields, dense=dense)
         return found
 
+    @contextmanager
+    def publishing(self) -> Iterator[Publisher]:
+        """Publish and drop trees, many in one commit; see ``VectorStore.publishing``."""
+        with self._open():
+            commit, n_dims = self._commit_whole, self._identity.n_dims
+            publisher = Publisher(self._engine, self.vectors, commit, n_dims)
+            yield publisher
+            publisher.end()
+
     def publish(self, manifest: Manifest, nodes: Sequence[Node]) -> Published:
         """Make ``nodes`` the tree; see ``VectorStore.publish``."""
-        with self._open():
-            stored = self._engine.scroll(tree_condition(manifest.tree), STATE_FIELDS)
-            publication = plan_publication(manifest, nodes, stored)
-            vectors = self.vectors(node.embedding_key for node, _ in publication.changed)
-            self._commit_whole(publication_batch(manifest, publication, vectors))
-            return publication.result
+        with self.publishing() as publisher:
+            (published,) = publisher.publish([Edition(manifest, nodes)])
+        return published
 
     def _commit_whole(self, batch: Batch) -> None:
         # A failed commit may be half applied here; the next opening completes it before reading.
@@ -156,12 +162,8 @@ class QdrantStore(StoreReader):
 
     def drop(self, tree: str) -> int:
         """Remove a tree with all its points and its manifest; number of live nodes removed."""
-        with self._open():
-            stored = self._engine.scroll(tree_condition(tree), ("state",))
-            held = self._engine.fetch([manifest_id(tree)], ("tree",), dense=False)
-            if stored or held:
-                self._commit_whole(Batch(deletes=tuple(sorted(r.id for r in (*stored, *held)))))
-            return sum(r.payload["state"] == "live" for r in stored)
+        with self.publishing() as publisher:
+            return publisher.drop([tree])
 
     def mend(self) -> int:
         """Take away damaged points; see ``VectorStore.mend``."""

@@ -12,6 +12,9 @@ removed.
 The new nodes of a batch that takes several requests are sent before all that, in state "coming",
 so that readers wait for a short rest. Their words count in lexical scores a little early.
 
+A publisher that finds another's marker for one of its trees, or a tree that changed since it was
+compared, takes its own marker and record back (``contention.py``).
+
 Every call sees one state; two calls may see two. Clocks that differ by more than the seconds of a
 marker, and replicas that lag behind (``store.read_consistency``), weaken this.
 """
@@ -25,12 +28,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
-from raptor_core.errors import StoreError
+from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.identity import NODE_NAMESPACE
+from raptor_core.store.contention import is_contested
 from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record, Scored
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.parts import split
-from raptor_core.store.qdrant import RefusedError
 from raptor_core.store.redo import read_record, record_ids, record_points
 from raptor_core.vectors import Vectors
 
@@ -59,6 +62,7 @@ class _Marker:
 
     publication: str
     n_parts: int
+    replaces: tuple[str, ...] = ()
 
     def point(self) -> Point:
         """The marker, to count from now on."""
@@ -66,6 +70,7 @@ class _Marker:
             "state": "publishing",
             "publication": self.publication,
             "n_parts": self.n_parts,
+            "replaces": list(self.replaces),
             "until": time.time() + MARKER_SECONDS,
         }
         return Point(self.publication, payload)
@@ -93,9 +98,16 @@ class WholeEngine:
             batch = self._sent_ahead(batch)
         publication = str(uuid.uuid4())
         points = record_points(publication, batch, time.time() + MARKER_SECONDS)
-        marker = _Marker(publication, len(points))
+        marker = _Marker(publication, len(points), tuple(name for name, _ in batch.replaces))
         for part in split(Batch((*points, marker.point()))):  # the marker comes last
             self._engine.apply(part)
+        if is_contested(self._engine, publication, batch):
+            self._engine.apply(Batch(deletes=tuple(marker.ids())))
+            raise StoreRefusedError(
+                f"{self._where}: another process publishes one of the same trees, or did since "
+                "they were compared. Nothing was changed; repeat it, and let one build or import "
+                "at a time write a tree"
+            )
         self._finish(marker, batch)
 
     def _sent_ahead(self, batch: Batch) -> Batch:
@@ -117,14 +129,14 @@ class WholeEngine:
             self._engine.apply(part)
         ahead = {point.id for point in new}
         rest = tuple(point for point in batch.upserts if point.id not in ahead)
-        return Batch(rest, batch.deletes, tuple(point.id for point in new))
+        return replace(batch, upserts=rest, reveals=tuple(point.id for point in new))
 
     def _finish(self, marker: _Marker, batch: Batch) -> None:
         """Apply a batch whose record is written, and remove the record."""
         parts = list(split(batch))
         try:
             self._engine.apply(parts[0])
-        except RefusedError:  # nothing was applied, and never will be
+        except StoreRefusedError:  # nothing was applied, and never will be
             self._engine.apply(Batch(deletes=tuple(marker.ids())))
             raise
         for part in parts[1:]:

@@ -10,7 +10,14 @@ import numpy as np
 
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Manifest, Published, StoreIdentity, VectorStore
+from raptor_core.store.base import (
+    Edition,
+    Manifest,
+    Published,
+    Publishing,
+    StoreIdentity,
+    VectorStore,
+)
 from raptor_core.store.publication import check_vectors
 from raptor_core.transfer.folder import Folder
 from raptor_core.transfer.rows import decode_rows
@@ -93,23 +100,26 @@ def verify(folder: Folder, export: Export, tables: Sequence[TableFile] = ()) -> 
         folder.verified(table.name, table.stamp)
 
 
-def import_tree(store: VectorStore, folder: Folder, export: Export, file: TreeFile) -> Imported:
-    """Publish one tree as it was exported; again is the same as once.
+def import_trees(store: VectorStore, folder: Folder, export: Export) -> list[Imported]:
+    """Publish the trees as they were exported, some in one commit; again is the same as once.
 
     Raises:
-        ExportError: its file is damaged.
+        ExportError: a file is damaged.
         StoreError: the store refuses; what was published stays.
     """
+    with store.publishing() as publishing:
+        return [_import_tree(store, publishing, folder, export, file) for file in export.trees]
+
+
+def _import_tree(
+    store: VectorStore, publishing: Publishing, folder: Folder, export: Export, file: TreeFile
+) -> Imported:
     nodes, vectors = _read(folder, export, file)
     embedded = [node for node in nodes if node.embedding_key in vectors]
     if embedded:
         store.stage(embedded, np.stack([vectors[node.embedding_key] for node in embedded]))
-    return Imported(file.manifest.tree, store.publish(file.manifest, nodes))
-
-
-def import_trees(store: VectorStore, folder: Folder, export: Export) -> list[Imported]:
-    """Publish every tree of the export, one at a time."""
-    return [import_tree(store, folder, export, file) for file in export.trees]
+    (published,) = publishing.publish([Edition(file.manifest, nodes)])
+    return Imported(file.manifest.tree, published)
 
 
 def differing(store: VectorStore, export: Export) -> list[str]:

@@ -5,28 +5,38 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raptor_assets.batches import BATCH_CHARS, BATCH_PARTITIONS, batches
+from raptor_assets.batches import BATCH_CHARS, BATCH_PARTITIONS, BATCH_TREES, Size, batches
 
-SIZES = st.lists(st.integers(0, BATCH_CHARS * 2) | st.integers(0, 40_000), max_size=300)
+CHARS = st.integers(0, BATCH_CHARS * 2) | st.integers(0, 40_000)
+TREES = st.integers(0, BATCH_TREES * 2) | st.integers(0, 30)
+SIZES = st.lists(st.builds(Size, TREES, CHARS), max_size=300).map(
+    lambda sizes: {str(at): size for at, size in enumerate(sizes)}
+)
+
+
+def total(names, sizes):
+    return sum((sizes[name] for name in names), Size())
 
 
 @given(SIZES)
 def test_each_partition_comes_once_in_order_and_bounds_hold(sizes):
-    n_chars = {str(at): size for at, size in enumerate(sizes)}
-    found = list(batches(n_chars, n_chars))
-    assert [name for batch in found for name in batch] == list(n_chars)
+    found = list(batches(sizes, sizes))
+    assert [name for batch in found for name in batch] == list(sizes)
     for batch in found:
         assert 1 <= len(batch) <= BATCH_PARTITIONS
-        assert len(batch) == 1 or sum(n_chars[name] for name in batch) <= BATCH_CHARS
+        held = total(batch, sizes)
+        assert len(batch) == 1 or (held.n_chars <= BATCH_CHARS and held.n_trees <= BATCH_TREES)
 
 
 @given(SIZES)
 def test_no_batch_is_closed_that_had_room_for_the_next(sizes):
-    n_chars = {str(at): size for at, size in enumerate(sizes)}
-    found = list(batches(n_chars, n_chars))
-    for batch, following in pairwise(found):
-        total = sum(n_chars[name] for name in batch) + n_chars[following[0]]
-        assert len(batch) == BATCH_PARTITIONS or total > BATCH_CHARS
+    for batch, following in pairwise(batches(sizes, sizes)):
+        wanted = total([*batch, following[0]], sizes)
+        assert (
+            len(batch) == BATCH_PARTITIONS
+            or wanted.n_chars > BATCH_CHARS
+            or wanted.n_trees > BATCH_TREES
+        )
 
 
 def test_unknown_sizes_count_partitions_alone():

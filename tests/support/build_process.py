@@ -22,7 +22,8 @@ from dagster_project.cli import main
 from raptor_assets import chain
 from raptor_core.identity import digest
 from raptor_core.settings import StoreSettings
-from raptor_core.store import StoreIdentity, open_store
+from raptor_core.store import StoreIdentity, open_store, publishing
+from raptor_core.store.journal import Journal
 from raptor_core.store.store import QdrantStore
 from raptor_core.tree.tools import Tools
 
@@ -40,14 +41,15 @@ def build(root):
 def build_and_die(root, point):
     """Build, and die in the middle.
 
-    ``point`` is "publish" (before it), "published" (after the first tree), or the number of the
-    call to embed.
+    ``point`` is "publish" (before it), "published" (after the first commit, made one of a single
+    tree), or the number of the call to embed.
     """
     if point == "publish":
-        QdrantStore.publish = die
+        QdrantStore.publishing = die
     elif point == "published":
-        publish = QdrantStore.publish
-        QdrantStore.publish = lambda self, *given: (publish(self, *given), die())
+        publishing.COMMIT_BYTES = 1
+        commit = Journal.commit
+        Journal.commit = lambda self, batch: (commit(self, batch), die())
     else:
         embed = HashingEmbedder.embed
         calls = iter(range(int(point)))

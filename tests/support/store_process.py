@@ -15,10 +15,10 @@ from pathlib import Path
 from support.stores import (
     NEWER,
     faults,
-    make_manifest,
     make_tree,
     open_at,
     publish,
+    publish_together,
     rebuild,
     vectors_of,
 )
@@ -28,6 +28,9 @@ from raptor_core.store import home, journal
 
 OLD = make_tree(n=12, word="old")
 NEW = make_tree(n=12, word="new")[2:]
+GONE = make_tree("gone", n=4)
+BESIDE = make_tree("beside", n=8)
+"""What stands beside OLD and goes, and comes beside NEW."""
 
 
 def die(*_):
@@ -47,11 +50,10 @@ def hold(root, kind):
 
 
 def publish_rebuilds(root, kind, start, end):
-    """Publish rebuild after rebuild of two trees, each in an opening of its own."""
+    """Publish rebuild after rebuild of two trees together, each in an opening of its own."""
     for number in range(int(start), int(end)):
         with open_at(root, kind, lock_seconds=60.0) as store:
-            for tree in ("one", "two"):
-                publish(store, rebuild(tree, number), tree)
+            publish_together(store, {tree: rebuild(tree, number) for tree in ("one", "two")})
         say(number)
         time.sleep(0.03)
 
@@ -75,13 +77,18 @@ def stage_and_die(root, kind):
     die()
 
 
+def stage_all(store):
+    for nodes in (NEW, BESIDE):
+        store.stage(nodes, None)
+        store.stage(nodes, vectors_of(nodes))
+
+
 def publish_and_die(root, kind, step):
-    """Publish NEW over OLD and die at a step of the commit."""
+    """Publish NEW over OLD and BESIDE in place of GONE, and die at a step of the commit."""
     store = open_at(root, kind)
     engine_class = type(store._engine)
     apply = engine_class.apply
-    store.stage(NEW, None)
-    store.stage(NEW, vectors_of(NEW))
+    stage_all(store)
     if step == "before journal":
         journal.write_durably = die
     elif step == "after journal":
@@ -97,7 +104,7 @@ def publish_and_die(root, kind, step):
         engine_class.flush = die
     elif step == "before the journal goes":
         journal.Path.unlink = die
-    store.publish(make_manifest(NEW), NEW)
+    publish_together(store, {"t": NEW, "beside": BESIDE}, ["gone"])
 
 
 def promote_and_die(root, kind, step):

@@ -10,7 +10,7 @@ import numpy as np
 from raptor_core.identity import digest, embedding_key, summary_id
 from raptor_core.nodes import Node
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import Manifest, StoreIdentity, VectorStore, Where, open_store
+from raptor_core.store import Edition, Manifest, StoreIdentity, VectorStore, Where, open_store
 
 N_DIMS = 16
 PROCESS_PATH = os.pathsep.join(str(Path(__file__).parents[up]) for up in (2, 1))
@@ -86,6 +86,17 @@ def make_manifest(nodes, tree="t", published_at="2026-01-01T00:00:00Z") -> Manif
 def publish(store: VectorStore, nodes, tree="t"):
     store.stage(nodes, vectors_of(nodes, store.identity.n_dims))
     return store.publish(make_manifest(nodes, tree), nodes)
+
+
+def publish_together(store: VectorStore, trees, dropped=()):
+    """Nodes by tree, in one commit; what it changed of each, and how many nodes it dropped."""
+    for nodes in trees.values():
+        store.stage(nodes, vectors_of(nodes, store.identity.n_dims))
+    with store.publishing() as publishing:
+        done = publishing.publish(
+            [Edition(make_manifest(nodes, tree), nodes) for tree, nodes in trees.items()]
+        )
+        return done, publishing.drop(dropped)
 
 
 def open_at(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import store_process
-from support.store_process import NEW, OLD
-from support.stores import PROCESS_PATH, make_manifest, open_at, publish
+from support.store_process import BESIDE, GONE, NEW, OLD
+from support.stores import PROCESS_PATH, make_manifest, open_at, publish, publish_together
 
 from raptor_core.errors import StoreError
 from raptor_core.store.engine import Batch, Point
@@ -31,16 +31,18 @@ def run(*args):
 
 
 def seen(store):
-    """What readers can find of the tree."""
+    """What readers can find of the trees."""
     old, new = (store.search_text([word], 99)[0] for word in ("old", "new"))
     return store.nodes(), store.manifests(), len(old), len(new), store.point_ids("t")
 
 
-def whole(nodes, n_old, n_new):
-    ordered = sorted(nodes, key=lambda n: (n.tree, n.layer, *n.order))
+def whole(nodes, n_old, n_new, beside=()):
+    """``seen`` of a store that holds the tree of ``nodes``, and another one."""
+    ordered = sorted([*nodes, *beside], key=lambda n: (n.tree, n.layer, *n.order))
+    manifests = [make_manifest(beside, beside[0].tree)] if beside else []
     return (
         ordered,
-        [make_manifest(nodes)],
+        [*manifests, make_manifest(nodes)],
         n_old,
         n_new,
         (sorted(node.id for node in nodes), []),
@@ -59,24 +61,26 @@ STEPS = [
 @pytest.mark.parametrize("step", STEPS)
 def test_a_publisher_that_dies_after_its_journal_has_published(tmp_path, kind, step):
     with open_at(tmp_path, kind) as store:
-        publish(store, OLD)
+        publish_together(store, {"t": OLD, "gone": GONE})
     done = run("publish_and_die", tmp_path, kind, step)
     assert done.returncode == -9, done.stderr
     assert list(tmp_path.glob("*/journal"))
     with open_at(tmp_path, kind, identity=None) as store:
-        assert seen(store) == whole(NEW, 0, len(NEW))
+        assert seen(store) == whole(NEW, 0, len(NEW), BESIDE)
+        assert store.point_ids("gone") == ([], [])
+        assert store.staged_trees() == []
     assert not list(tmp_path.glob("*/journal*"))
 
 
 def test_a_publisher_that_dies_before_its_journal_changed_nothing_and_can_go_on(tmp_path, kind):
     with open_at(tmp_path, kind) as store:
-        publish(store, OLD)
+        publish_together(store, {"t": OLD, "gone": GONE})
     assert run("publish_and_die", tmp_path, kind, "before journal").returncode == -9
     with open_at(tmp_path, kind) as store:
-        assert seen(store)[:4] == whole(OLD, len(OLD), 0)[:4]
+        assert seen(store)[:4] == whole(OLD, len(OLD), 0, GONE)[:4]
         assert len(store.point_ids("t")[1]) == len(NEW)
-        store.publish(make_manifest(NEW), NEW)
-        assert seen(store) == whole(NEW, 0, len(NEW))
+        publish_together(store, {"t": NEW, "beside": BESIDE}, ["gone"])
+        assert seen(store) == whole(NEW, 0, len(NEW), BESIDE)
 
 
 def test_a_full_disk_is_named_and_loses_nothing_published(tmp_path, kind):

@@ -3,20 +3,31 @@
 The server is the stand-in at the wire; a publisher dies where its requests begin to fail.
 """
 
+import threading
 import time
 from dataclasses import replace
 
 import pytest
 from support.qdrant_faults import Fault
-from support.stores import faults, make_manifest, make_tree, open_at, publish, vectors_of
+from support.stores import (
+    faults,
+    make_manifest,
+    make_tree,
+    open_at,
+    publish,
+    publish_together,
+    vectors_of,
+)
 
-from raptor_core.errors import StoreError
-from raptor_core.store import parts, redo, whole
+from raptor_core.errors import StoreError, StoreRefusedError
+from raptor_core.store import Edition, parts, redo, whole
 from raptor_core.store.engine import Batch, Point
 from raptor_core.store.parts import point_bytes, split
+from raptor_core.store.payload import manifest_id
 
 NAME = "corpus-ab12cd34"
 OLD, NEW = make_tree(n=4, word="old"), make_tree(n=4, word="new")
+GONE, BESIDE = make_tree("gone", 1, "gone"), make_tree("beside", 1, "beside")
 CLEAN = {"identity", "epoch", "live", "manifest"}
 
 
@@ -64,13 +75,27 @@ def test_a_tree_larger_than_a_request_is_published_in_parts(small):
     assert operations == ["upsert", "set_payload", "delete", "upsert", "delete"]
 
 
+def before(store):
+    """Two trees that are published, and the next ones staged."""
+    publish_together(store, {"t": OLD, "gone": GONE}, ["beside"])
+    for nodes in (NEW, BESIDE):
+        store.stage(nodes, vectors_of(nodes))
+
+
+def replace_trees(store):
+    """One tree anew, one more and one less, in one commit."""
+    with store.publishing() as publishing:
+        publishing.publish([Edition(make_manifest(NEW), NEW)])
+        publishing.publish([Edition(make_manifest(BESIDE, "beside"), BESIDE)])
+        publishing.drop(["gone"])
+
+
 def n_writes(small):
-    """Requests that publishing NEW over OLD takes."""
+    """Requests that the commit takes."""
     with opened(small) as store:
-        publish(store, OLD)
-        store.stage(NEW, vectors_of(NEW))
+        before(store)
         small.requests.clear()
-        store.publish(make_manifest(NEW), NEW)
+        replace_trees(store)
     return sum("points/batch" in path for _, path, *_ in small.requests)
 
 
@@ -80,22 +105,22 @@ def test_a_publisher_that_dies_anywhere_leaves_the_old_or_the_new_tree(small):
     assert total > 4
     for n_done in range(total):
         with opened(small) as store:
-            publish(store, OLD)
-            store.stage(NEW, vectors_of(NEW))
+            before(store)
             small.fail_after = n_done
             with pytest.raises(StoreError, match="503"):
-                store.publish(make_manifest(NEW), NEW)
+                replace_trees(store)
         small.fail_after = None
         with opened(small, identity=None) as reader:
             assert faults(reader) == []
             seen.append(words(reader))
         with opened(small) as store:
-            publish(store, NEW)
-            assert words(store) == {"new"}
+            publish_together(store, {"t": NEW, "beside": BESIDE}, ["gone"])
+            assert words(store) == {"new", "beside"}
         assert states(small) - {"record"} == CLEAN
-    assert seen[0] == {"old"}
-    assert seen[-1] == {"new"}
-    assert seen == sorted(seen, key=lambda found: found == {"new"})
+    assert seen[0] == {"old", "gone"}
+    assert seen[-1] == {"new", "beside"}
+    assert seen == sorted(seen, key=lambda found: "new" in found)
+    assert all(found in ({"old", "gone"}, {"new", "beside"}) for found in seen)
 
 
 @pytest.mark.slow
@@ -243,3 +268,86 @@ def test_parts_are_the_batch_in_its_order(limit):
         if limit == 10**6:
             assert found == [batch]
     assert list(split(Batch(), limit)) == []
+
+
+@pytest.mark.parametrize("changes", ["publish_both", "drop_both"])
+def test_who_compared_a_tree_before_another_published_it_is_refused(stand_in, changes):
+    with opened(stand_in) as one, opened(stand_in) as two:
+        publish_together(one, {"t": OLD, "gone": GONE})
+        with pytest.raises(StoreRefusedError, match="another process publishes"):
+            globals()[changes](one, two)
+        assert faults(two) == []
+        assert words(two) == {"new", "gone"}
+    assert states(stand_in) - {"staged"} == CLEAN
+
+
+def publish_both(one, two):
+    """One compares two trees, then another publishes the first of them."""
+    with one.publishing() as publishing:
+        for nodes, tree in ((OLD[1:], "t"), (BESIDE, "beside")):
+            one.stage(nodes, vectors_of(nodes))
+            publishing.publish([Edition(make_manifest(nodes, tree), nodes)])
+        publish(two, NEW)
+
+
+def drop_both(one, two):
+    with one.publishing() as publishing:
+        publishing.drop(["gone", "t"])
+        publish(two, NEW)
+
+
+def test_who_meets_another_marker_of_its_tree_takes_its_own_back(stand_in):
+    ids = [f"00000000-0000-0000-0000-00000000000{number}" for number in range(2)]
+    for tree, is_refused in (("other", False), ("t", True)):
+        marker = whole._Marker(ids[is_refused], 1, (manifest_id(tree),))
+        with opened(stand_in) as store:
+            publish(store, OLD)
+            store.stage(NEW, vectors_of(NEW))
+            if is_refused:
+                with pytest.raises(StoreRefusedError):
+                    publish_beside(store, marker)
+            else:
+                publish_beside(store, marker)
+        left = [p for p in stand_in.points(NAME) if p.payload["state"] == "publishing"]
+        assert [point.payload["publication"] for point in left] == [marker.publication]
+        stand_in.client.delete(NAME, [marker.publication])
+        with opened(stand_in) as store:
+            assert words(store) == {"old" if is_refused else "new"}
+
+
+def publish_beside(store, marker):
+    """Publish NEW; another publisher's marker comes after it was compared."""
+    with store.publishing() as publishing:
+        publishing.publish([Edition(make_manifest(NEW), NEW)])
+        store._engine._engine.apply(Batch((marker.point(),)))
+
+
+@pytest.mark.slow
+def test_publishers_of_one_tree_at_one_time_never_mix_their_nodes(stand_in):
+    refused = []
+
+    def work(word):
+        for number in range(6):
+            with opened(stand_in) as store:
+                try:
+                    publish(store, make_tree(n=4, word=f"{word}{number}"))
+                except StoreError as error:  # or its staged points went with the other's tree
+                    refused.append(error)
+
+    with opened(stand_in) as store:
+        publish(store, OLD)
+    threads = [threading.Thread(target=work, args=(word,)) for word in ("left", "right")]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        with opened(stand_in, identity=None) as reader:
+            assert whole_nodes(reader)
+    with opened(stand_in, identity=None) as reader:
+        assert faults(reader) == []
+        assert len(words(reader)) == 1
+
+
+def whole_nodes(reader):
+    """Whether one call of a reader sees the nodes of one publication."""
+    nodes = reader.nodes()
+    return len({node.text.split()[0] for node in nodes}) == 1 and len(nodes) == 5

@@ -1,0 +1,99 @@
+"""Trees of several partitions in one commit: what fails, fails its own partition."""
+
+from collections import Counter
+
+import pytest
+from support.workshop import Workshop, prose
+
+from raptor_core.errors import StoreError, StoreRefusedError
+from raptor_core.store import journal, publishing
+
+pytestmark = pytest.mark.slow
+
+NAMES = ("a.md", "b.md", "c.md")
+plan = publishing.plan_publication
+commit = journal.Journal.commit
+
+
+def edit(workshop, word):
+    for at, name in enumerate(NAMES):
+        workshop.write(name, f"{prose(12, seed=at)}\n\nAt the end there is a {word}.")
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory):
+    """Three partitions of one tree each, that are published."""
+    made = Workshop(tmp_path_factory.mktemp("together"))
+    edit(made, "beginning")
+    assert made.build().built == list(NAMES)
+    return made
+
+
+@pytest.fixture
+def commits(monkeypatch):
+    """Trees of the manifests in each commit."""
+    found = []
+
+    def committed(self, batch):
+        found.append([p.payload["tree"] for p in batch.upserts if p.payload["state"] == "manifest"])
+        commit(self, batch)
+
+    monkeypatch.setattr(journal.Journal, "commit", committed)
+    return found
+
+
+def holding(workshop, word):
+    """Trees that say the word."""
+    return [name for name in NAMES if any(word in text for text in workshop.texts(name))]
+
+
+def test_partitions_that_go_through_together_are_published_in_one_commit(workshop, commits):
+    edit(workshop, "whale")
+    assert workshop.build().built == list(NAMES)
+    assert commits == [list(NAMES)]
+    assert holding(workshop, "whale") == list(NAMES)
+
+
+def test_a_tree_that_cannot_be_published_fails_its_partition_alone(workshop, monkeypatch):
+    def planned(manifest, nodes, stored):
+        if manifest.tree == "b.md":
+            raise StoreError("no such vectors")
+        return plan(manifest, nodes, stored)
+
+    monkeypatch.setattr(publishing, "plan_publication", planned)
+    edit(workshop, "zebra")
+    report = workshop.build()
+    assert report.built == ["a.md", "c.md"]
+    assert {n: f.reason for n, f in report.failed.items()} == {"b.md": "no such vectors"}
+    assert holding(workshop, "zebra") == ["a.md", "c.md"]
+    monkeypatch.undo()
+    assert workshop.build().built == ["b.md"]
+    assert holding(workshop, "zebra") == list(NAMES)
+
+
+def test_a_commit_that_fails_fails_all_of_it_and_the_next_build_publishes(workshop, monkeypatch):
+    def failing(self, batch):
+        raise StoreError("no room")
+
+    monkeypatch.setattr(journal.Journal, "commit", failing)
+    edit(workshop, "panda")
+    report = workshop.build()
+    assert Counter(f.reason for f in report.failed.values()) == {"no room": 3}
+    monkeypatch.undo()
+    assert holding(workshop, "panda") == []
+    assert workshop.build().built == list(NAMES)
+    assert holding(workshop, "panda") == list(NAMES)
+
+
+def test_what_a_server_refuses_together_is_published_apart(workshop, monkeypatch):
+    def refusing(self, batch):
+        if any(p.payload["tree"] == "a.md" for p in batch.upserts):
+            raise StoreRefusedError("too large")
+        commit(self, batch)
+
+    monkeypatch.setattr(journal.Journal, "commit", refusing)
+    edit(workshop, "otter")
+    report = workshop.build()
+    assert report.built == ["b.md", "c.md"]
+    assert {n: f.reason for n, f in report.failed.items()} == {"a.md": "too large"}
+    assert holding(workshop, "otter") == ["b.md", "c.md"]

@@ -1,0 +1,201 @@
+"""Many trees in few commits: each comes as it would alone."""
+
+from dataclasses import replace
+
+import pytest
+from support.stores import (
+    faults,
+    make_manifest,
+    make_node,
+    make_tree,
+    open_at,
+    publish,
+    publish_together,
+    vectors_of,
+)
+
+from raptor_core.errors import StoreError
+from raptor_core.store import Edition, Published, publishing
+from raptor_core.store.engine import Batch
+
+NAMES = ("one", "two", "three")
+
+
+def edition(tree, **values):
+    nodes = make_tree(tree, **values)
+    return Edition(make_manifest(nodes, tree), nodes)
+
+
+def stage(store, *editions):
+    for given in editions:
+        store.stage(given.nodes, vectors_of(given.nodes))
+    return editions
+
+
+def bare(tree="bare"):
+    """A tree without a vector in any store."""
+    nodes = [make_node(tree, text=f"never staged {tree}")]
+    return Edition(make_manifest(nodes, tree), nodes)
+
+
+def trees(store):
+    return [manifest.tree for manifest in store.manifests()]
+
+
+@pytest.fixture
+def commits(store, monkeypatch):
+    """The batches that the store commits."""
+    found, commit = [], store._commit
+
+    def committed(batch):
+        found.append(batch)
+        commit(batch)
+
+    monkeypatch.setattr(store, "_commit", committed)
+    return found
+
+
+def test_many_trees_come_in_one_commit_as_each_would_alone(store, commits):
+    done, _ = publish_together(store, {tree: make_tree(tree) for tree in NAMES})
+    assert done == [Published(added=15, updated=0, unchanged=0, removed=0)] * 3
+    assert len(commits) == 1
+    assert trees(store) == sorted(NAMES)
+    assert faults(store) == []
+
+
+def test_each_tree_is_told_what_changed_of_it(store, commits):
+    publish_together(store, {tree: make_tree(tree) for tree in NAMES})
+    store.stage([make_node("one", text="from an abandoned build")], None)
+    moved = make_tree("two")
+    moved[0] = replace(moved[0], position=99)
+    trees_now = {"one": make_tree("one")[2:], "two": moved, "three": make_tree("three", n=16)}
+    done, dropped = publish_together(store, trees_now)
+    assert done == [
+        Published(added=0, updated=0, unchanged=13, removed=2),
+        Published(added=0, updated=1, unchanged=14, removed=0),
+        Published(added=5, updated=0, unchanged=15, removed=0),
+    ]
+    assert (dropped, len(commits)) == (0, 2)
+    assert store.staged_trees() == []
+    assert {node.id for node in store.nodes()} == {n.id for of in trees_now.values() for n in of}
+
+
+def test_trees_go_in_the_commit_in_which_others_come(store, commits):
+    publish_together(store, {tree: make_tree(tree) for tree in NAMES})
+    done, dropped = publish_together(store, {"four": make_tree("four")}, ["one", "two", "never"])
+    assert (done[0].added, dropped, len(commits)) == (15, 30, 2)
+    assert trees(store) == ["four", "three"]
+    assert store.count() == 30
+
+
+def test_a_tree_without_its_vectors_stays_and_other_calls_are_published(store):
+    publish(store, make_tree("one"), "one")
+    new, other = stage(store, edition("one", word="new"), edition("two"))
+    with store.publishing() as publishing:
+        with pytest.raises(StoreError, match="'bare' cannot be published"):
+            publishing.publish([new, bare()])
+        publishing.publish([other])
+    assert trees(store) == ["one", "two"]
+    assert {n.text.split()[0] for n in store.nodes()} == {"words"}
+    assert faults(store) == []
+
+
+def test_a_tree_comes_once_in_a_call_and_the_last_of_several_calls_counts(store, commits):
+    (whole,) = stage(store, edition("one"))
+    fewer = Edition(make_manifest(whole.nodes[2:], "one"), whole.nodes[2:])
+    with store.publishing() as publishing:
+        with pytest.raises(StoreError, match="'one' comes twice"):
+            publishing.publish([whole, fewer])
+        publishing.publish([whole])
+        assert publishing.publish([fewer])[0].removed == 2
+        assert publishing.drop(["one"]) == 13
+        assert publishing.drop(["one"]) == 0
+    assert len(commits) == 3
+    assert store.point_ids("one") == ([], [])
+
+
+def publish_and_fail(store):
+    with store.publishing() as publishing:
+        publishing.publish(stage(store, edition("two")))
+        publishing.drop(["one"])
+        raise ZeroDivisionError
+
+
+def test_a_block_that_an_error_ends_changes_nothing(store):
+    publish(store, make_tree("one"), "one")
+    before = (store.nodes(), store.manifests())
+    with pytest.raises(ZeroDivisionError):
+        publish_and_fail(store)
+    assert (store.nodes(), store.manifests()) == before
+
+
+def test_commits_hold_as_many_trees_as_fit_and_at_least_one(store, commits, monkeypatch):
+    monkeypatch.setattr(publishing, "COMMIT_BYTES", 60_000)
+    publish_together(store, {tree: make_tree(tree) for tree in map(str, range(7))})
+    publish_together(store, {"large": make_tree("large", n=60)}, ["1", "2"])
+    sizes = [len({p.payload["tree"] for p in batch.upserts}) for batch in commits]
+    assert sizes[0] > 1
+    assert sum(sizes) == 8
+    assert max(sizes) < 4
+    assert faults(store) == []
+    assert trees(store) == ["0", "3", "4", "5", "6", "large"]
+
+
+def test_nothing_to_publish_commits_nothing(store, commits):
+    assert publish_together(store, {}) == ([], 0)
+    assert commits == []
+
+
+def test_a_publication_that_ended_takes_no_more(store):
+    with store.publishing() as publishing:
+        pass
+    with pytest.raises(StoreError, match="has ended"):
+        publishing.publish([edition("one")])
+    with pytest.raises(StoreError, match="has ended"):
+        publishing.drop(["one"])
+
+
+def test_a_failed_commit_is_told_at_the_end_again_and_closes_the_store(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(publishing, "COMMIT_BYTES", 1)
+    store = open_at(tmp_path, kind)
+    given = stage(store, *(edition(tree) for tree in NAMES))
+    monkeypatch.setattr(store, "_commit", fail)
+    with pytest.raises(StoreError, match="no room"):
+        publish_one_by_one(store, given)
+    with pytest.raises(StoreError, match="closed"):
+        store.count()
+    with open_at(tmp_path, kind) as again:
+        assert trees(again) == []
+
+
+def publish_one_by_one(store, given):
+    """Each on its own, as whoever goes on with the next after a tree that cannot be published."""
+    with store.publishing() as block:
+        block.publish(given[:1])
+        for one in given[1:]:
+            with pytest.raises(StoreError, match="no room"):
+                block.publish([one])
+
+
+def fail(_: Batch):
+    raise StoreError("no room")
+
+
+def test_marks_are_the_manifests_in_short(store):
+    publish_together(store, {tree: make_tree(tree) for tree in NAMES})
+    nodes = make_tree("with\0odd \u2028 name", n=4)
+    hidden = tuple(sorted(node.id for node in nodes[:2]))
+    store.stage(nodes, vectors_of(nodes))
+    store.publish(replace(make_manifest(nodes, nodes[0].tree), quarantined=hidden), nodes)
+    marks = store.marks()
+    assert marks == [manifest.mark for manifest in store.manifests()]
+    assert [(mark.n_nodes, mark.quarantined) for mark in marks][-1] == (5, hidden)
+
+
+@pytest.mark.parametrize("stored", [None, "{", "[]", "3"])
+def test_a_manifest_without_a_mark_that_can_be_read_is_read_itself(store, monkeypatch, stored):
+    publish(store, make_tree("marked"), "marked")
+    monkeypatch.setattr("raptor_core.store.payload._mark_text", lambda _: stored)
+    publish(store, make_tree("earlier"), "earlier")
+    assert store.marks() == [manifest.mark for manifest in store.manifests()]
+    assert [mark.tree for mark in store.marks()] == ["earlier", "marked"]
