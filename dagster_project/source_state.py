@@ -6,7 +6,7 @@ is good for a file that still has the stamp that it names, whoever wrote it.
 
 from __future__ import annotations
 
-from raptor_core.documents import Catalog, Reading, Scan, parser_fingerprint, scan_source
+from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
 from raptor_core.errors import TableError
 from raptor_core.settings import SourceSettings
 from raptor_core.tables import TableStore
@@ -19,17 +19,14 @@ _PARSERS = "parsers"
 def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
     """The catalog that was kept; empty if there is none for these settings, or it is damaged."""
     if not tables.exists(KEY, _NAME):
-        return {}
+        return Catalog()
     try:
         if tables.properties(KEY, _NAME).get(_PARSERS) != parser_fingerprint(settings):
-            return {}
+            return Catalog()
         frame = tables.read(KEY, _NAME)
     except TableError:  # a cache that cannot be read is as good as none
-        return {}
-    return {
-        str(key): Reading.of_json(text)
-        for key, text in zip(frame["file"], frame["reading"], strict=True)
-    }
+        return Catalog()
+    return Catalog(zip(frame["file"], frame["reading"], strict=True))
 
 
 def look(tables: TableStore, settings: SourceSettings) -> Scan:
@@ -65,6 +62,5 @@ def save_catalog(
 
     if catalog == before:
         return
-    rows = [(key, catalog[key].to_json()) for key in sorted(catalog)]
-    frame = pd.DataFrame(rows, columns=["file", "reading"])
+    frame = pd.DataFrame(sorted(catalog.packed()), columns=["file", "reading"])
     tables.write(KEY, _NAME, frame, {_PARSERS: parser_fingerprint(settings)})

@@ -8,11 +8,13 @@ next one, so that they also find what the other one read.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from raptor_core.documents.base import Corpus, Document, Entry, Inventory, Skipped
+from raptor_core.documents.base import Corpus, Document, Entry, Skipped
 from raptor_core.documents.catalog import Catalog, Reading, catalog_key, make_reading
+from raptor_core.documents.entries import Entries, Gathered
+from raptor_core.documents.inventory import Inventory
 from raptor_core.documents.load import (
     Listed,
     explain_empty,
@@ -34,7 +36,7 @@ Queue = list[tuple[Source, list[SourceFile]]]
 class Scan:
     """What a source holds, the catalog for the next scan, how many files were read, and all files.
 
-    Hashes, names and times of each file and document, no text: 3 kB for a file.
+    Hashes, names and times of each file and document, no text.
     """
 
     inventory: Inventory
@@ -65,7 +67,7 @@ def scan_source(
         EmptySourceError: there is no document, and no file that is being written.
         MissingExtraError: a file or URL needs an extra that is not installed.
     """
-    scan = _Scan(settings, catalog or {}, clock())
+    scan = _Scan(settings, catalog or Catalog(), clock())
     scan.read()
     if settings.settle_seconds:
         scan.look_again()
@@ -79,7 +81,7 @@ class _Scan:
     settings: SourceSettings
     catalog: Catalog
     started: float
-    readings: dict[str, Reading] = field(default_factory=dict)
+    readings: Catalog = field(default_factory=Catalog)
     unsettled: dict[str, tuple[str, ...]] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     queue: Queue = field(default_factory=list)
@@ -90,29 +92,32 @@ class _Scan:
     def read(self) -> None:
         """Sort the files into unchanged, unsettled and the others, and read these."""
         for source, files in self.listed:
-            changed = [file for file in files if not self._is_known(file)]
-            waiting = [file for file in changed if _age_left(source, file, self) > 0]
-            for file in waiting:
-                self._hold(file)
-            held = {catalog_key(file) for file in waiting}
-            self.queue.append((source, [f for f in changed if catalog_key(f) not in held]))
+            changed = []
+            for file in files:
+                if self._is_known(file):
+                    continue
+                if _age_left(source, file, self) > 0:
+                    self._hold(file)
+                else:
+                    changed.append(file)
+            self.queue.append((source, changed))
         for file, content in loaded(self.queue):
             key = catalog_key(file)
             self.readings[key] = make_reading(file, content, self.catalog.get(key), self.started)[0]
 
     def look_again(self) -> None:
         """List once more: hold what changed while it was read, or was not there for a moment."""
-        gone = self.catalog.keys() - self.readings.keys() - self.listed_keys()
+        gone = {key for key in self.catalog if key not in self.readings}
         for source, files in self.queue:
             if source.is_transactional or not (files or gone):
                 continue
-            now = {catalog_key(file): file for file in source.list().files}
-            for file in files:
-                again = now.get(catalog_key(file))
-                if again is None or again.stamp != file.stamp:
+            back = []
+            for file, again in _side_by_side(files, source.list().files):
+                if file and (again is None or again.stamp != file.stamp):
                     self._hold(file)
-            back = tuple(now[key] for key in sorted(gone & now.keys()))
-            self.listed.append((source, back))
+                elif again and not file and catalog_key(again) in gone:
+                    back.append(again)
+            self.listed.append((source, tuple(back)))
             for file in back:
                 self._hold(file)
 
@@ -122,25 +127,45 @@ class _Scan:
         Raises:
             EmptySourceError: nothing.
         """
+        documents, taken, skipped = self._gather()
+        if taken:
+            skipped = self._tell_clashes(taken)
+        if not documents and not self.unsettled:
+            raise explain_empty((), self.settings, skipped)
+        inventory = Inventory(documents, tuple(skipped), self.unsettled)
+        n_read = sum(len(files) for _, files in self.queue)
+        self.readings.forget_unread()
+        return Scan(inventory, self.readings, n_read, self.listed)
+
+    def _gather(self) -> tuple[Entries, Collection[str], list[Skipped]]:
+        """All entries, ids that more than one document has, and what is skipped besides these."""
+        skipped = [*self.skipped]
+        gathered = Gathered()
+        for _, reading in self._found():
+            gathered.add(reading.documents)
+            skipped += reading.skipped
+        return *gathered.ordered(), skipped
+
+    def _tell_clashes(self, taken: Collection[str]) -> list[Skipped]:
+        """What is skipped, with all documents but the first of each of these ids."""
         skipped = [*self.skipped]
         corpus: Unique[Entry] = Unique(skipped)
+        told: set[bytes] = set()
+        for file, reading in self._found():
+            named = [pair for pair in reading.documents if pair[1].id in taken]
+            if named and (key := catalog_key(file)) not in told:  # a source may be named twice
+                told.add(key)
+                corpus.add(named, shown_path(file))
+            skipped += reading.skipped
+        return skipped
+
+    def _found(self) -> Iterator[tuple[SourceFile, Reading]]:
+        """Files and what is in them, one after the other."""
         for _, files in self.listed:
             for file in files:
                 reading = self.readings.get(catalog_key(file))
                 if reading:
-                    corpus.add(reading.documents, shown_path(file))
-                    skipped += reading.skipped
-        documents = corpus.ordered()
-        if not documents and not self.unsettled:
-            raise explain_empty((), self.settings, skipped)
-        inventory = Inventory(documents, tuple(skipped), self.unsettled)
-        kept = {key: reading for key, reading in self.readings.items() if reading.content}
-        n_read = sum(len(files) for _, files in self.queue)
-        return Scan(inventory, kept, n_read, self.listed)
-
-    def listed_keys(self) -> set[str]:
-        """Keys of all files that were listed."""
-        return {catalog_key(file) for _, files in self.listed for file in files}
+                    yield file, reading
 
     def _is_known(self, file: SourceFile) -> bool:
         """Whether the catalog answers for the file; then it does."""
@@ -148,7 +173,7 @@ class _Scan:
         known = self.catalog.get(key)
         if known is None or not known.is_final or known.stamp != file.stamp:
             return False
-        self.readings[key] = known
+        self.readings.take(key, self.catalog)
         return True
 
     def _hold(self, file: SourceFile) -> None:
@@ -157,8 +182,8 @@ class _Scan:
         self.readings.pop(key, None)
         known = self.catalog.get(key)
         if known:
-            self.readings[key] = known
-        self.unsettled[file.id] = known.ids if known else (file.id,)
+            self.readings.take(key, self.catalog)
+        self.unsettled[file.id] = tuple(known.ids) if known else (file.id,)
 
 
 def read_documents(
@@ -192,8 +217,11 @@ def read_documents(
 def _read_wanted(
     scan: _Scan, queue: Queue, wanted: Callable[[str], bool]
 ) -> tuple[Corpus, Catalog]:
-    keys = scan.listed_keys() & scan.catalog.keys()
-    readings = {key: scan.catalog[key] for key in keys}
+    readings = Catalog()
+    for _, files in scan.listed:
+        for file in files:
+            if (key := catalog_key(file)) in scan.catalog:
+                readings.take(key, scan.catalog)
     skipped = [*scan.skipped]
     corpus: Unique[Document] = Unique(skipped)
     for file, content in loaded(queue):
@@ -204,8 +232,8 @@ def _read_wanted(
         readings[key] = reading
         corpus.add([item for item in named if wanted(item[1].id)], shown_path(file))
     skipped += [item for reading in readings.values() for item in reading.skipped]
-    kept = {key: reading for key, reading in readings.items() if reading.content}
-    return Corpus(corpus.ordered(), tuple(skipped)), kept
+    readings.forget_unread()
+    return Corpus(corpus.ordered(), tuple(skipped)), readings
 
 
 def _concerns(scan: _Scan, file: SourceFile, wanted: Callable[[str], bool]) -> bool:
@@ -222,6 +250,20 @@ def loaded(queue: Queue) -> Iterator[tuple[SourceFile, Content]]:
     """Files of several sources, read one after the other."""
     for source, files in queue:
         yield from zip(files, source.load(files), strict=True)
+
+
+def _side_by_side(
+    files: Iterable[SourceFile], others: Iterable[SourceFile]
+) -> Iterator[tuple[SourceFile | None, SourceFile | None]]:
+    """Files of one id from two listings, which are ordered by id; None where one lacks it."""
+    left, right = iter(files), iter(others)
+    file, other = next(left, None), next(right, None)
+    while file or other:
+        is_left = file is not None and (other is None or file.id <= other.id)
+        is_right = other is not None and (file is None or other.id <= file.id)
+        yield (file if is_left else None), (other if is_right else None)
+        file = next(left, None) if is_left else file
+        other = next(right, None) if is_right else other
 
 
 def _age_left(source: Source, file: SourceFile, scan: _Scan) -> float:
