@@ -1,10 +1,10 @@
 """What a look at a source costs for each row of a table and each file: CPU and memory.
 
 Each look is a process of its own, as `raptor build` is; of its CPU seconds and its peak of memory
-those of a look at ten documents are taken off. With `--shards` the look is compared with what
+those of a look at a quarter of the documents are taken off. With `--shards` the look is compared with what
 Dagster has recorded, which is nothing.
 
-    python benchmarks/look.py --rows 100000 --files 10000 [--shards 1000]
+    python benchmarks/look.py [--rows 400000] [--files 40000] [--shards 1000]
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from pathlib import Path
 from typing import Any
 
 ROWS_PER_FILE = 1000
-TINY = 10
 LOOKS = ("first", "second")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--files", type=int, default=10_000)
+    parser.add_argument("--rows", type=int, default=400_000)
+    parser.add_argument("--files", type=int, default=40_000)
     parser.add_argument("--rows-per-file", type=int, default=ROWS_PER_FILE)
     parser.add_argument("--shards", type=int, default=0)
     parser.add_argument("--home", help="used by the processes that this one starts")
@@ -39,12 +38,12 @@ def main() -> None:
     for kind, write in (("row", write_rows), ("file", write_files)):
         count = getattr(arguments, f"{kind}s")
         with tempfile.TemporaryDirectory() as root:
-            tiny, whole = Path(root) / "tiny", Path(root) / "whole"
-            write(tiny / "docs", TINY, arguments.rows_per_file)
+            part, whole = Path(root) / "part", Path(root) / "whole"
+            write(part / "docs", count // 4, arguments.rows_per_file)
             write(whole / "docs", count, arguments.rows_per_file)
             for name in LOOKS:
-                less, more = (_in_process(home, arguments.shards) for home in (tiny, whole))
-                each = {key: (more[key] - less[key]) / count for key in less}
+                less, more = (_in_process(home, arguments.shards) for home in (part, whole))
+                each = {key: (more[key] - less[key]) / (count - count // 4) for key in less}
                 print(f"| {kind} | {name} | {1e6 * each['cpu']:.1f} | {each['rss']:.0f} |")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from raptor_core.documents.base import Skipped
 from raptor_core.documents.encoding import decode
+from raptor_core.documents.files import Files
 from raptor_core.documents.formats import load_files
 from raptor_core.documents.parsed import UnreadableError
 from raptor_core.documents.patterns import IGNORE_FILE
@@ -49,10 +50,13 @@ class LocalSource:
             ) from error
         if not stat.S_ISDIR(mode):
             return self._named(root)
-        found = list(_Walk(root, self._rules()).folder(root, ""))
-        files = sorted((f for f in found if isinstance(f, SourceFile)), key=lambda f: f.id)
-        skipped = sorted((s for s in found if isinstance(s, Skipped)), key=lambda s: s.name)
-        return Listing(tuple(files), tuple(skipped))
+        files, skipped = Files(), []
+        for found in _Walk(root, self._rules()).folder(root, ""):
+            if isinstance(found, SourceFile):
+                files.append(found)
+            else:
+                skipped.append(found)
+        return Listing(files.ordered(), tuple(sorted(skipped, key=lambda item: item.name)))
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``."""

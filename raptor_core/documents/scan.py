@@ -8,12 +8,13 @@ next one, so that they also find what the other one read.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from raptor_core.documents.base import Corpus, Document, Entry, Skipped
 from raptor_core.documents.catalog import Catalog, Reading, catalog_key, make_reading
 from raptor_core.documents.entries import Entries, Gathered
+from raptor_core.documents.files import Files
 from raptor_core.documents.inventory import Inventory
 from raptor_core.documents.load import (
     Listed,
@@ -29,7 +30,7 @@ from raptor_core.settings import SourceSettings
 MAX_WAITS = 5
 """Times ``settle_seconds`` that a run waits for files that are being written."""
 
-Queue = list[tuple[Source, list[SourceFile]]]
+Queue = list[tuple[Source, Sequence[SourceFile]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class _Scan:
     def read(self) -> None:
         """Sort the files into unchanged, unsettled and the others, and read these."""
         for source, files in self.listed:
-            changed = []
+            changed = Files()
             for file in files:
                 if self._is_known(file):
                     continue
@@ -206,7 +207,10 @@ def read_documents(
     """
     for rounds in range(MAX_WAITS + 1):
         scan = _Scan(settings, catalog, clock())
-        queue = [(s, [f for f in files if _concerns(scan, f, wanted)]) for s, files in scan.listed]
+        queue: Queue = [
+            (source, Files(file for file in files if _concerns(scan, file, wanted)))
+            for source, files in scan.listed
+        ]
         left = max((_age_left(s, f, scan) for s, files in queue for f in files), default=0.0)
         if left <= 0 or rounds == MAX_WAITS:
             break

@@ -84,7 +84,7 @@ class Listing:
     Files that are hidden, or left out by a rule that somebody wrote, are not named.
     """
 
-    files: tuple[SourceFile, ...]
+    files: Sequence[SourceFile]
     skipped: tuple[Skipped, ...] = ()
 
 
