@@ -1,8 +1,8 @@
 """What a look at a source costs for each row of a table and each file: CPU and memory.
 
 Each look is a process of its own, as `raptor build` is; of its CPU seconds and its peak of memory
-those of a look at a quarter of the documents are taken off. With `--shards` the look is compared with what
-Dagster has recorded, which is nothing.
+those of a look at a quarter of the documents are taken off. With `--shards` the look is compared
+with what Dagster has recorded, which is nothing.
 
     python benchmarks/look.py [--rows 400000] [--files 40000] [--shards 1000]
 """

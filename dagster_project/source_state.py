@@ -1,32 +1,44 @@
 """What the last scans of the source found, kept beside the tables for the next tick or process.
 
 Only a cache. It may be deleted, and where several machines write it the last one wins: an entry
-is good for a file that still has the stamp that it names, whoever wrote it.
+is good for a file that still has the stamp that it names, whoever wrote it. A large one is kept in
+parts, by the first bits of the keys, so that an edit writes one part. The first says how many there
+are. Of one that is missing or damaged the files are read once more; of the first, all.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise, repeat
+
 from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
 from raptor_core.errors import TableError
 from raptor_core.settings import SourceSettings
-from raptor_core.tables import TableStore
+from raptor_core.tables import Properties, TableStore
 
 KEY = ("source_scan",)
 _NAME = "files"
 _PARSERS = "parsers"
+_PARTS = "parts"
+
+PART_BYTES = 16 * 2**20
+"""Packed readings that one table takes; there are up to twice as many in it."""
+
+MAX_PARTS = 256
+
+Readings = Iterable[tuple[bytes, bytes]]
+"""Packed, each with its key."""
 
 
 def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
-    """The catalog that was kept; empty if there is none for these settings, or it is damaged."""
-    if not tables.exists(KEY, _NAME):
-        return Catalog()
-    try:
-        if tables.properties(KEY, _NAME).get(_PARSERS) != parser_fingerprint(settings):
-            return Catalog()
-        frame = tables.read(KEY, _NAME)
-    except TableError:  # a cache that cannot be read is as good as none
-        return Catalog()
-    return Catalog(zip(frame["file"], frame["reading"], strict=True))
+    """The catalog that was kept, but for parts that are damaged or of other settings."""
+    parsers = parser_fingerprint(settings)
+    n_parts, readings = _read(tables, 0, parsers)
+    catalog = Catalog(readings)
+    for number in range(1, n_parts):
+        catalog.update_packed(_read(tables, number, parsers)[1])
+    return catalog
 
 
 def look(tables: TableStore, settings: SourceSettings) -> Scan:
@@ -47,20 +59,57 @@ def keep_look(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
     Raises:
         TableError: it cannot be written.
     """
-    save_catalog(tables, settings, scan.catalog, load_catalog(tables, settings))
+    if scan.is_new:
+        save_catalog(tables, settings, scan.catalog, load_catalog(tables, settings))
 
 
 def save_catalog(
     tables: TableStore, settings: SourceSettings, catalog: Catalog, before: Catalog
 ) -> None:
-    """Keep a catalog, unless it says what was kept before.
+    """Keep a catalog: the parts of it that differ from what was kept before.
 
     Raises:
         TableError: it cannot be written.
     """
-    import pandas as pd
-
     if catalog == before:
         return
-    frame = pd.DataFrame(sorted(catalog.packed()), columns=["file", "reading"])
-    tables.write(KEY, _NAME, frame, {_PARSERS: parser_fingerprint(settings)})
+    parsers = parser_fingerprint(settings)
+    n_bytes = sum(len(catalog.packed(key)) for key in catalog)
+    n_before, _ = _read(tables, 0, parsers)
+    n_parts = max(n_before, min(MAX_PARTS, 1 << (n_bytes // PART_BYTES).bit_length()))
+    known = _split(before, n_parts) if n_parts == n_before else repeat(None)
+    for number, (readings, kept) in enumerate(zip(_split(catalog, n_parts), known, strict=False)):
+        if readings != kept:
+            _write(tables, number, readings, {_PARSERS: parsers, _PARTS: str(n_parts)})
+
+
+def _read(tables: TableStore, number: int, parsers: str) -> tuple[int, Readings]:
+    """How many parts there are, and the readings of one; 0 and none where it is worth nothing."""
+    try:
+        frame, notes = tables.read_noted(KEY, _name(number))
+    except TableError:  # a cache that cannot be read is as good as none
+        return 0, []
+    if notes.get(_PARSERS) != parsers:
+        return 0, []
+    return int(notes[_PARTS]), zip(frame["file"], frame["reading"], strict=True)
+
+
+def _write(
+    tables: TableStore, number: int, readings: Sequence[tuple[bytes, bytes]], notes: Properties
+) -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(readings, columns=["file", "reading"])
+    tables.write(KEY, _name(number), frame, notes)
+
+
+def _split(catalog: Catalog, n_parts: int) -> Iterator[list[tuple[bytes, bytes]]]:
+    """The packed readings of each part, ordered by key."""
+    keys = sorted(catalog)
+    starts = [bisect_left(keys, bytes([256 * n // n_parts])) for n in range(n_parts)]
+    for start, end in pairwise([*starts, len(keys)]):
+        yield [(key, catalog.packed(key)) for key in keys[start:end]]
+
+
+def _name(number: int) -> str:
+    return f"{_NAME}-{number}" if number else _NAME

@@ -31,10 +31,10 @@ PACKING = "1"
 GRANULARITY_SECONDS = 2.0
 """Two writes that are further apart have different times, on the coarsest file systems too."""
 
-_HEAD = struct.Struct("<16s16s?d?III")
-"""Stamp, content, whether it was read, first seen, is final, lengths of the parts of ``Found``."""
+_HEAD = struct.Struct("<16s16s??dIII")
+"""Stamp, content, whether it was read, is final, first seen, lengths of the parts of ``Found``."""
 
-_IS_READ_AT = 32
+_IS_READ_AT, _IS_FINAL_AT = 32, 33
 
 _LIBRARIES = ("charset-normalizer", "lxml", "markdown-it-py", "pyarrow", "pypdf", "python-docx")
 
@@ -69,7 +69,7 @@ class Reading:
         found = self.documents
         stamp, content = bytes.fromhex(self.stamp), bytes.fromhex(self.content)
         lengths = (len(found.ids), len(found.names), len(found.hashes))
-        head = _HEAD.pack(stamp, content, bool(content), self.first_seen, self.is_final, *lengths)
+        head = _HEAD.pack(stamp, content, bool(content), self.is_final, self.first_seen, *lengths)
         told = [[item.name, item.reason, item.is_empty] for item in self.skipped]
         skipped = json.dumps(told).encode() if told else b""
         return b"".join((head, found.ids, found.names, found.hashes, skipped))
@@ -77,7 +77,7 @@ class Reading:
     @classmethod
     def unpack(cls, packed: bytes) -> Reading:
         """A reading that ``pack`` wrote."""
-        stamp, content, is_read, first_seen, is_final, *lengths = _HEAD.unpack_from(packed)
+        stamp, content, is_read, is_final, first_seen, *lengths = _HEAD.unpack_from(packed)
         ends = itertools.accumulate(lengths, initial=_HEAD.size)
         parts = [packed[start:end] for start, end in itertools.pairwise(ends)]
         skipped = packed[_HEAD.size + sum(lengths) :]
@@ -124,6 +124,11 @@ class Catalog(MutableMapping[bytes, Reading]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def answers_for(self, key: bytes, stamp: str) -> bool:
+        """Whether it has a reading that is all that this stamp can stand for."""
+        packed = self._packed.get(key)
+        return packed is not None and bool(packed[_IS_FINAL_AT]) and packed[:16].hex() == stamp
+
     def take(self, key: bytes, other: Catalog) -> None:
         """Share the reading of another catalog."""
         self._packed[key] = other._packed[key]
@@ -133,9 +138,13 @@ class Catalog(MutableMapping[bytes, Reading]):
         for key in [key for key, packed in self._packed.items() if not packed[_IS_READ_AT]]:
             del self._packed[key]
 
-    def packed(self) -> Iterable[tuple[bytes, bytes]]:
-        """For a new catalog."""
-        return self._packed.items()
+    def update_packed(self, packed: Iterable[tuple[bytes, bytes]]) -> None:
+        """Add readings as ``Reading.pack`` gave them, by key."""
+        self._packed.update(packed)
+
+    def packed(self, key: bytes) -> bytes:
+        """A reading as ``Reading.pack`` gave it."""
+        return self._packed[key]
 
 
 def catalog_key(file: SourceFile) -> bytes:

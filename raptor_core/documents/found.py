@@ -17,7 +17,7 @@ ENTRY_BYTES = 2 * HASH_BYTES
 _LONG = 500
 """Bytes from which on it saves memory to compress."""
 
-_PLAIN, _COMPRESSED = b"p", b"z"
+_ONE, _PLAIN, _COMPRESSED = b"1", b"p", b"z"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,8 @@ def unpack_entry(document_id: str, hashes: bytes | memoryview, at: int) -> Entry
 
 
 def _pack(texts: list[str]) -> bytes:
+    if len(texts) == 1:
+        return _ONE + texts[0].encode("utf-8", "surrogatepass")
     data = json.dumps(texts, ensure_ascii=False).encode("utf-8", "surrogatepass")
     return _PLAIN + data if len(data) < _LONG else _COMPRESSED + zlib.compress(data, 1)
 
@@ -72,5 +74,6 @@ def _pack(texts: list[str]) -> bytes:
 def _unpack(packed: bytes) -> list[str]:
     kind, data = packed[:1], packed[1:]
     plain = zlib.decompress(data) if kind == _COMPRESSED else data
-    texts: list[str] = json.loads(plain.decode("utf-8", "surrogatepass"))
+    text = plain.decode("utf-8", "surrogatepass")
+    texts: list[str] = [text] if kind == _ONE else json.loads(text)
     return texts

@@ -37,13 +37,15 @@ Queue = list[tuple[Source, Sequence[SourceFile]]]
 class Scan:
     """What a source holds, the catalog for the next scan, how many files were read, and all files.
 
-    Hashes, names and times of each file and document, no text.
+    Hashes, names and times of each file and document, no text. ``is_new`` says whether the catalog
+    differs from the one that was given.
     """
 
     inventory: Inventory
     catalog: Catalog
     n_read: int
     listed: Listed
+    is_new: bool
 
 
 def scan_source(
@@ -128,6 +130,9 @@ class _Scan:
         Raises:
             EmptySourceError: nothing.
         """
+        is_new = self.readings != self.catalog
+        if not is_new:
+            self.readings = self.catalog  # and its copy can go
         documents, taken, skipped = self._gather()
         if taken:
             skipped = self._tell_clashes(taken)
@@ -136,7 +141,7 @@ class _Scan:
         inventory = Inventory(documents, tuple(skipped), self.unsettled)
         n_read = sum(len(files) for _, files in self.queue)
         self.readings.forget_unread()
-        return Scan(inventory, self.readings, n_read, self.listed)
+        return Scan(inventory, self.readings, n_read, self.listed, is_new)
 
     def _gather(self) -> tuple[Entries, Collection[str], list[Skipped]]:
         """All entries, ids that more than one document has, and what is skipped besides these."""
@@ -171,8 +176,7 @@ class _Scan:
     def _is_known(self, file: SourceFile) -> bool:
         """Whether the catalog answers for the file; then it does."""
         key = catalog_key(file)
-        known = self.catalog.get(key)
-        if known is None or not known.is_final or known.stamp != file.stamp:
+        if not self.catalog.answers_for(key, file.stamp):
             return False
         self.readings.take(key, self.catalog)
         return True
@@ -244,10 +248,10 @@ def _concerns(scan: _Scan, file: SourceFile, wanted: Callable[[str], bool]) -> b
     """Whether a file may hold a wanted document."""
     if file.only_id is not None:
         return wanted(file.only_id)
-    known = scan.catalog.get(catalog_key(file))
-    if known is None or known.stamp != file.stamp or not known.is_final:
+    key = catalog_key(file)
+    if not scan.catalog.answers_for(key, file.stamp):
         return True
-    return any(wanted(document_id) for document_id in known.ids)
+    return any(wanted(document_id) for document_id in scan.catalog[key].ids)
 
 
 def loaded(queue: Queue) -> Iterator[tuple[SourceFile, Content]]:

@@ -122,14 +122,23 @@ class TableStore:
             TableError: it is missing.
             DamagedTableError: its bytes are not those that were written.
         """
+        return self.read_noted(key, partition)[0]
+
+    def read_noted(self, key: Sequence[str], partition: str) -> tuple[pd.DataFrame, dict[str, str]]:
+        """One table as a data frame, and its properties, by one get.
+
+        Raises:
+            TableError, DamagedTableError: as ``read``.
+        """
         import pyarrow as pa
 
         path = self.path(key, partition)
         try:
-            frame: pd.DataFrame = self._open(path).read().to_pandas()
+            table = self._open(path).read()
+            frame: pd.DataFrame = table.to_pandas()
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from error
-        return frame
+        return frame, _properties(table.schema)
 
     def properties(self, key: Sequence[str], partition: str) -> dict[str, str]:
         """The properties of one table that is whole, without decoding its rows.
@@ -142,15 +151,10 @@ class TableStore:
 
         path = self.path(key, partition)
         try:
-            notes = self._open(path).schema_arrow.metadata or {}
+            schema = self._open(path).schema_arrow
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from error
-        found = {name.decode(): text.decode() for name, text in notes.items()}
-        return {
-            name.removeprefix(_PROPERTY_PREFIX): text
-            for name, text in found.items()
-            if name.startswith(_PROPERTY_PREFIX)
-        }
+        return _properties(schema)
 
     def delete(self, key: Sequence[str], partition: str) -> bool:
         """Delete one table; whether it was there.
@@ -177,6 +181,15 @@ class TableStore:
 def table_name(key: Sequence[str], partition: str) -> str:
     """Path of a table in its folder; the partition is quoted, so that any name is one file name."""
     return posixpath.join(*key, f"{quote(partition, safe=' ')}.parquet")
+
+
+def _properties(schema: Any) -> dict[str, str]:
+    notes = {name.decode(): text.decode() for name, text in (schema.metadata or {}).items()}
+    return {
+        name.removeprefix(_PROPERTY_PREFIX): text
+        for name, text in notes.items()
+        if name.startswith(_PROPERTY_PREFIX)
+    }
 
 
 def _to_bytes(table: Any) -> bytes:

@@ -391,7 +391,7 @@ def test_a_reading_survives_being_written_down(folder):
     catalog = scan_source(of(folder)).catalog
     assert len(catalog) == 4
     assert all(Reading.unpack(reading.pack()) == reading for reading in catalog.values())
-    assert Catalog(catalog.packed()) == catalog
+    assert Catalog((key, catalog.packed(key)) for key in catalog) == catalog
 
 
 def test_a_catalog_is_good_for_the_same_fields_only():
