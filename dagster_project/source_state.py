@@ -22,7 +22,7 @@ _NAME = "files"
 _PARSERS = "parsers"
 _PARTS = "parts"
 
-PART_BYTES = 16 * 2**20
+PART_BYTES = 4 * 2**20
 """Packed readings that one table takes; there are up to twice as many in it."""
 
 MAX_PARTS = 256

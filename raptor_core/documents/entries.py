@@ -136,7 +136,8 @@ def _sorted(
     rows = np.frombuffer(hashes, dtype=np.uint8).reshape(-1, ENTRY_BYTES)[order.to_numpy()]
     _, offsets, data = texts.buffers()
     starts = np.frombuffer(offsets, dtype=np.int64)[: len(texts) + 1]
-    return Entries(memoryview(data)[: starts[-1]], starts, memoryview(rows.reshape(-1))), taken
+    found = memoryview(data).cast("B")[: starts[-1]]  # Arrow's bytes are signed
+    return Entries(found, starts, memoryview(rows.reshape(-1))), taken
 
 
 def _texts(ids: memoryview, bounds: NDArray[np.int64]) -> Any:

@@ -156,12 +156,12 @@ class _Scan:
         """What is skipped, with all documents but the first of each of these ids."""
         skipped = [*self.skipped]
         corpus: Unique[Entry] = Unique(skipped)
-        told: set[bytes] = set()
+        seen: dict[bytes, list[tuple[str, Entry]]] = {}  # a source may be named twice
         for file, reading in self._found():
             named = [pair for pair in reading.documents if pair[1].id in taken]
-            if named and (key := catalog_key(file)) not in told:  # a source may be named twice
-                told.add(key)
-                corpus.add(named, shown_path(file))
+            if named:
+                named = seen.setdefault(catalog_key(file), named)
+            corpus.add(named, shown_path(file))
             skipped += reading.skipped
         return skipped
 
