@@ -9,7 +9,7 @@ are. Of one that is missing or damaged the files are read once more; of the firs
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, repeat
 
 from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
@@ -27,17 +27,14 @@ PART_BYTES = 4 * 2**20
 
 MAX_PARTS = 256
 
-Readings = Iterable[tuple[bytes, bytes]]
-"""Packed, each with its key."""
-
 
 def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
     """The catalog that was kept, but for parts that are damaged or of other settings."""
     parsers = parser_fingerprint(settings)
-    n_parts, readings = _read(tables, 0, parsers)
-    catalog = Catalog(readings)
-    for number in range(1, n_parts):
-        catalog.update_packed(_read(tables, number, parsers)[1])
+    catalog = Catalog()
+    for number in range(_read(catalog, tables, 0, parsers)):
+        if number:
+            _read(catalog, tables, number, parsers)
     return catalog
 
 
@@ -75,7 +72,7 @@ def save_catalog(
         return
     parsers = parser_fingerprint(settings)
     n_bytes = sum(len(catalog.packed(key)) for key in catalog)
-    n_before, _ = _read(tables, 0, parsers)
+    n_before = _read(Catalog(), tables, 0, parsers)
     n_parts = max(n_before, min(MAX_PARTS, 1 << (n_bytes // PART_BYTES).bit_length()))
     known = _split(before, n_parts) if n_parts == n_before else repeat(None)
     for number, (readings, kept) in enumerate(zip(_split(catalog, n_parts), known, strict=False)):
@@ -83,15 +80,16 @@ def save_catalog(
             _write(tables, number, readings, {_PARSERS: parsers, _PARTS: str(n_parts)})
 
 
-def _read(tables: TableStore, number: int, parsers: str) -> tuple[int, Readings]:
-    """How many parts there are, and the readings of one; 0 and none where it is worth nothing."""
+def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> int:
+    """Take in one part; how many there are, 0 where it is worth nothing."""
     try:
-        frame, notes = tables.read_noted(KEY, _name(number))
+        notes, readings = tables.read_rows(KEY, _name(number))
+        if notes.get(_PARSERS) != parsers:
+            return 0
+        catalog.add_packed(readings)
     except TableError:  # a cache that cannot be read is as good as none
-        return 0, []
-    if notes.get(_PARSERS) != parsers:
-        return 0, []
-    return int(notes[_PARTS]), zip(frame["file"], frame["reading"], strict=True)
+        return 0
+    return int(notes[_PARTS])
 
 
 def _write(

@@ -138,7 +138,7 @@ class Catalog(MutableMapping[bytes, Reading]):
         for key in [key for key, packed in self._packed.items() if not packed[_IS_READ_AT]]:
             del self._packed[key]
 
-    def update_packed(self, packed: Iterable[tuple[bytes, bytes]]) -> None:
+    def add_packed(self, packed: Iterable[tuple[bytes, bytes]]) -> None:
         """Add readings as ``Reading.pack`` gave them, by key."""
         self._packed.update(packed)
 

@@ -6,7 +6,8 @@ import io
 import os
 import posixpath
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 Properties = Mapping[str, str]
 _PROPERTY_PREFIX = "raptor."
+_ROWS_PER_BATCH = 2000
 _INTEGERS = frozenset({"layer", "n_tokens", "position", "start", "end", "cluster"})
 _LISTS = frozenset({"documents", "children", "section", "node_ids"})
 
@@ -122,23 +124,23 @@ class TableStore:
             TableError: it is missing.
             DamagedTableError: its bytes are not those that were written.
         """
-        return self.read_noted(key, partition)[0]
+        path = self.path(key, partition)
+        with _readable(path):
+            frame: pd.DataFrame = self._open(path).read().to_pandas()
+        return frame
 
-    def read_noted(self, key: Sequence[str], partition: str) -> tuple[pd.DataFrame, dict[str, str]]:
-        """One table as a data frame, and its properties, by one get.
+    def read_rows(
+        self, key: Sequence[str], partition: str
+    ) -> tuple[dict[str, str], Iterator[tuple[Any, ...]]]:
+        """Properties and rows of one table, by one get; rows are decoded as they are taken.
 
         Raises:
             TableError, DamagedTableError: as ``read``.
         """
-        import pyarrow as pa
-
         path = self.path(key, partition)
-        try:
-            table = self._open(path).read()
-            frame: pd.DataFrame = table.to_pandas()
-        except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, error) from error
-        return frame, _properties(table.schema)
+        with _readable(path):
+            file = self._open(path)
+        return _properties(file.schema_arrow), _rows(file, path)
 
     def properties(self, key: Sequence[str], partition: str) -> dict[str, str]:
         """The properties of one table that is whole, without decoding its rows.
@@ -147,13 +149,9 @@ class TableStore:
             TableError: it is missing.
             DamagedTableError: its bytes are not those that were written.
         """
-        import pyarrow as pa
-
         path = self.path(key, partition)
-        try:
+        with _readable(path):
             schema = self._open(path).schema_arrow
-        except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, error) from error
         return _properties(schema)
 
     def delete(self, key: Sequence[str], partition: str) -> bool:
@@ -181,6 +179,12 @@ class TableStore:
 def table_name(key: Sequence[str], partition: str) -> str:
     """Path of a table in its folder; the partition is quoted, so that any name is one file name."""
     return posixpath.join(*key, f"{quote(partition, safe=' ')}.parquet")
+
+
+def _rows(file: Any, path: str) -> Iterator[tuple[Any, ...]]:
+    with _readable(path):
+        for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, use_threads=False):
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _properties(schema: Any) -> dict[str, str]:
@@ -232,7 +236,16 @@ def _typed(field: Any, *, is_empty: bool) -> Any:
     return field.with_type(pa.string()) if unknown or texts else field
 
 
-def _unreadable(path: str, error: Exception) -> TableError:
-    if isinstance(error, FileNotFoundError):
-        return TableError(f"no table at {path}; materialize its asset for this partition first")
-    return damaged(path, error)
+@contextmanager
+def _readable(path: str) -> Iterator[None]:
+    """A table that is missing, or is no Parquet, as an error of ours."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise TableError(
+            f"no table at {path}; materialize its asset for this partition first"
+        ) from error
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(path, error) from error
