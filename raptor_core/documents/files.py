@@ -58,3 +58,17 @@ class Files(Sequence[SourceFile]):
         name, place, *rest = marshal.loads(packed)  # noqa: S302 - written by this process
         path = place if isinstance(place, str) else self._folders[place] + name
         return SourceFile(name, path, *rest)
+
+
+def side_by_side(
+    files: Iterable[SourceFile], others: Iterable[SourceFile]
+) -> Iterator[tuple[SourceFile | None, SourceFile | None]]:
+    """Files of one id from two listings, which are ordered by id; None where one lacks it."""
+    left, right = iter(files), iter(others)
+    file, other = next(left, None), next(right, None)
+    while file or other:
+        is_left = file is not None and (other is None or file.id <= other.id)
+        is_right = other is not None and (file is None or other.id <= file.id)
+        yield (file if is_left else None), (other if is_right else None)
+        file = next(left, None) if is_left else file
+        other = next(right, None) if is_right else other

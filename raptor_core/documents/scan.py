@@ -8,13 +8,13 @@ next one, so that they also find what the other one read.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from raptor_core.documents.base import Corpus, Document, Entry, Skipped
+from raptor_core.documents.base import Entry, Skipped
 from raptor_core.documents.catalog import Catalog, Reading, catalog_key, make_reading
 from raptor_core.documents.entries import Entries, Gathered
-from raptor_core.documents.files import Files
+from raptor_core.documents.files import Files, side_by_side
 from raptor_core.documents.inventory import Inventory
 from raptor_core.documents.load import (
     Listed,
@@ -26,9 +26,6 @@ from raptor_core.documents.load import (
 from raptor_core.documents.source import Content, Source, SourceFile
 from raptor_core.documents.unique import Unique
 from raptor_core.settings import SourceSettings
-
-MAX_WAITS = 5
-"""Times ``settle_seconds`` that a run waits for files that are being written."""
 
 Queue = list[tuple[Source, Sequence[SourceFile]]]
 
@@ -70,7 +67,7 @@ def scan_source(
         EmptySourceError: there is no document, and no file that is being written.
         MissingExtraError: a file or URL needs an extra that is not installed.
     """
-    scan = _Scan(settings, catalog or Catalog(), clock())
+    scan = Scanning(settings, catalog or Catalog(), clock())
     scan.read()
     if settings.settle_seconds:
         scan.look_again()
@@ -78,7 +75,7 @@ def scan_source(
 
 
 @dataclass
-class _Scan:
+class Scanning:
     """One scan under way; ``readings`` is the next catalog, and what is not to be kept in it."""
 
     settings: SourceSettings
@@ -99,7 +96,7 @@ class _Scan:
             for file in files:
                 if self._is_known(file):
                     continue
-                if _age_left(source, file, self) > 0:
+                if self.age_left(source, file) > 0:
                     self._hold(file)
                 else:
                     changed.append(file)
@@ -115,7 +112,7 @@ class _Scan:
             if source.is_transactional or not (files or gone):
                 continue
             back = []
-            for file, again in _side_by_side(files, source.list().files):
+            for file, again in side_by_side(files, source.list().files):
                 if file and (again is None or again.stamp != file.stamp):
                     self._hold(file)
                 elif again and not file and catalog_key(again) in gone:
@@ -173,6 +170,17 @@ class _Scan:
                 if reading:
                     yield file, reading
 
+    def age_left(self, source: Source, file: SourceFile) -> float:
+        """Seconds until a file counts as settled; 0 or less if it does.
+
+        A time in the future says nothing: the clocks differ, or somebody set it.
+        """
+        if source.is_transactional or file.etag or file.modified is None:
+            return 0.0
+        settle = self.settings.settle_seconds
+        age = self.started - file.modified
+        return settle - age if -settle < age < settle else 0.0
+
     def _is_known(self, file: SourceFile) -> bool:
         """Whether the catalog answers for the file; then it does."""
         key = catalog_key(file)
@@ -191,96 +199,7 @@ class _Scan:
         self.unsettled[file.id] = tuple(known.ids) if known else (file.id,)
 
 
-def read_documents(
-    settings: SourceSettings,
-    catalog: Catalog,
-    wanted: Callable[[str], bool],
-    *,
-    clock: Callable[[], float] = time.time,
-    sleep: Callable[[float], None] = time.sleep,
-) -> tuple[Corpus, Catalog]:
-    """Read the documents whose ids are wanted, and the next catalog.
-
-    Of files that hold one document each only those are read, of tables those that changed or
-    held a wanted document before. A file that is being written is waited for, at most
-    ``MAX_WAITS`` times ``settle_seconds``; then it is read as it is.
-
-    Raises:
-        SourceError: no source is named, or one is missing or cannot be reached.
-        MissingExtraError: a file or URL needs an extra that is not installed.
-    """
-    for rounds in range(MAX_WAITS + 1):
-        scan = _Scan(settings, catalog, clock())
-        queue: Queue = [
-            (source, Files(file for file in files if _concerns(scan, file, wanted)))
-            for source, files in scan.listed
-        ]
-        left = max((_age_left(s, f, scan) for s, files in queue for f in files), default=0.0)
-        if left <= 0 or rounds == MAX_WAITS:
-            break
-        sleep(left)
-    return _read_wanted(scan, queue, wanted)
-
-
-def _read_wanted(
-    scan: _Scan, queue: Queue, wanted: Callable[[str], bool]
-) -> tuple[Corpus, Catalog]:
-    readings = Catalog()
-    for _, files in scan.listed:
-        for file in files:
-            if (key := catalog_key(file)) in scan.catalog:
-                readings.take(key, scan.catalog)
-    skipped = [*scan.skipped]
-    corpus: Unique[Document] = Unique(skipped)
-    for file, content in loaded(queue):
-        key = catalog_key(file)
-        reading, named = make_reading(
-            file, content, scan.catalog.get(key), scan.started, parse=True
-        )
-        readings[key] = reading
-        corpus.add([item for item in named if wanted(item[1].id)], shown_path(file))
-    skipped += [item for reading in readings.values() for item in reading.skipped]
-    readings.forget_unread()
-    return Corpus(corpus.ordered(), tuple(skipped)), readings
-
-
-def _concerns(scan: _Scan, file: SourceFile, wanted: Callable[[str], bool]) -> bool:
-    """Whether a file may hold a wanted document."""
-    if file.only_id is not None:
-        return wanted(file.only_id)
-    key = catalog_key(file)
-    if not scan.catalog.answers_for(key, file.stamp):
-        return True
-    return any(wanted(document_id) for document_id in scan.catalog[key].ids)
-
-
 def loaded(queue: Queue) -> Iterator[tuple[SourceFile, Content]]:
     """Files of several sources, read one after the other."""
     for source, files in queue:
         yield from zip(files, source.load(files), strict=True)
-
-
-def _side_by_side(
-    files: Iterable[SourceFile], others: Iterable[SourceFile]
-) -> Iterator[tuple[SourceFile | None, SourceFile | None]]:
-    """Files of one id from two listings, which are ordered by id; None where one lacks it."""
-    left, right = iter(files), iter(others)
-    file, other = next(left, None), next(right, None)
-    while file or other:
-        is_left = file is not None and (other is None or file.id <= other.id)
-        is_right = other is not None and (file is None or other.id <= file.id)
-        yield (file if is_left else None), (other if is_right else None)
-        file = next(left, None) if is_left else file
-        other = next(right, None) if is_right else other
-
-
-def _age_left(source: Source, file: SourceFile, scan: _Scan) -> float:
-    """Seconds until a file counts as settled; 0 or less if it does.
-
-    A time in the future says nothing: the clocks differ, or somebody set it.
-    """
-    if source.is_transactional or file.etag or file.modified is None:
-        return 0.0
-    settle = scan.settings.settle_seconds
-    age = scan.started - file.modified
-    return settle - age if -settle < age < settle else 0.0

@@ -244,8 +244,7 @@ def _readable(path: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise TableError(
-            f"no table at {path}; materialize its asset for this partition first"
-        ) from error
+        told = f"no table at {path}; materialize its asset for this partition first"
+        raise TableError(told) from error
     except (pa.ArrowException, OSError) as error:
         raise damaged(path, error) from error
