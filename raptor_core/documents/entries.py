@@ -27,7 +27,7 @@ class Entries(Sequence[Entry]):
 
     def __init__(self, ids: memoryview, bounds: NDArray[np.int64], hashes: memoryview) -> None:
         self._ids = ids
-        self._bounds = bounds
+        self._bounds = memoryview(bounds)  # gives plain integers, at once
         self._hashes = hashes
 
     @classmethod
@@ -78,8 +78,8 @@ class Entries(Sequence[Entry]):
         return hashlib.sha256(self._hashes).hexdigest()[:32]
 
     def _id(self, at: int) -> str:
-        start, end = self._bounds[at : at + 2]
-        return str(self._ids[start:end], "utf-8", "surrogatepass")
+        found = self._ids[self._bounds[at] : self._bounds[at + 1]]
+        return str(found, "utf-8", "surrogatepass")
 
 
 class Gathered:
