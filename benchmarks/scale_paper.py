@@ -32,7 +32,7 @@ class Costs:
     event_bytes_per_partition: float = 257e3
     sqlite_bytes_per_event_byte: float = 4
     look_cpu_seconds_per_row: float = 23e-6
-    look_bytes_per_row: float = 1.2e3
+    look_bytes_per_row: float = 170
     store_bytes_per_node: float = 4.0e3
     table_bytes_per_node: float = 1.9e3
     page_bytes_per_node: float = 1.1e3

@@ -13,7 +13,7 @@ from dagster_project.standing import read_standing
 from raptor_assets import keys
 from raptor_assets.opening import StoreCache
 from raptor_assets.ownership import Listing, abandoned_trees
-from raptor_core.documents import Document, Inventory, Scan, group_documents
+from raptor_core.documents import Document, Inventory, Partitions, Scan, group_documents
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, plan_rebuild
 from raptor_core.settings import Settings
@@ -70,7 +70,7 @@ def _documents(
 
 
 def _everything(inventory: Inventory, settings: Settings) -> Changes:
-    names = tuple(sorted(group_documents(inventory.documents, settings.grouping)))
+    names = tuple(Partitions(inventory.documents, settings.grouping))
     return Changes(new=names, changed=(), unchanged=(), removed=(), held=(), tokens={})
 
 

@@ -25,9 +25,9 @@ from raptor_core.documents import (
     Document,
     Entry,
     Inventory,
+    Partitions,
     Skipped,
     document_partition,
-    group_documents,
 )
 from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
@@ -162,8 +162,8 @@ class _Seen:
     @classmethod
     def of(cls, corpus: Corpus | Inventory, settings: Settings) -> _Seen:
         grouping = settings.grouping
-        found: Iterable[Document | Entry] = corpus.documents
-        partitions = group_documents(found, grouping)
+        found: Sequence[Document | Entry] = corpus.documents
+        partitions = Partitions(found, grouping)
         unsettled = corpus.unsettled if isinstance(corpus, Inventory) else {}
         ids = {document_id for known in unsettled.values() for document_id in known}
         return cls(

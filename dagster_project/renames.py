@@ -43,7 +43,8 @@ def find_renames(
     if not to_build or not left:
         return Renames()
     before = {name: _documents(known, name) for name in sorted(left)}
-    present = {document.id for _, document in _all(partitions, partitions)}
+    ids = {document.id for documents in before.values() for document in documents}
+    present = {document.id for _, document in _all(partitions, partitions) if document.id in ids}
     gone: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for name, documents in before.items():
         for document in documents:

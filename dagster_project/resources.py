@@ -11,10 +11,11 @@ from dagster_project.source_state import load_catalog, save_catalog
 from raptor_assets.chain import Progress
 from raptor_core.documents import (
     Corpus,
+    Entry,
     Inventory,
+    Partitions,
     Scan,
     document_partition,
-    group_documents,
     load_documents,
     read_documents,
     read_scanned,
@@ -59,7 +60,7 @@ class SourceResource:
             return load_documents(settings=source)
         wanted = set(partitions)
         if self._scan is not None:
-            return read_scanned(self._scan, {i for name in wanted for i in self._ids.get(name, ())})
+            return read_scanned(self._scan, self._ids(wanted))
         before = load_catalog(self._tables.tables(), source)
         corpus, catalog = read_documents(
             source,
@@ -70,13 +71,14 @@ class SourceResource:
         return corpus
 
     @cached_property
-    def _ids(self) -> dict[str, list[str]]:
-        """Ids of the documents that were found, by partition."""
-        found = group_documents(self.inventory().documents, self._settings.grouping)
-        return {
-            name: [entry.id for entries in trees.values() for entry in entries]
-            for name, trees in found.items()
-        }
+    def _partitions(self) -> Partitions[Entry]:
+        """What was found."""
+        return Partitions(self.inventory().documents, self._settings.grouping)
+
+    def _ids(self, partitions: Collection[str]) -> set[str]:
+        """Ids of the documents that were found of these partitions."""
+        found = (self._partitions.get(name, {}) for name in partitions)
+        return {entry.id for trees in found for entries in trees.values() for entry in entries}
 
     def trees(self) -> set[str]:
         """Names of all trees that the source makes.
@@ -85,7 +87,7 @@ class SourceResource:
             SourceError: the source is missing or unreachable; or all of it is empty.
         """
         grouping = self._settings.grouping
-        return {tree_name(entry.id, grouping) for entry in self.inventory().documents}
+        return {tree_name(name, grouping) for name in self.inventory().documents.ids()}
 
     def inventory(self) -> Inventory:
         """What the source holds, by hashes; only files that changed are read.

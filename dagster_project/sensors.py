@@ -115,10 +115,10 @@ def build_source_sensor(
 
 
 def _digest(inventory: Inventory, build: str, existing: Sequence[str]) -> str:
-    documents = (entry.version for entry in inventory.documents)
     skipped = (f"{item.name}\0{item.is_empty}" for item in inventory.skipped)
-    parts = (documents, skipped, sorted(inventory.unsettled), existing)
-    return digest("seen", build, *(digest("part", *part) for part in parts))
+    parts = (skipped, sorted(inventory.unsettled), existing)
+    listed = (digest("part", *part) for part in parts)
+    return digest("seen", build, inventory.documents.digest, *listed)
 
 
 def _request(

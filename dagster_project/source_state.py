@@ -1,35 +1,41 @@
 """What the last scans of the source found, kept beside the tables for the next tick or process.
 
 Only a cache. It may be deleted, and where several machines write it the last one wins: an entry
-is good for a file that still has the stamp that it names, whoever wrote it.
+is good for a file that still has the stamp that it names, whoever wrote it. A large one is kept in
+parts, by the first bits of the keys, so that an edit writes one part. The first says how many there
+are. Of one that is missing or damaged the files are read once more; of the first, all.
 """
 
 from __future__ import annotations
 
-from raptor_core.documents import Catalog, Reading, Scan, parser_fingerprint, scan_source
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, repeat
+
+from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
 from raptor_core.errors import TableError
 from raptor_core.settings import SourceSettings
-from raptor_core.tables import TableStore
+from raptor_core.tables import Properties, TableStore
 
 KEY = ("source_scan",)
 _NAME = "files"
 _PARSERS = "parsers"
+_PARTS = "parts"
+
+PART_BYTES = 4 * 2**20
+"""Packed readings that one table takes; there are up to twice as many in it."""
+
+MAX_PARTS = 256
 
 
 def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
-    """The catalog that was kept; empty if there is none for these settings, or it is damaged."""
-    if not tables.exists(KEY, _NAME):
-        return {}
-    try:
-        if tables.properties(KEY, _NAME).get(_PARSERS) != parser_fingerprint(settings):
-            return {}
-        frame = tables.read(KEY, _NAME)
-    except TableError:  # a cache that cannot be read is as good as none
-        return {}
-    return {
-        str(key): Reading.of_json(text)
-        for key, text in zip(frame["file"], frame["reading"], strict=True)
-    }
+    """The catalog that was kept, but for parts that are damaged or of other settings."""
+    parsers = parser_fingerprint(settings)
+    catalog = Catalog()
+    for number in range(_read(catalog, tables, 0, parsers)):
+        if number:
+            _read(catalog, tables, number, parsers)
+    return catalog
 
 
 def look(tables: TableStore, settings: SourceSettings) -> Scan:
@@ -50,21 +56,58 @@ def keep_look(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
     Raises:
         TableError: it cannot be written.
     """
-    save_catalog(tables, settings, scan.catalog, load_catalog(tables, settings))
+    if scan.is_new:
+        save_catalog(tables, settings, scan.catalog, load_catalog(tables, settings))
 
 
 def save_catalog(
     tables: TableStore, settings: SourceSettings, catalog: Catalog, before: Catalog
 ) -> None:
-    """Keep a catalog, unless it says what was kept before.
+    """Keep a catalog: the parts of it that differ from what was kept before.
 
     Raises:
         TableError: it cannot be written.
     """
-    import pandas as pd
-
     if catalog == before:
         return
-    rows = [(key, catalog[key].to_json()) for key in sorted(catalog)]
-    frame = pd.DataFrame(rows, columns=["file", "reading"])
-    tables.write(KEY, _NAME, frame, {_PARSERS: parser_fingerprint(settings)})
+    parsers = parser_fingerprint(settings)
+    n_bytes = sum(len(catalog.packed(key)) for key in catalog)
+    n_before = _read(Catalog(), tables, 0, parsers)
+    n_parts = max(n_before, min(MAX_PARTS, 1 << (n_bytes // PART_BYTES).bit_length()))
+    known = _split(before, n_parts) if n_parts == n_before else repeat(None)
+    for number, (readings, kept) in enumerate(zip(_split(catalog, n_parts), known, strict=False)):
+        if readings != kept:
+            _write(tables, number, readings, {_PARSERS: parsers, _PARTS: str(n_parts)})
+
+
+def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> int:
+    """Take in one part; how many there are, 0 where it is worth nothing."""
+    try:
+        notes, readings = tables.read_rows(KEY, _name(number))
+        if notes.get(_PARSERS) != parsers:
+            return 0
+        catalog.add_packed(readings)
+    except TableError:  # a cache that cannot be read is as good as none
+        return 0
+    return int(notes[_PARTS])
+
+
+def _write(
+    tables: TableStore, number: int, readings: Sequence[tuple[bytes, bytes]], notes: Properties
+) -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(readings, columns=["file", "reading"])
+    tables.write(KEY, _name(number), frame, notes)
+
+
+def _split(catalog: Catalog, n_parts: int) -> Iterator[list[tuple[bytes, bytes]]]:
+    """The packed readings of each part, ordered by key."""
+    keys = sorted(catalog)
+    starts = [bisect_left(keys, bytes([256 * n // n_parts])) for n in range(n_parts)]
+    for start, end in pairwise([*starts, len(keys)]):
+        yield [(key, catalog.packed(key)) for key in keys[start:end]]
+
+
+def _name(number: int) -> str:
+    return f"{_NAME}-{number}" if number else _NAME

@@ -8,7 +8,7 @@ from pathlib import Path
 from dagster_project.home import Home
 from dagster_project.published import open_home, published, refuse_unknown, require_trees
 from dagster_project.source_state import look
-from raptor_core.documents import Inventory, Scan, group_documents
+from raptor_core.documents import Inventory, Partitions, Scan, partition_key
 from raptor_core.money import Ledger
 from raptor_core.retrieval import Query, Retrieval, Retriever
 from raptor_core.settings import Settings, load_settings
@@ -81,9 +81,10 @@ def choose_partitions(
     """
     if not names:
         return None
-    known = group_documents(found.documents, settings.grouping)
-    by_tree = {tree: name for name, trees in known.items() for tree in trees}
-    keys = [name if name in known else by_tree.get(name, name) for name in names]
+    known = Partitions(found.documents, settings.grouping)
+    of_tree = {name: partition_key(name, settings.grouping) for name in names}
+    is_tree = {name for name in names if name in known.get(of_tree[name], {})}
+    keys = [of_tree[n] if n in is_tree and n not in known else n for n in names]
     unknown = [key for key in keys if key not in known]
     refuse_unknown("partition of the source is called", unknown, known)
     return tuple(keys)

@@ -4,31 +4,36 @@ from raptor_core.documents.base import (
     Corpus,
     Document,
     Entry,
-    Inventory,
     MetadataValue,
     Section,
     Skipped,
 )
 from raptor_core.documents.catalog import Catalog, Reading, parser_fingerprint
+from raptor_core.documents.entries import Entries
 from raptor_core.documents.grouping import (
     document_partition,
     group_documents,
     partition_key,
     tree_name,
 )
+from raptor_core.documents.inventory import Inventory
 from raptor_core.documents.load import Progress, list_files, load_documents
-from raptor_core.documents.scan import Scan, read_documents, scan_source
+from raptor_core.documents.partitions import Partitions
+from raptor_core.documents.scan import Scan, scan_source
 from raptor_core.documents.scanned import read_scanned
 from raptor_core.documents.source import SUPPORTED, SourceFile
+from raptor_core.documents.wanted import read_documents
 
 __all__ = [
     "SUPPORTED",
     "Catalog",
     "Corpus",
     "Document",
+    "Entries",
     "Entry",
     "Inventory",
     "MetadataValue",
+    "Partitions",
     "Progress",
     "Reading",
     "Scan",

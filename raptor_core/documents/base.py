@@ -106,16 +106,3 @@ class Corpus:
 
     documents: tuple[Document, ...]
     skipped: tuple[Skipped, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    """What a source holds, by hashes alone; documents are ordered by id.
-
-    ``unsettled`` names the files that are being written now, each with the ids of the documents
-    that were in it before. Those documents are listed as they were.
-    """
-
-    documents: tuple[Entry, ...]
-    skipped: tuple[Skipped, ...] = ()
-    unsettled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -7,12 +7,15 @@ same stamp, as git's index has it: a stamp with a fresh time is confirmed by a s
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import struct
+from collections.abc import Iterable, Iterator, MutableMapping
+from dataclasses import dataclass, field
 from importlib import metadata
 
 from raptor_core.documents.base import Entry, Skipped
+from raptor_core.documents.found import Found
 from raptor_core.documents.load import split
 from raptor_core.documents.records import Named
 from raptor_core.documents.source import Content, SourceFile
@@ -22,8 +25,16 @@ from raptor_core.settings import SourceSettings
 PARSERS = "1"
 """Raise it when a parser gives another document for the same bytes."""
 
+PACKING = "1"
+"""Raise it when readings are packed in another way."""
+
 GRANULARITY_SECONDS = 2.0
 """Two writes that are further apart have different times, on the coarsest file systems too."""
+
+_HEAD = struct.Struct("<16s16s??dIII")
+"""Stamp, content, whether it was read, is final, first seen, lengths of the parts of ``Found``."""
+
+_IS_READ_AT, _IS_FINAL_AT = 32, 33
 
 _LIBRARIES = ("charset-normalizer", "lxml", "markdown-it-py", "pyarrow", "pypdf", "python-docx")
 
@@ -34,10 +45,10 @@ class Reading:
 
     Attributes:
         stamp: see ``SourceFile.stamp``.
-        content: digest of what was read.
+        content: digest of what was read; empty when it could not be read.
         first_seen: when a scan first saw this stamp, in seconds since 1970 UTC, own clock.
         is_final: no write that came after the reading can have left this stamp.
-        documents: its documents by the names of their places, in the order of the file.
+        documents: its documents by the names of their places.
         skipped: what in it was not read.
     """
 
@@ -45,42 +56,100 @@ class Reading:
     content: str
     first_seen: float
     is_final: bool
-    documents: tuple[tuple[str, Entry], ...] = ()
+    documents: Found = field(default_factory=Found)
     skipped: tuple[Skipped, ...] = ()
 
     @property
-    def ids(self) -> tuple[str, ...]:
+    def ids(self) -> list[str]:
         """Ids of its documents."""
-        return tuple(entry.id for _, entry in self.documents)
+        return self.documents.list_ids()
 
-    def to_json(self) -> str:
-        """For ``of_json``."""
-        found = [[name, e.id, e.content_hash, e.version] for name, e in self.documents]
-        skipped = [[item.name, item.reason, item.is_empty] for item in self.skipped]
-        head = [self.stamp, self.content, self.first_seen, self.is_final]
-        return json.dumps([*head, found, skipped], ensure_ascii=False)
+    def pack(self) -> bytes:
+        """For ``unpack``."""
+        found = self.documents
+        stamp, content = bytes.fromhex(self.stamp), bytes.fromhex(self.content)
+        lengths = (len(found.ids), len(found.names), len(found.hashes))
+        head = _HEAD.pack(stamp, content, bool(content), self.is_final, self.first_seen, *lengths)
+        told = [[item.name, item.reason, item.is_empty] for item in self.skipped]
+        skipped = json.dumps(told).encode() if told else b""
+        return b"".join((head, found.ids, found.names, found.hashes, skipped))
 
     @classmethod
-    def of_json(cls, text: str) -> Reading:
-        """A reading that ``to_json`` wrote."""
-        stamp, content, first_seen, is_final, found, skipped = json.loads(text)
+    def unpack(cls, packed: bytes) -> Reading:
+        """A reading that ``pack`` wrote."""
+        stamp, content, is_read, is_final, first_seen, *lengths = _HEAD.unpack_from(packed)
+        ends = itertools.accumulate(lengths, initial=_HEAD.size)
+        parts = [packed[start:end] for start, end in itertools.pairwise(ends)]
+        skipped = packed[_HEAD.size + sum(lengths) :]
         return cls(
-            stamp,
-            content,
+            stamp.hex(),
+            content.hex() if is_read else "",
             first_seen,
             is_final,
-            tuple((name, Entry(*values)) for name, *values in found),
-            tuple(Skipped(*values) for values in skipped),
+            Found(*parts),
+            tuple(Skipped(*values) for values in json.loads(skipped)) if skipped else (),
         )
 
 
-Catalog = Mapping[str, Reading]
-"""Readings by ``catalog_key``."""
+class Catalog(MutableMapping[bytes, Reading]):
+    """Readings by ``catalog_key``, packed: each is made when it is asked for.
+
+    Args:
+        packed: what ``Reading.pack`` gave, by key.
+    """
+
+    def __init__(self, packed: Iterable[tuple[bytes, bytes]] = ()) -> None:
+        self._packed = dict(packed)
+
+    def __getitem__(self, key: bytes) -> Reading:
+        return Reading.unpack(self._packed[key])
+
+    def __setitem__(self, key: bytes, reading: Reading) -> None:
+        self._packed[key] = reading.pack()
+
+    def __delitem__(self, key: bytes) -> None:
+        del self._packed[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._packed
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    def __eq__(self, other: object) -> bool:
+        return self._packed == other._packed if isinstance(other, Catalog) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def answers_for(self, key: bytes, stamp: str) -> bool:
+        """Whether it has a reading that is all that this stamp can stand for."""
+        packed = self._packed.get(key)
+        return packed is not None and bool(packed[_IS_FINAL_AT]) and packed[:16].hex() == stamp
+
+    def take(self, key: bytes, other: Catalog) -> None:
+        """Share the reading of another catalog."""
+        self._packed[key] = other._packed[key]
+
+    def forget_unread(self) -> None:
+        """Leave out files that could not be read: the next scan tries them again."""
+        for key in [key for key, packed in self._packed.items() if not packed[_IS_READ_AT]]:
+            del self._packed[key]
+
+    def add_packed(self, packed: Iterable[tuple[bytes, bytes]]) -> None:
+        """Add readings as ``Reading.pack`` gave them, by key."""
+        self._packed.update(packed)
+
+    def packed(self, key: bytes) -> bytes:
+        """A reading as ``Reading.pack`` gave it."""
+        return self._packed[key]
 
 
-def catalog_key(file: SourceFile) -> str:
+def catalog_key(file: SourceFile) -> bytes:
     """Key of a file: a digest of its address, which may hold a password, and its id."""
-    return digest("file", file.path, file.id)
+    return bytes.fromhex(digest("file", file.path, file.id))
 
 
 def parser_fingerprint(settings: SourceSettings) -> str:
@@ -91,7 +160,9 @@ def parser_fingerprint(settings: SourceSettings) -> str:
         table.model_dump(mode="json", exclude={"url", "url_env"}) for table in settings.tables
     ]
     libraries = {name: _installed(name) for name in _LIBRARIES}
-    return fingerprint("parsers", {PARSERS: values, "tables": tables, "libraries": libraries})
+    return fingerprint(
+        "parsers", {PARSERS: values, "tables": tables, "libraries": libraries, "packing": PACKING}
+    )
 
 
 def is_final(file: SourceFile, first_seen: float, read_at: float) -> bool:
@@ -135,11 +206,8 @@ def make_reading(
         return Reading(file.stamp, content.digest, first_seen, final, found, skipped), []
     problems: list[Skipped] = []
     named = split(content.parse(), problems)
-    entries = tuple((name, Entry.of(document)) for name, document in named)
-    return (
-        Reading(file.stamp, content.digest, first_seen, final, entries, tuple(problems)),
-        named,
-    )
+    found = Found.of((name, Entry.of(document)) for name, document in named)
+    return Reading(file.stamp, content.digest, first_seen, final, found, tuple(problems)), named
 
 
 def _installed(name: str) -> str:

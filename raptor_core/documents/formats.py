@@ -44,7 +44,9 @@ def load_files(
             problem = Skipped(file.id, str(error))
             yield Content("", partial(list[Named | Skipped], (problem,)))
         else:
-            yield Content(hashlib.sha256(data).hexdigest(), partial(_parse, file, data, settings))
+            yield Content(
+                hashlib.sha256(data).hexdigest()[:32], partial(_parse, file, data, settings)
+            )
 
 
 def _parse(file: SourceFile, data: bytes, settings: SourceSettings) -> list[Named | Skipped]:

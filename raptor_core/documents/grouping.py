@@ -70,7 +70,10 @@ def document_partition(document_id: str, grouping: GroupingSettings) -> str:
 def group_documents(
     documents: Iterable[Identifiable], grouping: GroupingSettings
 ) -> dict[str, dict[str, tuple[Identifiable, ...]]]:
-    """Documents, or their entries, by partition and tree; keys sorted, documents ordered by id."""
+    """Documents, or their entries, by partition and tree; keys sorted, documents ordered by id.
+
+    For a whole corpus see ``Partitions``.
+    """
     trees: dict[str, list[Identifiable]] = {}
     for document in sorted(documents, key=lambda document: document.id):
         trees.setdefault(tree_name(document.id, grouping), []).append(document)

@@ -18,7 +18,7 @@ from raptor_core.settings import SourceSettings
 Progress = Callable[[int, int, str], None]
 """Called after every file with: files done, files in all, id of the file."""
 
-Listed = list[tuple[Source, tuple[SourceFile, ...]]]
+Listed = list[tuple[Source, Sequence[SourceFile]]]
 """Sources with their files."""
 
 _NAMED_IN_ERROR = 5

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from raptor_core.documents.base import Skipped
 from raptor_core.documents.encoding import decode
+from raptor_core.documents.files import Files
 from raptor_core.documents.formats import load_files
 from raptor_core.documents.parsed import UnreadableError
 from raptor_core.documents.patterns import IGNORE_FILE
@@ -23,6 +24,8 @@ from raptor_core.documents.source import (
 )
 from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
+
+_HERE = os.path.join(os.curdir, "")  # noqa: PTH118 - "./", which a Path cannot hold
 
 
 class LocalSource:
@@ -49,10 +52,13 @@ class LocalSource:
             ) from error
         if not stat.S_ISDIR(mode):
             return self._named(root)
-        found = list(_Walk(root, self._rules()).folder(root, ""))
-        files = sorted((f for f in found if isinstance(f, SourceFile)), key=lambda f: f.id)
-        skipped = sorted((s for s in found if isinstance(s, Skipped)), key=lambda s: s.name)
-        return Listing(tuple(files), tuple(skipped))
+        files, skipped = Files(), []
+        for found in _Walk(root, self._rules()).folder(root, ""):
+            if isinstance(found, SourceFile):
+                files.append(found)
+            else:
+                skipped.append(found)
+        return Listing(files.ordered(), tuple(sorted(skipped, key=lambda item: item.name)))
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``."""
@@ -74,7 +80,7 @@ class LocalSource:
         return data
 
     def _named(self, path: Path) -> Listing:
-        found = _file(path, path.name)
+        found = _file(str(path), path.name)
         problem = found if isinstance(found, Skipped) else unsupported(found)
         if problem or isinstance(found, Skipped):
             return Listing((), (problem,) if problem else ())
@@ -129,7 +135,7 @@ class _Walk:
         elif is_folder:
             yield from self.folder(Path(entry.path), name)
         else:
-            found = _file(Path(entry.path), name)
+            found = _file(entry.path.removeprefix(_HERE), name)
             yield (unsupported(found) or found) if isinstance(found, SourceFile) else found
 
     def _link(self, entry: os.DirEntry[str], name: str) -> Skipped | None:
@@ -153,16 +159,16 @@ class _Walk:
         return None
 
 
-def _file(path: Path, name: str) -> SourceFile | Skipped:
+def _file(path: str, name: str) -> SourceFile | Skipped:
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116 - a Path of each file takes as long as the rest
     except OSError as error:
         return Skipped(name, f"cannot be read: {error.strerror}")
     if not stat.S_ISREG(status.st_mode):
         return Skipped(name, "is not a regular file")
     # A copy may carry an old time of modification along; the inode and its own time tell.
     mark = f"{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
-    return SourceFile(name, str(path), status.st_size, status.st_mtime, mark=mark)
+    return SourceFile(name, path, status.st_size, status.st_mtime, mark=mark)
 
 
 def _unstorable(name: str) -> Skipped | None:

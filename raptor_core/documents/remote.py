@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from raptor_core.documents.encoding import decode
+from raptor_core.documents.files import Files
 from raptor_core.documents.formats import load_files
 from raptor_core.documents.parsed import UnreadableError
 from raptor_core.documents.patterns import IGNORE_FILE
@@ -60,12 +61,8 @@ class RemoteSource:
             info = self._fs.info(self._root)
             if info["type"] != "directory":
                 name = self._root.rstrip("/").rpartition("/")[2].partition("?")[0]
-                found = [self._file(name, self._root, info)]
-            else:
-                found = list(self._folder())
-        problems = [problem for problem in map(unsupported, found) if problem]
-        names = {problem.name for problem in problems}
-        return Listing(tuple(f for f in found if f.id not in names), tuple(problems))
+                return _listing([self._file(name, self._root, info)])
+            return _listing(self._folder())
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``."""
@@ -125,6 +122,17 @@ class RemoteSource:
             modified=float(modified) if known and modified is not None else None,
             etag=etag,
         )
+
+
+def _listing(found: Iterable[SourceFile]) -> Listing:
+    files, problems = Files(), []
+    for file in found:
+        problem = unsupported(file)
+        if problem:
+            problems.append(problem)
+        else:
+            files.append(file)
+    return Listing(files, tuple(problems))
 
 
 def _omitted(rules: Rules, name: str) -> bool:

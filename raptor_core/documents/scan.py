@@ -8,11 +8,14 @@ next one, so that they also find what the other one read.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from raptor_core.documents.base import Corpus, Document, Entry, Inventory, Skipped
+from raptor_core.documents.base import Entry, Skipped
 from raptor_core.documents.catalog import Catalog, Reading, catalog_key, make_reading
+from raptor_core.documents.entries import Entries, Gathered
+from raptor_core.documents.files import Files, side_by_side
+from raptor_core.documents.inventory import Inventory
 from raptor_core.documents.load import (
     Listed,
     explain_empty,
@@ -24,23 +27,22 @@ from raptor_core.documents.source import Content, Source, SourceFile
 from raptor_core.documents.unique import Unique
 from raptor_core.settings import SourceSettings
 
-MAX_WAITS = 5
-"""Times ``settle_seconds`` that a run waits for files that are being written."""
-
-Queue = list[tuple[Source, list[SourceFile]]]
+Queue = list[tuple[Source, Sequence[SourceFile]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
     """What a source holds, the catalog for the next scan, how many files were read, and all files.
 
-    Hashes, names and times of each file and document, no text: 3 kB for a file.
+    Hashes, names and times of each file and document, no text. ``is_new`` says whether the catalog
+    differs from the one that was given.
     """
 
     inventory: Inventory
     catalog: Catalog
     n_read: int
     listed: Listed
+    is_new: bool
 
 
 def scan_source(
@@ -65,7 +67,7 @@ def scan_source(
         EmptySourceError: there is no document, and no file that is being written.
         MissingExtraError: a file or URL needs an extra that is not installed.
     """
-    scan = _Scan(settings, catalog or {}, clock())
+    scan = Scanning(settings, catalog or Catalog(), clock())
     scan.read()
     if settings.settle_seconds:
         scan.look_again()
@@ -73,13 +75,13 @@ def scan_source(
 
 
 @dataclass
-class _Scan:
+class Scanning:
     """One scan under way; ``readings`` is the next catalog, and what is not to be kept in it."""
 
     settings: SourceSettings
     catalog: Catalog
     started: float
-    readings: dict[str, Reading] = field(default_factory=dict)
+    readings: Catalog = field(default_factory=Catalog)
     unsettled: dict[str, tuple[str, ...]] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     queue: Queue = field(default_factory=list)
@@ -90,29 +92,32 @@ class _Scan:
     def read(self) -> None:
         """Sort the files into unchanged, unsettled and the others, and read these."""
         for source, files in self.listed:
-            changed = [file for file in files if not self._is_known(file)]
-            waiting = [file for file in changed if _age_left(source, file, self) > 0]
-            for file in waiting:
-                self._hold(file)
-            held = {catalog_key(file) for file in waiting}
-            self.queue.append((source, [f for f in changed if catalog_key(f) not in held]))
+            changed = Files()
+            for file in files:
+                if self._is_known(file):
+                    continue
+                if self.age_left(source, file) > 0:
+                    self._hold(file)
+                else:
+                    changed.append(file)
+            self.queue.append((source, changed))
         for file, content in loaded(self.queue):
             key = catalog_key(file)
             self.readings[key] = make_reading(file, content, self.catalog.get(key), self.started)[0]
 
     def look_again(self) -> None:
         """List once more: hold what changed while it was read, or was not there for a moment."""
-        gone = self.catalog.keys() - self.readings.keys() - self.listed_keys()
+        gone = {key for key in self.catalog if key not in self.readings}
         for source, files in self.queue:
             if source.is_transactional or not (files or gone):
                 continue
-            now = {catalog_key(file): file for file in source.list().files}
-            for file in files:
-                again = now.get(catalog_key(file))
-                if again is None or again.stamp != file.stamp:
+            back = []
+            for file, again in side_by_side(files, source.list().files):
+                if file and (again is None or again.stamp != file.stamp):
                     self._hold(file)
-            back = tuple(now[key] for key in sorted(gone & now.keys()))
-            self.listed.append((source, back))
+                elif again and not file and catalog_key(again) in gone:
+                    back.append(again)
+            self.listed.append((source, tuple(back)))
             for file in back:
                 self._hold(file)
 
@@ -122,33 +127,66 @@ class _Scan:
         Raises:
             EmptySourceError: nothing.
         """
+        is_new = self.readings != self.catalog
+        if not is_new:
+            self.readings = self.catalog  # and its copy can go
+        documents, taken, skipped = self._gather()
+        if taken:
+            skipped = self._tell_clashes(taken)
+        if not documents and not self.unsettled:
+            raise explain_empty((), self.settings, skipped)
+        inventory = Inventory(documents, tuple(skipped), self.unsettled)
+        n_read = sum(len(files) for _, files in self.queue)
+        self.readings.forget_unread()
+        return Scan(inventory, self.readings, n_read, self.listed, is_new)
+
+    def _gather(self) -> tuple[Entries, Collection[str], list[Skipped]]:
+        """All entries, ids that more than one document has, and what is skipped besides these."""
+        skipped = [*self.skipped]
+        gathered = Gathered()
+        for _, reading in self._found():
+            gathered.add(reading.documents)
+            skipped += reading.skipped
+        return *gathered.ordered(), skipped
+
+    def _tell_clashes(self, taken: Collection[str]) -> list[Skipped]:
+        """What is skipped, with all documents but the first of each of these ids."""
         skipped = [*self.skipped]
         corpus: Unique[Entry] = Unique(skipped)
+        seen: dict[bytes, list[tuple[str, Entry]]] = {}  # a source may be named twice
+        for file, reading in self._found():
+            named = [pair for pair in reading.documents if pair[1].id in taken]
+            if named:
+                named = seen.setdefault(catalog_key(file), named)
+            corpus.add(named, shown_path(file))
+            skipped += reading.skipped
+        return skipped
+
+    def _found(self) -> Iterator[tuple[SourceFile, Reading]]:
+        """Files and what is in them, one after the other."""
         for _, files in self.listed:
             for file in files:
                 reading = self.readings.get(catalog_key(file))
                 if reading:
-                    corpus.add(reading.documents, shown_path(file))
-                    skipped += reading.skipped
-        documents = corpus.ordered()
-        if not documents and not self.unsettled:
-            raise explain_empty((), self.settings, skipped)
-        inventory = Inventory(documents, tuple(skipped), self.unsettled)
-        kept = {key: reading for key, reading in self.readings.items() if reading.content}
-        n_read = sum(len(files) for _, files in self.queue)
-        return Scan(inventory, kept, n_read, self.listed)
+                    yield file, reading
 
-    def listed_keys(self) -> set[str]:
-        """Keys of all files that were listed."""
-        return {catalog_key(file) for _, files in self.listed for file in files}
+    def age_left(self, source: Source, file: SourceFile) -> float:
+        """Seconds until a file counts as settled; 0 or less if it does.
+
+        A time in the future says nothing: the clocks differ, or somebody set it.
+        """
+        if source.is_transactional or file.etag or file.modified is None:
+            return 0.0
+        settle = self.settings.settle_seconds
+        age = self.started - file.modified
+        return settle - age if -settle < age < settle else 0.0
 
     def _is_known(self, file: SourceFile) -> bool:
         """Whether the catalog answers for the file; then it does."""
         key = catalog_key(file)
-        known = self.catalog.get(key)
-        if known is None or not known.is_final or known.stamp != file.stamp:
+        if not self.catalog.answers_for(key, file.stamp):
             return False
-        self.readings[key] = known
+        self.readings.take(key, self.catalog)
         return True
 
     def _hold(self, file: SourceFile) -> None:
@@ -157,80 +195,11 @@ class _Scan:
         self.readings.pop(key, None)
         known = self.catalog.get(key)
         if known:
-            self.readings[key] = known
-        self.unsettled[file.id] = known.ids if known else (file.id,)
-
-
-def read_documents(
-    settings: SourceSettings,
-    catalog: Catalog,
-    wanted: Callable[[str], bool],
-    *,
-    clock: Callable[[], float] = time.time,
-    sleep: Callable[[float], None] = time.sleep,
-) -> tuple[Corpus, Catalog]:
-    """Read the documents whose ids are wanted, and the next catalog.
-
-    Of files that hold one document each only those are read, of tables those that changed or
-    held a wanted document before. A file that is being written is waited for, at most
-    ``MAX_WAITS`` times ``settle_seconds``; then it is read as it is.
-
-    Raises:
-        SourceError: no source is named, or one is missing or cannot be reached.
-        MissingExtraError: a file or URL needs an extra that is not installed.
-    """
-    for rounds in range(MAX_WAITS + 1):
-        scan = _Scan(settings, catalog, clock())
-        queue = [(s, [f for f in files if _concerns(scan, f, wanted)]) for s, files in scan.listed]
-        left = max((_age_left(s, f, scan) for s, files in queue for f in files), default=0.0)
-        if left <= 0 or rounds == MAX_WAITS:
-            break
-        sleep(left)
-    return _read_wanted(scan, queue, wanted)
-
-
-def _read_wanted(
-    scan: _Scan, queue: Queue, wanted: Callable[[str], bool]
-) -> tuple[Corpus, Catalog]:
-    keys = scan.listed_keys() & scan.catalog.keys()
-    readings = {key: scan.catalog[key] for key in keys}
-    skipped = [*scan.skipped]
-    corpus: Unique[Document] = Unique(skipped)
-    for file, content in loaded(queue):
-        key = catalog_key(file)
-        reading, named = make_reading(
-            file, content, scan.catalog.get(key), scan.started, parse=True
-        )
-        readings[key] = reading
-        corpus.add([item for item in named if wanted(item[1].id)], shown_path(file))
-    skipped += [item for reading in readings.values() for item in reading.skipped]
-    kept = {key: reading for key, reading in readings.items() if reading.content}
-    return Corpus(corpus.ordered(), tuple(skipped)), kept
-
-
-def _concerns(scan: _Scan, file: SourceFile, wanted: Callable[[str], bool]) -> bool:
-    """Whether a file may hold a wanted document."""
-    if file.only_id is not None:
-        return wanted(file.only_id)
-    known = scan.catalog.get(catalog_key(file))
-    if known is None or known.stamp != file.stamp or not known.is_final:
-        return True
-    return any(wanted(document_id) for document_id in known.ids)
+            self.readings.take(key, self.catalog)
+        self.unsettled[file.id] = tuple(known.ids) if known else (file.id,)
 
 
 def loaded(queue: Queue) -> Iterator[tuple[SourceFile, Content]]:
     """Files of several sources, read one after the other."""
     for source, files in queue:
         yield from zip(files, source.load(files), strict=True)
-
-
-def _age_left(source: Source, file: SourceFile, scan: _Scan) -> float:
-    """Seconds until a file counts as settled; 0 or less if it does.
-
-    A time in the future says nothing: the clocks differ, or somebody set it.
-    """
-    if source.is_transactional or file.etag or file.modified is None:
-        return 0.0
-    settle = scan.settings.settle_seconds
-    age = scan.started - file.modified
-    return settle - age if -settle < age < settle else 0.0

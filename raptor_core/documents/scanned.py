@@ -7,7 +7,7 @@ from collections.abc import Collection
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.catalog import catalog_key
 from raptor_core.documents.load import shown_path, split
-from raptor_core.documents.scan import Scan, loaded
+from raptor_core.documents.scan import Queue, Scan, loaded
 from raptor_core.documents.source import SourceFile
 from raptor_core.documents.unique import Unique
 
@@ -23,7 +23,7 @@ def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
     """
     skipped = list(scan.inventory.skipped)
     corpus: Unique[Document] = Unique(skipped)
-    queue = [(s, [f for f in files if _holds(scan, f, ids)]) for s, files in scan.listed]
+    queue: Queue = [(s, [f for f in files if _holds(scan, f, ids)]) for s, files in scan.listed]
     for file, content in loaded(queue):
         named = split(content.parse(), skipped)
         corpus.add([item for item in named if item[1].id in ids], shown_path(file))

@@ -84,7 +84,7 @@ class Listing:
     Files that are hidden, or left out by a rule that somebody wrote, are not named.
     """
 
-    files: tuple[SourceFile, ...]
+    files: Sequence[SourceFile]
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -92,7 +92,8 @@ class Listing:
 class Content:
     """A file that was read: the digest of what was read, and the parser of it.
 
-    ``digest`` is empty when it could not be read this time; another time it may be.
+    ``digest`` has 32 hexadecimal characters, or none when it could not be read this time;
+    another time it may be.
     """
 
     digest: str

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from raptor_core.documents.base import FOLDER, MetadataValue, Skipped
+from raptor_core.documents.files import Files
 from raptor_core.documents.parsed import UnreadableError, one_line
 from raptor_core.documents.records import Named, Table, row_document
 from raptor_core.documents.source import Content, Listing, SourceFile
@@ -55,19 +56,21 @@ class SqlSource:
         fields = [table.id_field, *([table.updated_field] if table.updated_field else [])]
         columns: Any = [sa.column(name) for name in fields]
         query: Any = sa.select(*columns).select_from(self._from())
-        files: dict[str, SourceFile] = {}
+        files = Files()
+        raw_ids: dict[str, Any] = {}
         skipped: list[Skipped] = []
         with self._connected() as connection:
             for number, row in enumerate(connection.execute(query), start=1):
                 name = _id_text(row[0])
                 file = self._file(name, row[1] if table.updated_field else None)
-                if not name or file.id in files:
+                if not name or file.id in raw_ids:
                     problem = "holds an id that another row has" if name else "holds no id"
                     skipped.append(Skipped(f"{table.label}:{number}", f"{problem}: {row[0]!r:.60}"))
                     continue
-                files[file.id] = file
-                self._raw_ids[file.id] = row[0]
-        return Listing(tuple(files[name] for name in sorted(files)), tuple(skipped))
+                files.append(file)
+                raw_ids[file.id] = row[0]
+        self._raw_ids |= raw_ids
+        return Listing(files.ordered(), tuple(skipped))
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``; a row that is gone by now is one that cannot be read."""

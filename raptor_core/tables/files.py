@@ -6,7 +6,8 @@ import io
 import os
 import posixpath
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 Properties = Mapping[str, str]
 _PROPERTY_PREFIX = "raptor."
+_ROWS_PER_BATCH = 2000
 _INTEGERS = frozenset({"layer", "n_tokens", "position", "start", "end", "cluster"})
 _LISTS = frozenset({"documents", "children", "section", "node_ids"})
 
@@ -122,14 +124,23 @@ class TableStore:
             TableError: it is missing.
             DamagedTableError: its bytes are not those that were written.
         """
-        import pyarrow as pa
-
         path = self.path(key, partition)
-        try:
+        with _readable(path):
             frame: pd.DataFrame = self._open(path).read().to_pandas()
-        except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, error) from error
         return frame
+
+    def read_rows(
+        self, key: Sequence[str], partition: str
+    ) -> tuple[dict[str, str], Iterator[tuple[Any, ...]]]:
+        """Properties and rows of one table, by one get; rows are decoded as they are taken.
+
+        Raises:
+            TableError, DamagedTableError: as ``read``.
+        """
+        path = self.path(key, partition)
+        with _readable(path):
+            file = self._open(path)
+        return _properties(file.schema_arrow), _rows(file, path)
 
     def properties(self, key: Sequence[str], partition: str) -> dict[str, str]:
         """The properties of one table that is whole, without decoding its rows.
@@ -138,19 +149,10 @@ class TableStore:
             TableError: it is missing.
             DamagedTableError: its bytes are not those that were written.
         """
-        import pyarrow as pa
-
         path = self.path(key, partition)
-        try:
-            notes = self._open(path).schema_arrow.metadata or {}
-        except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, error) from error
-        found = {name.decode(): text.decode() for name, text in notes.items()}
-        return {
-            name.removeprefix(_PROPERTY_PREFIX): text
-            for name, text in found.items()
-            if name.startswith(_PROPERTY_PREFIX)
-        }
+        with _readable(path):
+            schema = self._open(path).schema_arrow
+        return _properties(schema)
 
     def delete(self, key: Sequence[str], partition: str) -> bool:
         """Delete one table; whether it was there.
@@ -177,6 +179,21 @@ class TableStore:
 def table_name(key: Sequence[str], partition: str) -> str:
     """Path of a table in its folder; the partition is quoted, so that any name is one file name."""
     return posixpath.join(*key, f"{quote(partition, safe=' ')}.parquet")
+
+
+def _rows(file: Any, path: str) -> Iterator[tuple[Any, ...]]:
+    with _readable(path):
+        for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, use_threads=False):
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _properties(schema: Any) -> dict[str, str]:
+    notes = {name.decode(): text.decode() for name, text in (schema.metadata or {}).items()}
+    return {
+        name.removeprefix(_PROPERTY_PREFIX): text
+        for name, text in notes.items()
+        if name.startswith(_PROPERTY_PREFIX)
+    }
 
 
 def _to_bytes(table: Any) -> bytes:
@@ -219,7 +236,15 @@ def _typed(field: Any, *, is_empty: bool) -> Any:
     return field.with_type(pa.string()) if unknown or texts else field
 
 
-def _unreadable(path: str, error: Exception) -> TableError:
-    if isinstance(error, FileNotFoundError):
-        return TableError(f"no table at {path}; materialize its asset for this partition first")
-    return damaged(path, error)
+@contextmanager
+def _readable(path: str) -> Iterator[None]:
+    """A table that is missing, or is no Parquet, as an error of ours."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError as error:
+        told = f"no table at {path}; materialize its asset for this partition first"
+        raise TableError(told) from error
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(path, error) from error
