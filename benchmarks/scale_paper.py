@@ -31,7 +31,7 @@ class Costs:
     event_rows_per_partition: float = 113
     event_bytes_per_partition: float = 257e3
     sqlite_bytes_per_event_byte: float = 4
-    look_cpu_seconds_per_row: float = 23e-6
+    look_cpu_seconds_per_row: float = 12e-6
     look_bytes_per_row: float = 170
     store_bytes_per_node: float = 4.0e3
     table_bytes_per_node: float = 1.9e3

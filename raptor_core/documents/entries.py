@@ -27,7 +27,7 @@ class Entries(Sequence[Entry]):
 
     def __init__(self, ids: memoryview, bounds: NDArray[np.int64], hashes: memoryview) -> None:
         self._ids = ids
-        self._bounds = memoryview(bounds)  # gives plain integers, at once
+        self._bounds = bounds.data  # gives plain integers, at once
         self._hashes = hashes
 
     @classmethod
