@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import marshal
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
@@ -32,7 +32,7 @@ class Files(Sequence[SourceFile]):
             if place == len(self._folders):
                 self._folders.append(folder)
         rest = (file.size_bytes, file.modified, file.etag, file.mark)
-        self._packed.append(marshal.dumps((file.id, place, *rest)))
+        self._packed.append(json.dumps((file.id, place, *rest)).encode())
 
     def ordered(self) -> Files:
         """These files, ordered by id."""
@@ -55,7 +55,7 @@ class Files(Sequence[SourceFile]):
         return self._file(self._packed[at])
 
     def _file(self, packed: bytes) -> SourceFile:
-        name, place, *rest = marshal.loads(packed)  # noqa: S302 - written by this process
+        name, place, *rest = json.loads(packed)
         path = place if isinstance(place, str) else self._folders[place] + name
         return SourceFile(name, path, *rest)
 
