@@ -14,11 +14,11 @@ from typing import Self
 
 
 class Link:
-    """Forwards connections to a port; a context manager."""
+    """Forwards connections to ``host`` to a port on loopback; a context manager."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self._target = ("127.0.0.1", port)
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._listener = socket.create_server((host, 0), backlog=128)
         self._up = threading.Event()
         self._up.set()
         self._open: list[socket.socket] = []
