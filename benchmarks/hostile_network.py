@@ -221,6 +221,7 @@ def _servers() -> Iterator[_There]:
         _ip("netns", "add", space)
         stack.callback(_ip, "netns", "del", space)
         _ip("link", "add", here, "type", "veth", "peer", "name", there, "netns", space)
+        stack.callback(_ip, "link", "del", here)  # a space that is gone may keep it for a while
         _ip("addr", "add", f"{HERE}/30", "dev", here)
         _ip("link", "set", here, "up")
         _ip("-n", space, "addr", "add", f"{THERE}/30", "dev", there)

@@ -14,7 +14,7 @@ from support.hashing import HashingEmbedder
 from support.links import Link
 from support.openai_server import FakeOpenAI
 from support.stand_ins import qdrant_stand_in
-from support.workshop import prose
+from support.workshop import prose, settings_text
 
 from dagster_project.home import Home
 from raptor_core.endpoints import gate
@@ -24,33 +24,6 @@ pytestmark = pytest.mark.slow
 
 NAMES = ["a.md", "b.md"]
 CONCURRENCY = 3
-SETTINGS = """
-[source]
-paths = ["{docs}"]
-[chunking]
-max_tokens = 24
-[clustering]
-method = "contiguous"
-window = 4
-[tree]
-max_layers = 2
-[audit]
-judge = "overlap"
-[store]
-kind = "server"
-url = "http://127.0.0.1:{store}"
-timeout_seconds = 1
-max_retries = 2
-[summarizer]
-kind = "openai"
-model = "small"
-base_url = "http://127.0.0.1:{endpoint}/v1"
-concurrency = {concurrency}
-timeout_seconds = 0.5
-max_retries = 3
-down_after = 6
-down_seconds = 1
-"""
 POINTS = {
     "staging": '"state":"staged"',
     "publication": '"state":"publishing"',
@@ -70,11 +43,26 @@ class Network:
         self.store, self.endpoint = store, endpoint
         self.to_store, self.to_endpoint = to_store, to_endpoint
         self.place.home.mkdir()
-        settings = SETTINGS.format(
-            docs=self.place.docs,
-            store=to_store.port,
-            endpoint=to_endpoint.port,
-            concurrency=CONCURRENCY,
+        settings = settings_text(
+            self.place.docs,
+            tree={"max_layers": 2},
+            audit={"judge": "overlap"},
+            store={
+                "kind": "server",
+                "url": f"http://127.0.0.1:{to_store.port}",
+                "timeout_seconds": 1,
+                "max_retries": 2,
+            },
+            summarizer={
+                "kind": "openai",
+                "model": "small",
+                "base_url": f"http://127.0.0.1:{to_endpoint.port}/v1",
+                "concurrency": CONCURRENCY,
+                "timeout_seconds": 0.5,
+                "max_retries": 3,
+                "down_after": 6,
+                "down_seconds": 1,
+            },
         )
         self.place.settings.write_text(settings)
 

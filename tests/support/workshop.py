@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import weakref
 from functools import cached_property
@@ -35,6 +36,19 @@ SMALL = {
     "audit": {"judge": "overlap"},
 }
 """Settings of small, quick trees."""
+
+
+def settings_text(docs: Path, **parts: Any) -> str:
+    """A settings file of small, quick trees over a folder, with ``parts`` over them."""
+    small = {part: SMALL[part] for part in ("chunking", "clustering")}
+    values = {"source": {"paths": [str(docs)]}, **small, "tree": {"max_layers": 1}}
+    for part, given in parts.items():
+        values[part] = {**values.get(part, {}), **given}
+    lines = [
+        f"[{part}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in given.items())
+        for part, given in values.items()
+    ]
+    return "".join(lines)
 
 
 def prose(n_sentences: int, seed: int = 0) -> str:
