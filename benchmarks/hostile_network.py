@@ -27,6 +27,7 @@ from hostile_home import (
     environment,
     new_home,
     require,
+    seen,
     write,
 )
 
@@ -78,7 +79,7 @@ def network_cut(folder: Path, _arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def _cut_for_good(folder: Path, there: _There, point: str) -> Row:
-    before, asked = _read(folder), there.prompts()
+    before, asked = seen(folder / "home"), there.prompts()
     build = there.build_and_cut(folder, point)
     started = time.monotonic()
     out = _end(build)
@@ -88,10 +89,10 @@ def _cut_for_good(folder: Path, there: _There, point: str) -> Row:
     require(reasons and all(THERE in reason for reason in reasons), "the cut is not told:", out)
     there.link("up")
     paid = there.prompts()[len(asked) :]
-    between = _read(folder)
+    between = seen(folder / "home")
     code, out = _built(folder)
     require(code == 0, "the next build failed:", out)
-    after = _read(folder)
+    after = seen(folder / "home")
     for tree, build_id in between.items():
         require(build_id in (before[tree], after[tree]), f"{tree} was published half")
         require(after[tree] != before[tree], f"{tree} is not new")
@@ -109,14 +110,14 @@ def _cut_for_good(folder: Path, there: _There, point: str) -> Row:
 
 
 def _cut_for_a_while(folder: Path, there: _There, point: str) -> Row:
-    before = _read(folder)
+    before = seen(folder / "home")
     build = there.build_and_cut(folder, point)
     started = time.monotonic()
     threading.Timer(SHORT_SECONDS, there.link, ["up"]).start()
     out = _end(build)
     seconds = time.monotonic() - started
     require(build.returncode == 0, "a short cut was not waited for:", out)
-    after = _read(folder)
+    after = seen(folder / "home")
     require(all(after[tree] != before[tree] for tree in before), "not all trees are new")
     return Row(
         f"the link goes down in {point}, for {SHORT_SECONDS:g} s",
@@ -198,19 +199,6 @@ def _built(folder: Path) -> tuple[int, str]:
     process = _begin(folder)
     out = _end(process)
     return process.returncode, out
-
-
-def _read(folder: Path) -> dict[str, str]:
-    """Builds of the trees that readers see, every one whole."""
-    from dagster_project.home import Home
-    from raptor_core.store import Where, open_store
-
-    with open_store(Home(folder / "home").load_settings().store, None) as store:
-        manifests = store.manifests()
-        for found in manifests:
-            n_live = store.count(Where(trees=(found.tree,)))
-            require(n_live == sum(found.layer_sizes), f"{found.tree} is published half")
-    return {found.tree: found.build_id for found in manifests}
 
 
 @contextmanager

@@ -144,3 +144,11 @@ class Workshop:
         """Texts of the live nodes of a tree."""
         with self.parts().store.open() as store:
             return {node.text for node in store.nodes() if node.tree == tree}
+
+
+def live(workshop: Workshop) -> tuple[str, set[str]]:
+    """All that readers can see, as one text; and the trees."""
+    with workshop.parts().store.open() as store:
+        nodes = list(store.nodes())
+        text = "\n".join(f"{node.text} {node.source} {node.documents}" for node in nodes)
+        return text, {manifest.tree for manifest in store.manifests()}
