@@ -17,7 +17,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 # No proxy between a trial and its own servers.
 os.environ["NO_PROXY"] = os.environ["no_proxy"] = "*"
 
-PATIENCE_SECONDS = 300
+PATIENCE_SECONDS = 600
 """A command that takes longer hangs."""
 
 SMALL = """
