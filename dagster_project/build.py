@@ -21,6 +21,7 @@ from dagster_project.resources import (
     ignore_progress,
 )
 from dagster_project.sensors import build_source_sensor
+from dagster_project.store_look import StoreLook
 from dagster_project.turns import TurnsResource
 from raptor_assets import keys
 from raptor_assets.chain import Progress, build_chain
@@ -105,11 +106,12 @@ def build_definitions(
     chain = build_chain(settings)
     evaluations = build_dataset_assets(settings)
     jobs = [build_job(chain), build_drop_job(settings)]
+    look = StoreLook(settings, home, parts.tools)
     tables = TablesIOManager(parts.tables)
     definitions = dg.Definitions(
         assets=[chain, *evaluations, *assets],
         jobs=[*jobs, *build_evaluate_jobs(evaluations)],
-        sensors=[build_source_sensor(settings, parts.source, parts.known, jobs)],
+        sensors=[build_source_sensor(settings, parts.source, parts.known, look, jobs)],
         executor=dg.in_process_executor,
         resources={
             "source": parts.source,

@@ -114,7 +114,10 @@ class Home:
             config = self.dagster / "dagster.yaml"
             found = config.read_text(encoding="utf-8") if config.exists() else _MARK
             if found.startswith(_MARK) and found != wanted:
-                config.write_text(wanted, encoding="utf-8")
+                # Whole or not at all: another process may be reading it.
+                part = config.with_name(f"{config.name}.{os.getpid()}.part")
+                part.write_text(wanted, encoding="utf-8")
+                part.replace(config)
 
     def create(
         self, *, sources: Sequence[str] = (), preset: str = "default", group_by: str = "document"

@@ -12,6 +12,7 @@ import dagster as dg
 
 from dagster_project.renames import Grouped, Known, find_renames
 from dagster_project.standing import Standing
+from dagster_project.under_way import PARTITION_TAG, RANGE_END_TAG, RANGE_START_TAG
 from raptor_assets import keys
 from raptor_assets.provenance import MATERIALIZED, recorded_versions
 from raptor_assets.versions import (
@@ -54,6 +55,8 @@ class Changes:
         renamed: ids of documents whose content stood under another id, now gone, by new id.
         successors: of a partition that such a document left: the ones to build that took it.
         unsettled: files that are being written.
+        unreported: of ``changed``: published as they should be, without their report.
+        lost: of ``changed``: published as they should be by the record, and not in the store.
     """
 
     new: tuple[str, ...]
@@ -65,6 +68,8 @@ class Changes:
     renamed: Mapping[str, str] = field(default_factory=dict)
     successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unsettled: tuple[str, ...] = ()
+    unreported: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
 
     @property
     def to_build(self) -> tuple[str, ...]:
@@ -108,16 +113,18 @@ def find_changes(
     latest = instance.get_latest_storage_id_by_partition(keys.TREE, MATERIALIZED)
     reported = instance.get_latest_storage_id_by_partition(keys.REPORT, MATERIALIZED)
     existing = set(instance.get_dynamic_partitions(_name()))
-    in_step = {
+    recorded = {
         name
         for name in wanted.keys() & existing
         if published.get(name, "").startswith(f"{wanted[name]}-")
         and snapshots.get(name) == seen.versions[name]
-        and (
-            standing is None
-            or published[name]
-            in {published_version(seen.versions[name], build, s.get(name, ())) for s in standing}
-        )
+    }
+    in_step = {
+        name
+        for name in recorded
+        if standing is None
+        or published[name]
+        in {published_version(seen.versions[name], build, s.get(name, ())) for s in standing}
     }
     # A run that ended between a tree and its report left a page of what was published before.
     current = {name for name in in_step if reported.get(name, 0) > latest[name]}
@@ -147,6 +154,8 @@ def find_changes(
         renamed=renames.documents,
         successors=renames.successors,
         unsettled=seen.unsettled,
+        unreported=frozenset(to_build & in_step),
+        lost=frozenset(to_build & recorded - in_step),
     )
 
 
@@ -205,11 +214,8 @@ def order_with(instance: dg.DagsterInstance, new: Sequence[str]) -> list[str]:
 def range_tags(names: Sequence[str]) -> dict[str, str]:
     """Tags of a run over a range of partitions; over one they name it, and need no look-up."""
     if len(names) == 1:
-        return {"dagster/partition": names[0]}
-    return {
-        "dagster/asset_partition_range_start": names[0],
-        "dagster/asset_partition_range_end": names[-1],
-    }
+        return {PARTITION_TAG: names[0]}
+    return {RANGE_START_TAG: names[0], RANGE_END_TAG: names[-1]}
 
 
 def _name() -> str:

@@ -24,6 +24,9 @@ BROKER_VARIABLE = "CELERY_BROKER_URL"
 _POOL = 3
 """Connections kept of each kind: a transaction that looks something up meanwhile takes two."""
 
+_OPENING_SECONDS = 60.0
+"""How long to wait while other processes open the same records."""
+
 _EXAMPLE = "expected postgresql+psycopg2://user:password@host:5432/database"
 _QUOTE = "write @ in a password as %40"
 
@@ -34,11 +37,12 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
 
     Raises:
         SettingsError: the file names a variable that is not set, or an address that is none.
-        RecordsError: the database does not answer, or refuses.
+        RecordsError: the database does not answer, or refuses; or another process did not finish
+            opening it.
         MissingExtraError: it is PostgreSQL, and the extra is not installed.
     """
     _check_address(os.environ.get(URL_VARIABLE, ""))
-    with _explained(folder / "dagster.yaml"):
+    with _explained(folder / "dagster.yaml"), _alone(folder):
         instance = dg.DagsterInstance.from_config(str(folder))
     with instance, keep_connections(instance):
         yield instance
@@ -100,6 +104,38 @@ def database_errors() -> tuple[type[Exception], ...]:
     from sqlalchemy.exc import OperationalError
 
     return DagsterPostgresException, OperationalError
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes from opening the records in a folder meanwhile.
+
+    Opening makes what is missing, and Dagster does not expect that another process makes it, too:
+    its tables then have two versions, and no process can open them again.
+
+    Raises:
+        RecordsError: another process was at it all the time, or the disk refuses.
+    """
+    import filelock
+
+    path = folder / "opening.lock"
+    try:
+        lock = filelock.FileLock(path, timeout=_OPENING_SECONDS, thread_local=False)
+        lock.acquire()
+    except filelock.Timeout as error:
+        raise RecordsError(
+            f"another process has been opening Dagster's records for {_OPENING_SECONDS:g} s and "
+            f"holds {path}; end it, and repeat"
+        ) from error
+    except OSError as error:
+        raise RecordsError(
+            f"{path}: {error.strerror or error}; free space, or make the folder writable for this "
+            "user, and repeat. What was published stays"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import dagster as dg
@@ -19,6 +19,8 @@ from dagster_project.plan import (
     range_tags,
 )
 from dagster_project.renames import Known
+from dagster_project.standing import Standing
+from dagster_project.under_way import partitions_under_way
 from raptor_assets import keys
 from raptor_assets.versions import build_version
 from raptor_core.documents import Inventory
@@ -39,29 +41,48 @@ class Source(Protocol):
         """All documents by hashes, what could not be read, and what is being written."""
 
 
+class Look(Protocol):
+    """A look at the store that waits for nobody; see ``StoreLook``."""
+
+    def stamp(self) -> str:
+        """Differs once the store may hold something else than it did."""
+
+    def standing(self) -> Standing | None:
+        """What the store holds; None where it is in use at the moment."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Cursor:
     """What the last tick saw, what is requested and not finished, and what it saw leave.
 
-    It holds no more than that: what is in each file is kept beside the tables.
+    ``store`` is the store's stamp when it was last found to hold what was recorded, ``lost`` what
+    the last look missed. The cursor holds no more than that: what is in each file is kept beside
+    the tables.
     """
 
     seen: str
     requested: Mapping[str, str]
     left: Collection[str] = ()
+    store: str = ""
+    lost: Collection[str] = ()
 
     @classmethod
     def parse(cls, text: str | None) -> _Cursor:
-        values = json.loads(text) if text else {}
-        return cls(values.get("seen", ""), values.get("requested", {}), values.get("left", ()))
+        return cls(**{"seen": "", "requested": {}, **json.loads(text or "{}")})
 
     def text(self) -> str:
-        values = {"seen": self.seen, "requested": dict(self.requested), "left": sorted(self.left)}
+        values = {
+            "seen": self.seen,
+            "requested": dict(self.requested),
+            "left": sorted(self.left),
+            "store": self.store,
+            "lost": sorted(self.lost),
+        }
         return json.dumps(values, sort_keys=True)
 
 
 def build_source_sensor(
-    settings: Settings, source: Source, known: Known, targets: Sequence[Any]
+    settings: Settings, source: Source, known: Known, look: Look, targets: Sequence[Any]
 ) -> dg.SensorDefinition:
     """The sensor over the settings' source.
 
@@ -75,10 +96,16 @@ def build_source_sensor(
     again by content. While new files are being written, one of which may be a copy of what is
     gone, drops wait for one more tick.
 
+    The store is looked into when its stamp is another than when it last held what was recorded:
+    trees that it lost are requested, once until it has them again. No tick waits for it, and none
+    looks while runs are under way, which publish and hold it. A tree whose report is not written
+    yet is left to the run that is at it.
+
     Args:
         settings: of the home.
         source: lists and reads the documents.
         known: documents that a partition was last built from.
+        look: at the store.
         targets: the build and the drop job.
     """
 
@@ -104,12 +131,22 @@ def build_source_sensor(
                 f"the job {DROP}"
             )
         seen = _digest(inventory, build_version(settings), existing)
-        if before.seen == seen and not before.requested and not inventory.unsettled:
+        stamp = look.stamp()
+        is_same = before.seen == seen and before.store == stamp
+        if is_same and not before.requested and not inventory.unsettled:
             return dg.SkipReason(f"{len(existing)} partitions are up to date; no file changed")
-        changes = find_changes(context.instance, settings, inventory, known)
+        busy = partitions_under_way(context.instance, existing)
+        standing = look.standing() if busy is None and before.store != stamp else None
+        changes = find_changes(context.instance, settings, inventory, known, standing)
         for new, old in changes.renamed.items():
             context.log.info(f"{new} was {old}: its texts and vectors are reused")
-        return _request(context.instance, changes, before, seen, settings.runs.max_partitions)
+        after = replace(before, seen=seen)
+        if standing is not None:
+            after = replace(
+                after, store="" if changes.to_build else look.stamp(), lost=changes.lost
+            )
+        waited_for = changes.unreported & (busy or set()) | changes.lost.intersection(before.lost)
+        return _request(context.instance, changes, after, waited_for, settings.runs.max_partitions)
 
     return source_sensor
 
@@ -122,23 +159,34 @@ def _digest(inventory: Inventory, build: str, existing: Sequence[str]) -> str:
 
 
 def _request(
-    instance: dg.DagsterInstance, changes: Changes, before: _Cursor, seen: str, longest: int
+    instance: dg.DagsterInstance,
+    changes: Changes,
+    cursor: _Cursor,
+    waited_for: Collection[str],
+    longest: int,
 ) -> dg.SensorResult:
+    """What is due, but ``waited_for``; the cursor still says what was requested before."""
+    before = cursor.requested
     removed = changes.droppable(changes.to_build)
     if changes.unsettled:
-        removed = tuple(name for name in removed if name in before.left)
-    wanted = {name: changes.tokens[name] for name in (*changes.to_build, *removed)}
-    due = {name: token for name, token in wanted.items() if before.requested.get(name) != token}
+        removed = tuple(name for name in removed if name in cursor.left)
+    wanted = {
+        name: before.get(name, "") if name in waited_for else changes.tokens[name]
+        for name in (*changes.to_build, *removed)
+    }
+    due = {name: token for name, token in wanted.items() if before.get(name, "") != token}
     new = [name for name in changes.new if name in due]
     to_build = due.keys() - set(changes.removed)
     order = order_with(instance, new)
     builds = changes.in_order(contiguous_ranges(order, to_build, longest))
     drops = [name for name in removed if name in due]
     is_waiting = len(removed) < len(changes.removed)
+    seen = "" if is_waiting else cursor.seen
+    after = replace(cursor, seen=seen, requested=wanted, left=changes.removed)
     return dg.SensorResult(
         run_requests=[*_builds(builds, due), *_drops(drops, due)],
         dynamic_partitions_requests=[keys.TREES.build_add_request(new)] if new else [],
-        cursor=_Cursor("" if is_waiting else seen, wanted, changes.removed).text(),
+        cursor=after.text(),
         skip_reason=None if due else _why_nothing(changes, len(wanted)),
     )
 
@@ -171,6 +219,8 @@ def _why_nothing(changes: Changes, n_requested: int) -> str:
         told.append(f"being written, so left for the next tick: {_named(changes.unsettled)}")
     if changes.held:
         told.append(f"{len(changes.held)} cannot be read now and stay: {_named(changes.held)}")
+    if changes.lost:
+        told.append(f"the store lost, and did not get back: {_named(sorted(changes.lost))}")
     if waiting := len(changes.tokens) - n_requested:
         told.append(f"{waiting} to drop wait until what took their place is published")
     return "; ".join(told)

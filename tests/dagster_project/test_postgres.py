@@ -12,7 +12,7 @@ from support.build_process import LoggedEmbedder
 from support.command import Place, embedder_made_by
 from support.sensor_daemon import Daemon
 from support.servers import INSTANCE, keep_records_in
-from support.workshop import Workshop, prose
+from support.workshop import Workshop, prose, settings_text
 
 from dagster_project import records
 from dagster_project.home import Home
@@ -22,16 +22,6 @@ from raptor_assets import keys
 from raptor_core.errors import MissingExtraError, RecordsError, SettingsError
 
 pytestmark = pytest.mark.slow
-
-SETTINGS = """
-[chunking]
-max_tokens = 24
-[clustering]
-method = "contiguous"
-window = 4
-[tree]
-max_layers = 1
-"""
 
 
 @pytest.fixture
@@ -48,7 +38,7 @@ def place(postgres, tmp_path, monkeypatch):
     keep_records_in(postgres.new_database(), Home(made.home), monkeypatch)
     made.write("a.md", prose(12, seed=1))
     made.home.mkdir(exist_ok=True)
-    made.settings.write_text(f'[source]\npaths = ["{made.docs}"]\n{SETTINGS}')
+    made.settings.write_text(settings_text(made.docs))
     return made
 
 

@@ -1,58 +1,20 @@
 """Dagster's own daemon, its queue and its launcher: nothing here stands in for them."""
 
-import os
 import signal
-import subprocess
 import sys
-import time
-from contextlib import contextmanager
-from pathlib import Path
 
 import dagster as dg
 import pytest
-from support.workshop import Workshop, prose
+from support.processes import process_of, wait_until
+from support.workshop import Workshop, prose, settings_text
 
 from dagster_project.jobs import BUILD, DROP
 from raptor_assets import keys
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
-PATIENCE_SECONDS = 240
+COMMAND = [sys.executable, "-m", "dagster._daemon", "run", "-m", "support.daemon_location"]
 MARKER = "The zebra Quixotl signed here."
-
-
-@contextmanager
-def daemon_of(home):
-    """The daemon in processes of its own; they all end with it."""
-    home.ensure()
-    home.create()
-    command = [sys.executable, "-m", "dagster._daemon", "run", "-m", "support.daemon_location"]
-    path = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
-    with (home.path / "daemon.log").open("w") as log:
-        process = subprocess.Popen(
-            command,
-            env={**os.environ, **home.environment(), "PYTHONPATH": path},
-            cwd=home.path,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-        try:
-            yield process
-        finally:
-            os.killpg(process.pid, signal.SIGINT)
-            try:
-                process.wait(20)
-            finally:
-                stop(process.pid)
-
-
-def stop(group):
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def latest(instance):
@@ -72,19 +34,22 @@ def wait_for(workshop, process, partitions, rebuilt=()):
             dg.DagsterRunStatus.STARTED,
         ]
     )
-    last = time.monotonic() + PATIENCE_SECONDS
     with workshop.instance() as instance:
         before = latest(instance)
-        while time.monotonic() < last and process.poll() is None:
-            now = set(instance.get_dynamic_partitions("trees"))
+
+        def is_done():
             built = latest(instance)
-            done = now == partitions <= built.keys() and all(
-                built[name] != before.get(name) for name in rebuilt
+            return (
+                set(instance.get_dynamic_partitions("trees")) == partitions <= built.keys()
+                and all(built[name] != before.get(name) for name in rebuilt)
+                and not instance.get_runs(under_way, limit=1)
             )
-            if done and not instance.get_runs(under_way, limit=1):
-                return
-            time.sleep(0.5)
-    pytest.fail((workshop.home.path / "daemon.log").read_text()[-3000:])
+
+        wait_until(is_done, [log_of(workshop.home)], needed=[process])
+
+
+def log_of(home):
+    return home.path / "daemon.log"
 
 
 def records(workshop, partition):
@@ -99,22 +64,12 @@ def test_the_daemon_redoes_what_changed_and_nothing_else(tmp_path):
     for number, name in enumerate("abcd"):
         workshop.write(f"{name}.md", prose(12, seed=number))
     workshop.write("c.md", f"{MARKER}\n\n{prose(12, seed=2)}")
-    settings = workshop.home.settings
-    settings.parent.mkdir(parents=True)
-    settings.write_text(
-        f"""
-        [source]
-        paths = ["{workshop.docs}"]
-        [chunking]
-        max_tokens = 24
-        [clustering]
-        method = "contiguous"
-        window = 4
-        [tree]
-        max_layers = 2
-        """
-    )
-    with daemon_of(workshop.home) as process:
+    home = workshop.home
+    home.ensure()
+    home.settings.write_text(settings_text(workshop.docs, tree={"max_layers": 2}))
+    with process_of(
+        COMMAND, home.path, log_of(home), home.environment(), gently=signal.SIGINT
+    ) as process:
         wait_for(workshop, process, {"a.md", "b.md", "c.md", "d.md"})
         (workshop.docs / "a.md").rename(workshop.docs / "z.md")
         workshop.write("b.md", prose(12, seed=9))

@@ -1,17 +1,25 @@
 """The pooled event log is Dagster's own, only quicker."""
 
+import os
 import sqlite3
+import subprocess
+import sys
 import threading
 from contextlib import closing
 
 import dagster as dg
+import filelock
 import pytest
 import yaml
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+from support import build_process
+from support.stores import PROCESS_PATH
 from support.workshop import Workshop, prose
 
-from dagster_project import storage
+from dagster_project import records, storage
+from dagster_project.records import open_records
 from dagster_project.storage import PooledSqliteEventLogStorage
+from raptor_core.errors import RecordsError
 
 pytestmark = pytest.mark.slow
 
@@ -143,3 +151,22 @@ def test_what_a_run_plans_is_handed_over_at_once(tmp_path, monkeypatch):
     assert workshop.build().succeeded
     planned = workshop.definitions().resolve_job_def("build").asset_layer
     assert sizes == [len(planned.executable_asset_keys) + len(planned.asset_graph.asset_check_keys)]
+
+
+def test_processes_that_open_a_new_home_at_once_all_get_it(tmp_path):
+    command = [sys.executable, build_process.__file__, "open_records_at_once", str(tmp_path), "4"]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": PROCESS_PATH},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_records_that_another_process_does_not_finish_opening_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "_OPENING_SECONDS", 0.01)
+    held = filelock.FileLock(tmp_path / "opening.lock", thread_local=False)
+    with held, pytest.raises(RecordsError, match=r"opening\.lock; end it"), open_records(tmp_path):
+        pass

@@ -4,19 +4,9 @@ import pytest
 from support.command import Place, embedder_made_by
 from support.hashing import HashingEmbedder
 from support.object_store import SECRET, forget_connections
-from support.workshop import prose
+from support.workshop import prose, settings_text
 
 pytestmark = pytest.mark.slow
-
-SETTINGS = """
-[chunking]
-max_tokens = 24
-[clustering]
-method = "contiguous"
-window = 4
-[tree]
-max_layers = 1
-"""
 
 
 @pytest.fixture
@@ -30,8 +20,7 @@ def place(bucket, tmp_path):
     made = Place(tmp_path)
     made.write("a.md", prose(8, seed=1))
     made.home.mkdir()
-    tables = f'[tables]\nurl = "s3://{bucket}/raptor"\n'
-    made.settings.write_text(f'[source]\npaths = ["{made.docs}"]\n{tables}{SETTINGS}')
+    made.settings.write_text(settings_text(made.docs, tables={"url": f"s3://{bucket}/raptor"}))
     return made
 
 

@@ -5,18 +5,16 @@ What they share is on servers: PostgreSQL, S3, Redis, and a stand-in for Qdrant'
 
 import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import dagster as dg
 import pytest
+from support.processes import kill_group, process_of, wait_until
 from support.qdrant_stand_in import StandIn
 from support.redis_server import redis_server
-from support.workshop import prose
+from support.workshop import prose, settings_text
 
 from dagster_project.home import Home
 from dagster_project.records import BROKER_VARIABLE, URL_VARIABLE, open_records
@@ -26,32 +24,9 @@ from raptor_assets.process import PROCESS_TAG
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-ROOT = Path(__file__).parents[2]
-INSTANCE = ROOT / "deploy" / "dagster-workers.yaml"
-PATIENCE_SECONDS = 240
+INSTANCE = Path(__file__).parents[2] / "deploy" / "dagster-workers.yaml"
 DAEMON = [sys.executable, "-m", "dagster._daemon", "run", "-m", "support.worker_location"]
 WORKER = [sys.executable, "-m", "celery", "--app", "dagster_project.worker", "worker"]
-SETTINGS = """
-[source]
-paths = ["{docs}"]
-settle_seconds = 0
-[chunking]
-max_tokens = 24
-[clustering]
-method = "contiguous"
-window = 4
-[tree]
-max_layers = 1
-[audit]
-judge = "overlap"
-[runs]
-max_partitions = 1
-[store]
-kind = "server"
-url = "{qdrant}"
-[tables]
-url = "s3://{bucket}/raptor"
-"""
 
 
 class Team:
@@ -64,9 +39,7 @@ class Team:
         self.docs.mkdir()
         self.meeting.mkdir()
         self.settings = settings
-        path = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
-        meeting = {"MEETING": str(self.meeting), "ATTENDANCE": "2"}
-        self.environment = {**os.environ, **environment, **meeting, "PYTHONPATH": path}
+        self.environment = {**environment, "MEETING": str(self.meeting), "ATTENDANCE": "2"}
 
     def home(self, name):
         """A home that shares no file with the others."""
@@ -76,57 +49,28 @@ class Team:
         home.settings.write_text(self.settings)
         return home
 
-    @contextmanager
     def process(self, name, command):
         """A process with a home of its own, ended with all of its children."""
         home = self.home(name)
-        with (self.root / f"{name}.log").open("w") as log:
-            process = subprocess.Popen(
-                command,
-                env={**self.environment, **home.environment()},
-                cwd=home.path,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        try:
-            yield process
-        finally:
-            end(process)
+        environ = {**self.environment, **home.environment()}
+        return process_of(command, home.path, self.root / f"{name}.log", environ)
 
     def wait_until(self, reached):
-        last = time.monotonic() + PATIENCE_SECONDS
-        while not reached():
-            if time.monotonic() > last:
-                logs = sorted(self.root.glob("*.log"))
-                pytest.fail("\n".join(f"{log.name}: {log.read_text()[-3000:]}" for log in logs))
-            time.sleep(0.2)
-
-
-def end(process):
-    """Stop a process gently, then the rest of its group by force."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-    kill_group(process)
-
-
-def kill_group(process):
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    process.wait(10)
+        wait_until(reached, sorted(self.root.glob("*.log")))
 
 
 @pytest.fixture
 def team(postgres, s3, tmp_path, monkeypatch):
     stand_in = StandIn()
     bucket = s3.new_bucket()
-    settings = SETTINGS.format(docs=tmp_path / "docs", qdrant=stand_in.url, bucket=bucket)
+    settings = settings_text(
+        tmp_path / "docs",
+        source={"settle_seconds": 0},
+        audit={"judge": "overlap"},
+        runs={"max_partitions": 1},
+        store={"kind": "server", "url": stand_in.url},
+        tables={"url": f"s3://{bucket}/raptor"},
+    )
     try:
         with redis_server(tmp_path) as broker:
             given = {URL_VARIABLE: postgres.new_database(), BROKER_VARIABLE: broker}

@@ -19,6 +19,8 @@ from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop
 
 from dagster_project.cli import main
+from dagster_project.execute import open_instance
+from dagster_project.home import Home
 from raptor_assets import chain
 from raptor_core.identity import digest
 from raptor_core.settings import StoreSettings
@@ -57,6 +59,24 @@ def build_and_die(root, point):
             embed(self, texts) if next(calls, None) is not None else die()
         )
     build(root)
+
+
+def open_records_at_once(root, n_processes):
+    """Open the records of a home in several processes; the exit code is how many could not."""
+    with open_instance(Home(root / "another")):
+        pass  # all is imported
+    wait, go = os.pipe()
+    children = []
+    for _ in range(int(n_processes)):
+        child = os.fork()
+        if child == 0:
+            os.close(go)
+            os.read(wait, 1)
+            with open_instance(Home(root / "home")) as instance:
+                os._exit(len(instance.get_runs()))
+        children.append(child)
+    os.close(go)
+    sys.exit(sum(os.waitpid(child, 0)[1] != 0 for child in children))
 
 
 def build_as_the_database_dies(root, server, at):

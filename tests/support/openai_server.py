@@ -92,9 +92,14 @@ class FakeOpenAI:
         self._server.server_close()
 
     @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._server.server_port
+
+    @property
     def base_url(self) -> str:
         """What a client is pointed at."""
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
 
     @property
     def n_requests(self) -> int:

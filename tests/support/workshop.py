@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import weakref
 from functools import cached_property
@@ -35,6 +36,19 @@ SMALL = {
     "audit": {"judge": "overlap"},
 }
 """Settings of small, quick trees."""
+
+
+def settings_text(docs: Path, **parts: Any) -> str:
+    """A settings file of small, quick trees over a folder, with ``parts`` over them."""
+    small = {part: SMALL[part] for part in ("chunking", "clustering")}
+    values = {"source": {"paths": [str(docs)]}, **small, "tree": {"max_layers": 1}}
+    for part, given in parts.items():
+        values[part] = {**values.get(part, {}), **given}
+    lines = [
+        f"[{part}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in given.items())
+        for part, given in values.items()
+    ]
+    return "".join(lines)
 
 
 def prose(n_sentences: int, seed: int = 0) -> str:
@@ -130,3 +144,11 @@ class Workshop:
         """Texts of the live nodes of a tree."""
         with self.parts().store.open() as store:
             return {node.text for node in store.nodes() if node.tree == tree}
+
+
+def live(workshop: Workshop) -> tuple[str, set[str]]:
+    """All that readers can see, as one text; and the trees."""
+    with workshop.parts().store.open() as store:
+        nodes = list(store.nodes())
+        text = "\n".join(f"{node.text} {node.source} {node.documents}" for node in nodes)
+        return text, {manifest.tree for manifest in store.manifests()}

@@ -1,0 +1,37 @@
+"""Runs that have begun or wait for it, and the partitions that they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import dagster as dg
+
+PARTITION_TAG = "dagster/partition"
+RANGE_START_TAG = "dagster/asset_partition_range_start"
+RANGE_END_TAG = "dagster/asset_partition_range_end"
+"""Dagster's tags of a run over one partition, or over a range of them."""
+
+_STATUSES = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+]
+
+
+def partitions_under_way(instance: dg.DagsterInstance, order: Sequence[str]) -> set[str] | None:
+    """Partitions of ``order`` that unfinished runs are for; None where there are no such runs.
+
+    ``order`` is that of the partitions definition, which the range of a run refers to.
+    """
+    runs = instance.get_runs(dg.RunsFilter(statuses=_STATUSES))
+    if not runs:
+        return None
+    places = {name: at for at, name in enumerate(order)}
+    found: set[str] = set()
+    for run in runs:
+        first = run.tags.get(PARTITION_TAG) or run.tags.get(RANGE_START_TAG)
+        last = run.tags.get(PARTITION_TAG) or run.tags.get(RANGE_END_TAG)
+        if first in places and last in places:
+            found.update(order[places[first] : places[last] + 1])
+    return found

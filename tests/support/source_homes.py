@@ -1,0 +1,67 @@
+"""Published homes whose source is about to change. Imports nothing heavy: a conftest imports it."""
+
+import os
+import shutil
+
+import pytest
+
+
+def workshop_in(root, by):
+    from support.summarizers import ScriptedSummarizer
+    from support.workshop import Workshop
+
+    made = Workshop(root, tools={"summarizer": ScriptedSummarizer()})
+    made.configure(grouping={"by": by}, tree={"max_layers": 1})
+    made.summarizer = made.parts_given["summarizer"]
+    return made
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A home by each grouping, built once."""
+    from support.workshop import prose
+
+    made = {}
+
+    def root_of(by):
+        if by not in made:
+            made[by] = tmp_path_factory.mktemp(by)
+            workshop = workshop_in(made[by], by)
+            for number, name in enumerate(("one/a.md", "one/b.md", "two/c.md", "two/d.md")):
+                workshop.write(name, prose(12, seed=number))
+            workshop.build()
+        return made[by]
+
+    return root_of
+
+
+@pytest.fixture
+def start(built, tmp_path):
+    """Makes a workshop with two folders of two documents, all published, and its daemon."""
+    from support.sensor_daemon import Daemon
+
+    def copy(by="document"):
+        shutil.copytree(built(by), tmp_path / "copy")
+        workshop = workshop_in(tmp_path / "copy", by)
+        daemon = Daemon(workshop)
+        assert daemon.tick()[:2] == ([], [])
+        return workshop, daemon
+
+    return copy
+
+
+def settling(workshop, by="document"):
+    """Switch on that files settle; all that are there have."""
+    workshop.configure(grouping={"by": by}, tree={"max_layers": 1}, source={"settle_seconds": 60})
+    for path in workshop.docs.rglob("*.md"):
+        os.utime(path, (1000, 1000))
+
+
+def calls(workshop):
+    """Texts embedded and summaries written so far."""
+    return workshop.embedder.n_embedded, workshop.summarizer.n_made
+
+
+def rename(workshop, old, new):
+    (workshop.docs / new).parent.mkdir(parents=True, exist_ok=True)
+    (workshop.docs / old).rename(workshop.docs / new)
