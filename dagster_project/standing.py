@@ -16,6 +16,9 @@ from raptor_core.errors import StoreLockedError
 from raptor_core.settings import GroupingSettings
 from raptor_core.store.base import Mark, VectorStore, Where
 
+COUNTED_TREES = 1000
+"""Trees whose nodes are counted at once."""
+
 Standing = tuple[Mapping[str, tuple[str, ...]], ...]
 """For each collection the marks (``published_mark``) of whole trees, by partition."""
 
@@ -44,10 +47,21 @@ def _marks(marks: Iterable[Mark], grouping: GroupingSettings) -> Mapping[str, tu
 
 
 def _whole(store: VectorStore, *, mend: bool) -> list[Mark]:
-    """Marks of the trees that have as many live nodes as they say."""
+    """Marks of the trees that have as many live nodes as they say.
+
+    Nodes are counted for many trees at once, of these alone: nodes that lost their manifest do not
+    make up for nodes that are missing.
+    """
     if mend:
         store.mend()
     marks = store.marks()
-    if store.count() == sum(mark.n_nodes for mark in marks):
-        return marks
-    return [mark for mark in marks if store.count(Where(trees=(mark.tree,))) == mark.n_nodes]
+    whole: list[Mark] = []
+    for at in range(0, len(marks), COUNTED_TREES):
+        part = marks[at : at + COUNTED_TREES]
+        agree = _count(store, part) == sum(mark.n_nodes for mark in part)
+        whole += part if agree else [m for m in part if _count(store, [m]) == m.n_nodes]
+    return whole
+
+
+def _count(store: VectorStore, marks: Iterable[Mark]) -> int:
+    return store.count(Where(trees=tuple(mark.tree for mark in marks)))
