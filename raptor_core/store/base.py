@@ -15,6 +15,7 @@ from typing import Protocol, Self
 from raptor_core.documents.base import MetadataValue
 from raptor_core.identity import digest
 from raptor_core.nodes import Fit, Node
+from raptor_core.store.candidates import Scored
 from raptor_core.vectors import Vectors
 
 
@@ -184,10 +185,20 @@ class VectorStore(Protocol):
         Ties are broken by node id.
         """
 
+    def candidates(
+        self, vectors: Vectors, limit: int, where: Where = Where()
+    ) -> list[list[Scored]]:
+        """What ``search`` finds, to be ranked: nodes that are read only when they are asked for."""
+
     def search_text(
         self, texts: Sequence[str], limit: int, where: Where = Where()
     ) -> list[list[Hit]]:
         """Best live nodes for each text by lexical score (BM25 weights, IDF of the corpus)."""
+
+    def candidates_by_text(
+        self, texts: Sequence[str], limit: int, where: Where = Where()
+    ) -> list[list[Scored]]:
+        """What ``search_text`` finds, to be ranked."""
 
     def nodes(self, where: Where = Where()) -> list[Node]:
         """Live nodes, ordered by tree, layer, ``Node.order``."""

@@ -21,7 +21,7 @@ from uuid import UUID
 
 import numpy as np
 
-from raptor_core.nodes import Node
+from raptor_core.store.candidates import Candidate, Scored
 from raptor_core.store.conditions import LIVE
 from raptor_core.store.edge_shard import engine_errors
 from raptor_core.store.engine import (
@@ -31,19 +31,18 @@ from raptor_core.store.engine import (
     Condition,
     Point,
     Record,
-    Scored,
 )
 from raptor_core.store.files import check_space
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.packing import (
     KEYS,
-    REST,
     match_keys,
     pack,
     stored_fields,
     unpack,
-    unpack_node,
+    unpack_candidate,
 )
+from raptor_core.store.payload import damaged
 from raptor_core.vectors import Vectors
 
 UPDATE_POINTS = 2000
@@ -53,7 +52,7 @@ SCROLL_POINTS = 10_000
 BYTES_PER_POINT = 8192
 
 REMEMBERED_NODES = 1 << 14
-"""Nodes that are kept as they were read: about 60 MB."""
+"""Candidates that are kept as they were read: about 60 MB."""
 
 
 class EdgeEngine:
@@ -64,7 +63,7 @@ class EdgeEngine:
 
         self._edge: Any = qdrant_edge
         self._path = path
-        self._read: dict[int, Node] = {}
+        self._read: dict[int, Candidate] = {}
         with engine_errors(path, "open the shard"):
             self._shard: Any = self._edge.EdgeShard.load(str(path))
 
@@ -152,21 +151,23 @@ class EdgeEngine:
         with engine_errors(self._path, "search"):
             rows = self._shard.query_batch(self._edge.QueryBatchRequest(requests))
         found = [[(point.id, point.score) for point in row] for row in rows]
-        node_of = self._nodes({name.int: name for row in found for name, _ in row})
-        return [
-            [Scored((node := node_of[name.int]).id, score, node) for name, score in row]
-            for row in found
-        ]
+        known = self._candidates({name.int: name for row in found for name, _ in row})
+        return [[Scored(known[name.int], score) for name, score in row] for row in found]
 
-    def _nodes(self, ids: dict[int, UUID]) -> dict[int, Node]:
-        """The nodes of live points, by the number of their ids: read, or remembered."""
+    def _candidates(self, ids: dict[int, UUID]) -> dict[int, Candidate]:
+        """Live points by the number of their ids: read, or remembered."""
         if len(self._read) > REMEMBERED_NODES:
             self._read.clear()
         unread = [ids[number] for number in ids if number not in self._read]
         if unread:
             with engine_errors(self._path, f"read {len(unread)} points"):
-                points = self._shard.retrieve(unread, [REST], False)
-            self._read |= {point.id.int: unpack_node(point.payload) for point in points}
+                points = self._shard.retrieve(unread, True, False)
+            for point in points:
+                stored = point.payload
+                candidate = unpack_candidate(stored)
+                if str(name := point.id) != candidate.id:
+                    raise damaged({**unpack(stored), "node_id": name})
+                self._read[name.int] = candidate
         return self._read
 
     def _filter(self, condition: Condition) -> Any:

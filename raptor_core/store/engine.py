@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from raptor_core.nodes import Node
+from raptor_core.store.candidates import Scored
 from raptor_core.store.lexical import Sparse
 from raptor_core.vectors import Vectors
 
@@ -82,15 +82,6 @@ class Record:
     id: str
     payload: Payload
     dense: Vectors | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A node that a search found; a higher score is more similar."""
-
-    id: str
-    score: float
-    node: Node
 
 
 class Engine(Protocol):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raptor_core.errors import StoreError
+from raptor_core.store.candidates import Scored, candidate_of
 from raptor_core.store.engine import (
     DENSE,
     LEXICAL,
@@ -18,7 +19,6 @@ from raptor_core.store.engine import (
     Match,
     Point,
     Record,
-    Scored,
 )
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.payload import payload_to_node
@@ -169,7 +169,7 @@ class ClientEngine:
                 self._collection, requests, **self._consistency
             )
         return [
-            [Scored(str(p.id), p.score, payload_to_node(p.payload or {})) for p in answer.points]
+            [Scored(candidate_of(payload_to_node(p.payload or {})), p.score) for p in answer.points]
             for answer in answers
         ]
 

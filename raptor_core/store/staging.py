@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from raptor_core.errors import StoreError
-from raptor_core.store.engine import Batch, Condition, Engine, Payload, Point, Record, Scored
+from raptor_core.store.candidates import Scored
+from raptor_core.store.engine import Batch, Condition, Engine, Payload, Point, Record
 from raptor_core.store.files import check_space
 from raptor_core.store.lexical import Sparse
 from raptor_core.vectors import Vectors

@@ -27,7 +27,8 @@ from typing import TypeVar
 
 from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE
-from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record, Scored
+from raptor_core.store.candidates import Scored
+from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.parts import split
 from raptor_core.store.qdrant import RefusedError
