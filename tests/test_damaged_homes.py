@@ -102,6 +102,36 @@ def test_a_vector_that_changed_is_not_used_and_made_anew_by_force(home):
     assert seen(workshop) == before
 
 
+def test_a_vector_that_changed_within_its_length_is_not_used_and_made_anew_by_force(home):
+    workshop, before = home
+    path = engine_file(workshop, "chunk_0.mmap")
+    data = bytearray(path.read_bytes())
+    for at in range(1, len(data.rstrip(b"\0")), 4 * 384):
+        data[at] ^= 128  # a thousandth of one component of each vector
+    path.write_bytes(data)
+    assert len(seen(workshop)[1]) < len(before[1])
+    assert workshop.build(force=True).succeeded
+    assert seen(workshop) == before
+
+
+def test_words_that_the_index_lost_are_found_and_made_anew_by_force(home):
+    workshop, before = home
+    words = [node.text for node in before[0]]
+
+    def found():
+        with workshop.parts().store.open() as store:
+            rows = store.search_text(words, 99)
+        return [{hit.node.id: round(hit.score, 3) for hit in row} for row in rows]
+
+    scores = found()
+    (path,) = workshop.home.qdrant.rglob("vector_storage-lexical/store/tracker.dat")
+    change(path)
+    assert found() != scores
+    assert workshop.build(force=True).succeeded
+    assert seen(workshop) == before
+    assert found() == scores
+
+
 def test_a_node_that_changed_is_told_and_made_anew_by_force(home):
     workshop, before = home
     with workshop.parts().store.open() as store:

@@ -166,8 +166,8 @@ class VectorStore(Protocol):
         """Take away what is published and damaged, so that the next build makes it anew.
 
         Every live node and manifest is read: a node that is not what was written (its digest
-        tells), that lost its vector, or whose vector is no unit vector any more, goes, and so does
-        a manifest that cannot be read. Number of points removed.
+        tells), that lost its vector, whose vector is not what it was or whose words are not as the
+        index has them goes, and so does a manifest that cannot be read. Number of points removed.
         """
 
     def staged_trees(self) -> list[str]:

@@ -14,7 +14,8 @@ nodes that were read stay in memory: nobody else can write while this process ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -29,6 +30,8 @@ from raptor_core.store.engine import (
     LEXICAL,
     Batch,
     Condition,
+    Match,
+    Payload,
     Point,
     Record,
 )
@@ -40,6 +43,7 @@ from raptor_core.store.packing import (
     pack,
     stored_fields,
     unpack,
+    unpack_agreed,
     unpack_candidate,
 )
 from raptor_core.store.payload import damaged
@@ -116,6 +120,28 @@ class EdgeEngine:
             records += [_record(point) for point in found]
             if offset is None:
                 return records
+
+    def inspect(self, ids: Sequence[str]) -> list[Record]:
+        """The points that exist among ``ids``, whole, with both vectors."""
+        with engine_errors(self._path, f"read {len(ids)} points"):
+            found = self._shard.retrieve(list(ids), True, [DENSE, LEXICAL])
+            return [_record(point, unpack_agreed) for point in found]
+
+    def index_scores(self, query: Sparse, /) -> dict[str, float] | None:
+        """Score of every point by the lexical index.
+
+        Over a corpus without points the IDF of every word is log 2.
+        """
+        nothing = self._filter(Condition((Match("state", ("nothing",)),)))
+        params = self._edge.SearchParams(idf=self._edge.IdfParams(corpus=nothing))
+        request = self._edge.QueryRequest(
+            limit=max(1, self.count(Condition())),
+            query=self._edge.Query.Nearest(self._sparse(query), using=LEXICAL),
+            params=params,
+        )
+        with engine_errors(self._path, "search"):
+            (row,) = self._shard.query_batch(self._edge.QueryBatchRequest([request]))
+        return {str(point.id): point.score / math.log(2) for point in row}
 
     def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
         """Nearest points to each row, in one call."""
@@ -202,7 +228,9 @@ class EdgeEngine:
             self._shard.close()
 
 
-def _record(point: Any) -> Record:
-    vector = (point.vector or {}).get(DENSE)
+def _record(point: Any, unpacked: Callable[[Payload], Payload] = unpack) -> Record:
+    vectors = point.vector or {}
+    vector, words = vectors.get(DENSE), vectors.get(LEXICAL)
     dense = None if vector is None else np.asarray(vector, dtype=np.float32)
-    return Record(str(point.id), unpack(point.payload or {}), dense)
+    lexical = None if words is None else Sparse(tuple(words.indices), tuple(words.values))
+    return Record(str(point.id), unpacked(point.payload or {}), dense, lexical)

@@ -13,7 +13,7 @@ from raptor_core.store.engine import Engine
 from raptor_core.store.home import Alias, Home, check_identity, may_stand_beside
 from raptor_core.store.journal import Journal
 from raptor_core.store.locking import StoreLock
-from raptor_core.store.staging import StagingEngine
+from raptor_core.store.staging_engine import StagingEngine
 from raptor_core.store.store import QdrantStore
 
 

@@ -77,11 +77,12 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A point that was read, with the payload fields that were asked for."""
+    """A point that was read, with the payload fields and vectors that were asked for."""
 
     id: str
     payload: Payload
     dense: Vectors | None = None
+    lexical: Sparse | None = None
 
 
 class Engine(Protocol):
@@ -97,6 +98,18 @@ class Engine(Protocol):
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Record]:
         """All points that match, in any order; ``fields`` None gives the whole payload."""
+
+    def inspect(self, ids: Sequence[str]) -> list[Record]:
+        """The points that exist among ``ids``, whole, with both vectors.
+
+        Where what an engine stores twice does not agree, the payload is empty.
+        """
+
+    def index_scores(self, query: Sparse, /) -> dict[str, float] | None:
+        """Score of every point by the lexical index alone, without IDF, by id.
+
+        None where the engine keeps no index beside its points, or looks after it by itself.
+        """
 
     def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
         """Best points for each row by inner product of unit vectors, best first."""

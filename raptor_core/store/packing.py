@@ -17,13 +17,14 @@ from zlib import crc32
 
 from raptor_core.nodes import Node
 from raptor_core.store.candidates import Candidate, candidate_of
+from raptor_core.store.damage import CHECK
 from raptor_core.store.engine import KEYWORD_FIELDS, Match, Payload
 from raptor_core.store.payload import damaged, payload_to_node
 
 KEYS = "keys"
 REST = "rest"
 OUTLINE = "outline"
-ALONE = ("state", "digest", "embedded", "embedding_key")
+ALONE = ("state", "digest", "embedded", "embedding_key", CHECK)
 _OUTLINED = (
     "node_id",
     "tree",
@@ -127,6 +128,20 @@ class _Unread:
 def unpack(stored: Payload) -> Payload:
     """The payload, or of it what was read alone."""
     return _whole(stored) if REST in stored else stored
+
+
+def unpack_agreed(stored: Payload) -> Payload:
+    """The payload; nothing where what stands beside it is not what it says."""
+    payload = _whole(stored)
+    if "state" not in payload:
+        return {}
+    try:
+        packed = pack(payload)
+    except (KeyError, TypeError, ValueError):
+        return {}
+    if OUTLINE not in stored:
+        packed.pop(OUTLINE, None)
+    return payload if packed == stored else {}
 
 
 def _whole(stored: Payload) -> Payload:

@@ -8,6 +8,7 @@ staged point has another id). Besides:
 - ``digest``: of the node, all fields, and of how its words are indexed; equal digests mean that
   there is nothing to write.
 - ``embedded``: whether the point has its dense vector; a staged summary may lack it.
+- ``vector_check``: check value of that vector (``damage.py``); older points have none.
 - ``build_id``: live only, the build that last wrote this point.
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
   engines may change the last bit of a fraction.

@@ -103,15 +103,7 @@ class ClientEngine:
 
     def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:
         """The points that exist among ``ids``."""
-        with self._place.errors():
-            found = self._client.retrieve(
-                self._collection,
-                list(ids),
-                with_payload=list(fields),
-                with_vectors=[DENSE] if dense else False,
-                **self._consistency,
-            )
-        return [_record(point) for point in found]
+        return self._retrieve(ids, list(fields), [DENSE] if dense else False)
 
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
@@ -133,6 +125,25 @@ class ClientEngine:
             records += map(_record, found)
             if offset is None:
                 return records
+
+    def inspect(self, ids: Sequence[str]) -> list[Record]:
+        """The points that exist among ``ids``, whole, with both vectors."""
+        return self._retrieve(ids, True, [DENSE, LEXICAL])
+
+    def _retrieve(self, ids: Sequence[str], fields: Any, vectors: Any) -> list[Record]:
+        with self._place.errors():
+            found = self._client.retrieve(
+                self._collection,
+                list(ids),
+                with_payload=fields,
+                with_vectors=vectors,
+                **self._consistency,
+            )
+        return [_record(point) for point in found]
+
+    def index_scores(self, _query: Sparse, /) -> dict[str, float] | None:
+        """None: local mode has no index, and a server looks after its own."""
+        return None
 
     def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
         """Nearest points to each row, in one request."""
@@ -232,6 +243,8 @@ def _match(match: Match) -> Any:
 
 
 def _record(point: Any) -> Record:
-    vector = point.vector.get(DENSE) if isinstance(point.vector, dict) else None
+    vectors = point.vector if isinstance(point.vector, dict) else {}
+    vector, words = vectors.get(DENSE), vectors.get(LEXICAL)
     dense = None if vector is None else np.asarray(vector, dtype=np.float32)
-    return Record(str(point.id), point.payload or {}, dense)
+    lexical = None if words is None else Sparse(tuple(words.indices), tuple(words.values))
+    return Record(str(point.id), point.payload or {}, dense, lexical)

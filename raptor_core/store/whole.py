@@ -203,6 +203,14 @@ class WholeEngine:
         """All points that match."""
         return self._whole(lambda: self._engine.scroll(condition, fields, dense=dense))
 
+    def inspect(self, ids: Sequence[str]) -> list[Record]:
+        """The points that exist among ``ids``, whole."""
+        return self._whole(lambda: self._engine.inspect(ids))
+
+    def index_scores(self, query: Sparse, /) -> dict[str, float] | None:
+        """As the engine does."""
+        return self._engine.index_scores(query)
+
     def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
         """Best points for each row."""
         return self._whole(lambda: self._engine.search(vectors, limit, condition))
