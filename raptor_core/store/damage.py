@@ -30,7 +30,7 @@ _CHECKS_PER_UNIT = 1e6
 _CHECK_TOLERANCE = 5
 """Of the check value. Storing a vector changes it by 0.1 at the most, and rounding by 1."""
 
-_WEIGHT_TOLERANCE = 1e-5
+_WEIGHT_TOLERANCE = 1e-6
 """Of the weight of a word, which is stored with 32 bits."""
 
 
