@@ -9,7 +9,9 @@ its calls.
 Only live nodes have vectors here (``staging.py``), so a search need not filter by state.
 
 Reading a payload takes ten times as long as scoring its point, so a search asks for ids alone, and
-nodes that were read stay in memory: nobody else can write while this process has the shard open.
+candidates that were read stay in memory: nobody else can write while this process has the shard
+open. Their nodes are made, and held against their digests, when they are asked for. A payload is
+read whole, since the engine takes longer to pick a field of it.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ UPDATE_POINTS = 2000
 SCROLL_POINTS = 10_000
 BYTES_PER_POINT = 8192
 
-REMEMBERED_NODES = 1 << 14
+REMEMBERED = 1 << 15
 """Candidates that are kept as they were read: about 60 MB."""
 
 
@@ -182,7 +184,7 @@ class EdgeEngine:
 
     def _candidates(self, ids: dict[int, UUID]) -> dict[int, Candidate]:
         """Live points by the number of their ids: read, or remembered."""
-        if len(self._read) > REMEMBERED_NODES:
+        if len(self._read) > REMEMBERED:
             self._read.clear()
         unread = [ids[number] for number in ids if number not in self._read]
         if unread:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 from zlib import crc32
 
 from raptor_core.nodes import Node
@@ -107,10 +108,10 @@ def unpack_candidate(stored: Payload) -> Candidate:
 class _Unread:
     """A live point as it is stored, until its node is asked for."""
 
-    __slots__ = ("_node", "_stored")
+    __slots__ = ("_node", "_rest")
 
     def __init__(self, stored: Payload) -> None:
-        self._stored: Payload = {REST: stored.get(REST)}
+        self._rest: Any = stored.get(REST)
         self._node: Node | None = None
 
     def node(self) -> Node:
@@ -120,8 +121,8 @@ class _Unread:
             DamagedTreeError: it is not what was written.
         """
         if self._node is None:
-            self._node = payload_to_node(_whole(self._stored))
-            self._stored = {}
+            self._node = payload_to_node(_whole({REST: self._rest}))
+            self._rest = None
         return self._node
 
 
