@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 from raptor_core.documents.base import MetadataValue
 from raptor_core.nodes import Node
+from raptor_core.store.candidates import Scored
 from raptor_core.store.manifest import Manifest, Mark, content_of
 from raptor_core.vectors import Vectors
 
@@ -182,8 +183,8 @@ class VectorStore(Protocol):
         """Take away what is published and damaged, so that the next build makes it anew.
 
         Every live node and manifest is read: a node that is not what was written (its digest
-        tells), that lost its vector, or whose vector is no unit vector any more, goes, and so does
-        a manifest that cannot be read. Number of points removed.
+        tells), that lost its vector, whose vector is not what it was or whose words are not as the
+        index has them goes, and so does a manifest that cannot be read. Number of points removed.
         """
 
     def staged_trees(self) -> list[str]:
@@ -207,10 +208,20 @@ class VectorStore(Protocol):
         Ties are broken by node id.
         """
 
+    def candidates(
+        self, vectors: Vectors, limit: int, where: Where = Where()
+    ) -> list[list[Scored]]:
+        """What ``search`` finds, to be ranked: nodes that are read only when they are asked for."""
+
     def search_text(
         self, texts: Sequence[str], limit: int, where: Where = Where()
     ) -> list[list[Hit]]:
         """Best live nodes for each text by lexical score (BM25 weights, IDF of the corpus)."""
+
+    def candidates_by_text(
+        self, texts: Sequence[str], limit: int, where: Where = Where()
+    ) -> list[list[Scored]]:
+        """What ``search_text`` finds, to be ranked."""
 
     def nodes(self, where: Where = Where()) -> list[Node]:
         """Live nodes, ordered by tree, layer, ``Node.order``."""

@@ -9,19 +9,22 @@ its calls.
 Only live nodes have vectors here (``staging.py``), so a search need not filter by state.
 
 Reading a payload takes ten times as long as scoring its point, so a search asks for ids alone, and
-nodes that were read stay in memory: nobody else can write while this process has the shard open.
+candidates that were read stay in memory: nobody else can write while this process has the shard
+open. Their nodes are made, and held against their digests, when they are asked for. A payload is
+read whole, since the engine takes longer to pick a field of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 
-from raptor_core.nodes import Node
+from raptor_core.store.candidates import Candidate, Scored
 from raptor_core.store.conditions import LIVE
 from raptor_core.store.edge_shard import engine_errors
 from raptor_core.store.engine import (
@@ -29,21 +32,23 @@ from raptor_core.store.engine import (
     LEXICAL,
     Batch,
     Condition,
+    Match,
+    Payload,
     Point,
     Record,
-    Scored,
 )
 from raptor_core.store.files import check_space
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.packing import (
     KEYS,
-    REST,
     match_keys,
     pack,
     stored_fields,
     unpack,
-    unpack_node,
+    unpack_agreed,
+    unpack_candidate,
 )
+from raptor_core.store.payload import damaged
 from raptor_core.vectors import Vectors
 
 UPDATE_POINTS = 2000
@@ -52,8 +57,8 @@ UPDATE_POINTS = 2000
 SCROLL_POINTS = 10_000
 BYTES_PER_POINT = 8192
 
-REMEMBERED_NODES = 1 << 14
-"""Nodes that are kept as they were read: about 60 MB."""
+REMEMBERED = 1 << 15
+"""Candidates that are kept as they were read: about 60 MB."""
 
 
 class EdgeEngine:
@@ -64,7 +69,7 @@ class EdgeEngine:
 
         self._edge: Any = qdrant_edge
         self._path = path
-        self._read: dict[int, Node] = {}
+        self._read: dict[int, Candidate] = {}
         with engine_errors(path, "open the shard"):
             self._shard: Any = self._edge.EdgeShard.load(str(path))
 
@@ -118,6 +123,28 @@ class EdgeEngine:
             if offset is None:
                 return records
 
+    def inspect(self, ids: Sequence[str]) -> list[Record]:
+        """The points that exist among ``ids``, whole, with both vectors."""
+        with engine_errors(self._path, f"read {len(ids)} points"):
+            found = self._shard.retrieve(list(ids), True, [DENSE, LEXICAL])
+            return [_record(point, unpack_agreed) for point in found]
+
+    def index_scores(self, query: Sparse, /) -> dict[str, float] | None:
+        """Score of every point by the lexical index.
+
+        Over a corpus without points the IDF of every word is log 2.
+        """
+        nothing = self._filter(Condition((Match("state", ("nothing",)),)))
+        params = self._edge.SearchParams(idf=self._edge.IdfParams(corpus=nothing))
+        request = self._edge.QueryRequest(
+            limit=max(1, self.count(Condition())),
+            query=self._edge.Query.Nearest(self._sparse(query), using=LEXICAL),
+            params=params,
+        )
+        with engine_errors(self._path, "search"):
+            (row,) = self._shard.query_batch(self._edge.QueryBatchRequest([request]))
+        return {str(point.id): point.score / math.log(2) for point in row}
+
     def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
         """Nearest points to each row, in one call."""
         rows = [row.tolist() for row in vectors]
@@ -152,21 +179,23 @@ class EdgeEngine:
         with engine_errors(self._path, "search"):
             rows = self._shard.query_batch(self._edge.QueryBatchRequest(requests))
         found = [[(point.id, point.score) for point in row] for row in rows]
-        node_of = self._nodes({name.int: name for row in found for name, _ in row})
-        return [
-            [Scored((node := node_of[name.int]).id, score, node) for name, score in row]
-            for row in found
-        ]
+        known = self._candidates({name.int: name for row in found for name, _ in row})
+        return [[Scored(known[name.int], score) for name, score in row] for row in found]
 
-    def _nodes(self, ids: dict[int, UUID]) -> dict[int, Node]:
-        """The nodes of live points, by the number of their ids: read, or remembered."""
-        if len(self._read) > REMEMBERED_NODES:
+    def _candidates(self, ids: dict[int, UUID]) -> dict[int, Candidate]:
+        """Live points by the number of their ids: read, or remembered."""
+        if len(self._read) > REMEMBERED:
             self._read.clear()
         unread = [ids[number] for number in ids if number not in self._read]
         if unread:
             with engine_errors(self._path, f"read {len(unread)} points"):
-                points = self._shard.retrieve(unread, [REST], False)
-            self._read |= {point.id.int: unpack_node(point.payload) for point in points}
+                points = self._shard.retrieve(unread, True, False)
+            for point in points:
+                stored = point.payload
+                candidate = unpack_candidate(stored)
+                if str(name := point.id) != candidate.id:
+                    raise damaged({**unpack(stored), "node_id": name})
+                self._read[name.int] = candidate
         return self._read
 
     def _filter(self, condition: Condition) -> Any:
@@ -201,7 +230,9 @@ class EdgeEngine:
             self._shard.close()
 
 
-def _record(point: Any) -> Record:
-    vector = (point.vector or {}).get(DENSE)
+def _record(point: Any, unpacked: Callable[[Payload], Payload] = unpack) -> Record:
+    vectors = point.vector or {}
+    vector, words = vectors.get(DENSE), vectors.get(LEXICAL)
     dense = None if vector is None else np.asarray(vector, dtype=np.float32)
-    return Record(str(point.id), unpack(point.payload or {}), dense)
+    lexical = None if words is None else Sparse(tuple(words.indices), tuple(words.values))
+    return Record(str(point.id), unpacked(point.payload or {}), dense, lexical)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
+from raptor_core.store.copied import ReadingEngine, copy_to_read, is_read_only
 from raptor_core.store.engine import Engine
 from raptor_core.store.home import Alias, Home, check_identity, may_stand_beside
 from raptor_core.store.journal import Journal
 from raptor_core.store.locking import StoreLock
-from raptor_core.store.staging import StagingEngine
+from raptor_core.store.staging_engine import StagingEngine
 from raptor_core.store.store import QdrantStore
 
 
@@ -25,6 +27,8 @@ def open_embedded(
     A publication that a dead process left unfinished is completed before the store is returned.
     """
     home = Home(root, settings.corpus)
+    if is_read_only(root):
+        return _open_copy(home, settings, identity)
     if identity is None:
         _existing(home)
     else:
@@ -48,6 +52,19 @@ def open_embedded(
     return QdrantStore(engine, alias.identity, journal.commit, lock.release, promote)
 
 
+def _open_copy(home: Home, settings: StoreSettings, identity: StoreIdentity | None) -> QdrantStore:
+    """The corpus to read, where it cannot be written; see ``copied.py``."""
+    alias = _of_kind(home, _existing(home), settings.kind)
+    place = copy_to_read(home, alias, identity, settings.lock_seconds)
+    remove = partial(shutil.rmtree, place, ignore_errors=True)
+    try:
+        engine = ReadingEngine(_opened(alias, place / "engine"), place / "staged.sqlite")
+    except BaseException:
+        remove()
+        raise
+    return QdrantStore(engine, alias.identity, engine.apply, remove)
+
+
 def _existing(home: Home) -> Alias:
     alias = home.alias()
     if alias is None:
@@ -61,6 +78,10 @@ def _live(home: Home, kind: str, identity: StoreIdentity | None) -> Alias:
     else:
         engine = _default_engine() if kind == "auto" else kind
         alias = home.point(_collection(home, engine, identity))
+    return _of_kind(home, alias, kind)
+
+
+def _of_kind(home: Home, alias: Alias, kind: str) -> Alias:
     if kind not in ("auto", alias.engine):
         raise StoreMismatchError(
             f'{home.alias_path} was made with engine "{alias.engine}"; the settings ask for '
@@ -103,6 +124,10 @@ def _open_engine(home: Home, alias: Alias) -> Engine:
             f"{home.alias_path} names the collection {alias.collection}, and {path} is missing; "
             "restore it, or remove the file and build again"
         )
+    return _opened(alias, path)
+
+
+def _opened(alias: Alias, path: Path) -> Engine:
     if alias.engine == "edge":
         from raptor_core.store.edge import EdgeEngine
 

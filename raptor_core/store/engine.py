@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from raptor_core.nodes import Node
+from raptor_core.store.candidates import Scored
 from raptor_core.store.lexical import Sparse
 from raptor_core.vectors import Vectors
 
@@ -80,20 +80,12 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A point that was read, with the payload fields that were asked for."""
+    """A point that was read, with the payload fields and vectors that were asked for."""
 
     id: str
     payload: Payload
     dense: Vectors | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A node that a search found; a higher score is more similar."""
-
-    id: str
-    score: float
-    node: Node
+    lexical: Sparse | None = None
 
 
 class Engine(Protocol):
@@ -109,6 +101,18 @@ class Engine(Protocol):
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Record]:
         """All points that match, in any order; ``fields`` None gives the whole payload."""
+
+    def inspect(self, ids: Sequence[str]) -> list[Record]:
+        """The points that exist among ``ids``, whole, with both vectors.
+
+        Where what an engine stores twice does not agree, the payload is empty.
+        """
+
+    def index_scores(self, query: Sparse, /) -> dict[str, float] | None:
+        """Score of every point by the lexical index alone, without IDF, by id.
+
+        None where the engine keeps no index beside its points, or looks after it by itself.
+        """
 
     def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
         """Best points for each row by inner product of unit vectors, best first."""

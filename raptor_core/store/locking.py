@@ -12,6 +12,9 @@ import json
 import os
 import socket
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock, get_ident
@@ -35,7 +38,7 @@ class StoreLock:
 
     @property
     def _holder_path(self) -> Path:
-        return self._path.with_suffix(".holder.json")
+        return _holder_path(self._path)
 
     def acquire(self) -> None:
         """Take the lock, waiting at most ``wait_seconds``.
@@ -57,10 +60,7 @@ class StoreLock:
             try:
                 lock.acquire(timeout=self._wait_seconds, poll_interval=_POLL_SECONDS)
             except filelock.Timeout:
-                raise StoreLockedError(
-                    f"{self._path}: waited {self._wait_seconds:g} s; the store is held by "
-                    f"{self._holder()}. Wait for it to end, end it, or raise store.lock_seconds"
-                ) from None
+                raise _locked(self._path, self._wait_seconds) from None
         self._lock = lock
         with _holders_lock:
             _holders[self._path] = get_ident()
@@ -82,16 +82,6 @@ class StoreLock:
             part.write_text(json.dumps(holder), encoding="utf-8")
             part.replace(self._holder_path)
 
-    def _holder(self) -> str:
-        try:
-            holder = json.loads(self._holder_path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
-            return "a process that has not said who it is"
-        return (
-            f"process {holder['pid']} on {holder['host']} ({holder['command']}) "
-            f"since {holder['since']}"
-        )
-
     def release(self) -> None:
         """Give the lock back; again is allowed."""
         if self._lock is None:
@@ -104,3 +94,54 @@ class StoreLock:
             with _holders_lock:
                 _holders.pop(self._path, None)
             lock.release()
+
+
+@contextmanager
+def nobody_writes(path: Path, wait_seconds: float) -> Iterator[None]:
+    """Keep out whoever would take a ``StoreLock``, where its file may only be read.
+
+    Several readers may do so at the same time. A read-only disk whose file was left behind when
+    the store was copied there has nobody to keep out.
+
+    Raises:
+        StoreLockedError: another process held the store for ``wait_seconds``.
+        StoreError: the file cannot be read.
+    """
+    import fcntl
+
+    if not path.exists() and os.statvfs(path.parent).f_flag & os.ST_RDONLY:
+        yield
+        return
+    with disk_errors(path), path.open("rb") as file:
+        give_up = time.monotonic() + wait_seconds
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > give_up:
+                    raise _locked(path, wait_seconds) from None
+                time.sleep(_POLL_SECONDS)
+        yield
+
+
+def _holder_path(path: Path) -> Path:
+    """File that says who holds the lock at ``path``."""
+    return path.with_suffix(".holder.json")
+
+
+def _locked(path: Path, wait_seconds: float) -> StoreLockedError:
+    return StoreLockedError(
+        f"{path}: waited {wait_seconds:g} s; the store is held by {_holder(path)}. Wait for it to "
+        "end, end it, or raise store.lock_seconds"
+    )
+
+
+def _holder(path: Path) -> str:
+    try:
+        holder = json.loads(_holder_path(path).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return "a process that has not said who it is"
+    return (
+        f"process {holder['pid']} on {holder['host']} ({holder['command']}) since {holder['since']}"
+    )

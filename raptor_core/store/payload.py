@@ -8,6 +8,7 @@ staged point has another id). Besides:
 - ``digest``: of the node, all fields, and of how its words are indexed; equal digests mean that
   there is nothing to write.
 - ``embedded``: whether the point has its dense vector; a staged summary may lack it.
+- ``vector_check``: check value of that vector (``damage.py``); older points have none.
 - ``build_id``: live only, the build that last wrote this point.
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
   engines may change the last bit of a fraction.
@@ -132,16 +133,17 @@ def payload_to_node(payload: Payload) -> Node:
     try:
         node = _node(payload)
     except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(payload) from error
+        raise damaged(payload) from error
     encoded = _ENCODER.encode(_values(node))
     # Points that an earlier version of the index wrote have its digest.
     versions = range(int(LEXICAL_VERSION), 0, -1)
     if all(digest("node", str(v), encoded) != payload.get("digest") for v in versions):
-        raise _damaged(payload)
+        raise damaged(payload)
     return node
 
 
-def _damaged(payload: Payload) -> DamagedTreeError:
+def damaged(payload: Payload) -> DamagedTreeError:
+    """What is raised for a point that is not what was written; ``payload`` may be empty."""
     return DamagedTreeError(
         f"node {payload.get('node_id')} of tree {payload.get('tree')!r} is not what was "
         "published: the store's files are damaged. Build it again with --force"

@@ -10,6 +10,7 @@ import numpy as np
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Manifest, Published, StoreIdentity
+from raptor_core.store.damage import checked_payload
 from raptor_core.store.engine import Batch, Payload, Point, Record
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import (
@@ -97,7 +98,7 @@ def staging_batch(
     points = []
     for staging in planned:
         dense = kept.get(staging.id) if vectors is None else vectors[staging.row]
-        payload = {**staging.payload, "state": "staged", "embedded": dense is not None}
+        payload = checked_payload({**staging.payload, "state": "staged"}, dense)
         points.append(Point(staging.id, payload, dense))
     return Batch(tuple(points))
 
@@ -190,12 +191,8 @@ def _live_point(
     node: Node, payload: Payload, manifest: Manifest, vectors: Mapping[str, Vectors] | None
 ) -> Point:
     """``vectors`` is None for a node in quarantine."""
-    written = {
-        **payload,
-        "state": "live",
-        "embedded": vectors is not None,
-        "build_id": manifest.build_id,
-    }
-    if vectors is None:
+    dense = None if vectors is None else vectors[node.embedding_key]
+    written = checked_payload({**payload, "state": "live", "build_id": manifest.build_id}, dense)
+    if dense is None:
         return Point(node.id, written)
-    return Point(node.id, written, vectors[node.embedding_key], passage_vector(node.text))
+    return Point(node.id, written, dense, passage_vector(node.text))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raptor_core.errors import StoreError, StoreRefusedError
+from raptor_core.store.candidates import Scored, candidate_of
 from raptor_core.store.engine import (
     DENSE,
     LEXICAL,
@@ -18,7 +19,6 @@ from raptor_core.store.engine import (
     Match,
     Point,
     Record,
-    Scored,
 )
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.payload import payload_to_node
@@ -99,15 +99,7 @@ class ClientEngine:
 
     def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:
         """The points that exist among ``ids``."""
-        with self._place.errors():
-            found = self._client.retrieve(
-                self._collection,
-                list(ids),
-                with_payload=list(fields),
-                with_vectors=[DENSE] if dense else False,
-                **self._consistency,
-            )
-        return [_record(point) for point in found]
+        return self._retrieve(ids, list(fields), [DENSE] if dense else False)
 
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
@@ -129,6 +121,25 @@ class ClientEngine:
             records += map(_record, found)
             if offset is None:
                 return records
+
+    def inspect(self, ids: Sequence[str]) -> list[Record]:
+        """The points that exist among ``ids``, whole, with both vectors."""
+        return self._retrieve(ids, True, [DENSE, LEXICAL])
+
+    def _retrieve(self, ids: Sequence[str], fields: Any, vectors: Any) -> list[Record]:
+        with self._place.errors():
+            found = self._client.retrieve(
+                self._collection,
+                list(ids),
+                with_payload=fields,
+                with_vectors=vectors,
+                **self._consistency,
+            )
+        return [_record(point) for point in found]
+
+    def index_scores(self, _query: Sparse, /) -> dict[str, float] | None:
+        """None: local mode has no index, and a server looks after its own."""
+        return None
 
     def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
         """Nearest points to each row, in one request."""
@@ -165,7 +176,7 @@ class ClientEngine:
                 self._collection, requests, **self._consistency
             )
         return [
-            [Scored(str(p.id), p.score, payload_to_node(p.payload or {})) for p in answer.points]
+            [Scored(candidate_of(payload_to_node(p.payload or {})), p.score) for p in answer.points]
             for answer in answers
         ]
 
@@ -228,6 +239,8 @@ def _match(match: Match) -> Any:
 
 
 def _record(point: Any) -> Record:
-    vector = point.vector.get(DENSE) if isinstance(point.vector, dict) else None
+    vectors = point.vector if isinstance(point.vector, dict) else {}
+    vector, words = vectors.get(DENSE), vectors.get(LEXICAL)
     dense = None if vector is None else np.asarray(vector, dtype=np.float32)
-    return Record(str(point.id), point.payload or {}, dense)
+    lexical = None if words is None else Sparse(tuple(words.indices), tuple(words.values))
+    return Record(str(point.id), point.payload or {}, dense, lexical)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from raptor_core.errors import StoreMismatchError
-from raptor_core.store.base import Hit, StoreIdentity
-from raptor_core.store.engine import Scored
+from raptor_core.store.base import StoreIdentity
+from raptor_core.store.candidates import Scored
 from raptor_core.vectors import Vectors
 
 
-def ranked(query: Callable[[int], list[list[Scored]]], limit: int) -> list[list[Hit]]:
+def ranked(query: Callable[[int], list[list[Scored]]], limit: int) -> list[list[Scored]]:
     """The best ``limit`` of each query.
 
     ``query`` takes a number of points and returns that many per query, best first. One more than
@@ -23,8 +23,7 @@ def ranked(query: Callable[[int], list[list[Scored]]], limit: int) -> list[list[
     while any(len(row) == ask and row[limit - 1].score == row[-1].score for row in found):
         ask *= 2
         found = query(ask)
-    ordered = (sorted(row, key=lambda point: (-point.score, point.id)) for row in found)
-    return [[Hit(point.node, point.score) for point in row[:limit]] for row in ordered]
+    return [sorted(row, key=lambda of: (-of.score, of.candidate.id))[:limit] for row in found]
 
 
 def query_units(vectors: Vectors, identity: StoreIdentity) -> Vectors:

@@ -12,6 +12,7 @@ from typing import Self
 from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Hit, Manifest, Mark, StoreIdentity, Where
+from raptor_core.store.candidates import Scored
 from raptor_core.store.conditions import EVERYWHERE, MANIFEST, live_condition, tree_condition
 from raptor_core.store.engine import Condition, Engine, Match
 from raptor_core.store.lexical import query_vector
@@ -71,6 +72,12 @@ class StoreReader:
         Raises:
             StoreMismatchError: the rows' length is not the store's.
         """
+        return _hits(self.candidates(vectors, limit, where))
+
+    def candidates(
+        self, vectors: Vectors, limit: int, where: Where = EVERYWHERE
+    ) -> list[list[Scored]]:
+        """What ``search`` finds, to be ranked; raises what it raises."""
         units = query_units(vectors, self._identity)
         condition = live_condition(where)
         if condition is None or limit < 1 or not len(units):
@@ -85,7 +92,13 @@ class StoreReader:
 
         A text without a word finds nothing.
         """
-        hits: list[list[Hit]] = [[] for _ in texts]
+        return _hits(self.candidates_by_text(texts, limit, where))
+
+    def candidates_by_text(
+        self, texts: Sequence[str], limit: int, where: Where = EVERYWHERE
+    ) -> list[list[Scored]]:
+        """What ``search_text`` finds, to be ranked."""
+        hits: list[list[Scored]] = [[] for _ in texts]
         condition = live_condition(where)
         queries = {row: q for row, text in enumerate(texts) if (q := query_vector(text))}
         if condition is None or limit < 1 or not queries:
@@ -149,6 +162,10 @@ class StoreReader:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _hits(found: list[list[Scored]]) -> list[list[Hit]]:
+    return [[Hit(one.candidate.read(), one.score) for one in row] for row in found]
 
 
 def _unique(values: Sequence[str]) -> tuple[str, ...]:

@@ -24,9 +24,10 @@ from contextlib import contextmanager
 
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
-from raptor_core.store.conditions import PUBLISHED, STAGED
-from raptor_core.store.damage import is_damaged, is_unit, whole_node
+from raptor_core.store.conditions import STAGED
+from raptor_core.store.damage import CHECK, sound_vector, whole_node
 from raptor_core.store.engine import Batch, Condition, Engine, Match, Record
+from raptor_core.store.mending import damaged_points
 from raptor_core.store.payload import staged_id
 from raptor_core.store.publication import (
     STATE_FIELDS,
@@ -108,13 +109,14 @@ class QdrantStore(StoreReader):
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
         """Known vectors by embedding key, staged or live, of any tree; unknown keys left out.
 
-        One that is no unit vector any more was damaged on disk, and counts as unknown.
+        One that was damaged on disk counts as unknown.
         """
-        records = self._lookup("embedding_key", embedding_keys, ("embedding_key",), dense=True)
+        fields = ("embedding_key", CHECK)
+        records = self._lookup("embedding_key", embedding_keys, fields, dense=True)
         return {
-            r.payload["embedding_key"]: r.dense
-            for r in records
-            if r.dense is not None and is_unit(r.dense)
+            record.payload["embedding_key"]: vector
+            for record in records
+            if (vector := sound_vector(record)) is not None
         }
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
@@ -168,15 +170,9 @@ class QdrantStore(StoreReader):
     def mend(self) -> int:
         """Take away damaged points; see ``VectorStore.mend``."""
         with self._open():
-            held = self._engine.scroll(Condition((PUBLISHED,)), ("state",))
-            ids = [record.id for record in held]
-            damaged: list[str] = []
-            for at in range(0, len(ids), LOOKUP_KEYS):
-                part = Condition((PUBLISHED,), tuple(ids[at : at + LOOKUP_KEYS]))
-                found = self._engine.scroll(part, None, dense=True)
-                damaged += [record.id for record in found if is_damaged(record)]
+            damaged = damaged_points(self._engine)
             if damaged:
-                self._commit_whole(Batch(deletes=tuple(sorted(damaged))))
+                self._commit_whole(Batch(deletes=tuple(damaged)))
             return len(damaged)
 
     def staged_trees(self) -> list[str]:

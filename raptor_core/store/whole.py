@@ -30,8 +30,9 @@ from typing import TypeVar
 
 from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.identity import NODE_NAMESPACE
+from raptor_core.store.candidates import Scored
 from raptor_core.store.contention import is_contested
-from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record, Scored
+from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.parts import split
 from raptor_core.store.redo import read_record, record_ids, record_points
@@ -213,6 +214,14 @@ class WholeEngine:
     ) -> list[Record]:
         """All points that match."""
         return self._whole(lambda: self._engine.scroll(condition, fields, dense=dense))
+
+    def inspect(self, ids: Sequence[str]) -> list[Record]:
+        """The points that exist among ``ids``, whole."""
+        return self._whole(lambda: self._engine.inspect(ids))
+
+    def index_scores(self, query: Sparse, /) -> dict[str, float] | None:
+        """As the engine does."""
+        return self._engine.index_scores(query)
 
     def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
         """Best points for each row."""

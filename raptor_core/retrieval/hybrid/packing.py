@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from raptor_core.nodes import Node
 from raptor_core.retrieval.hybrid.groups import Scores, numbered
 from raptor_core.store.base import Hit
+from raptor_core.store.candidates import Candidate
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Packing:
     n_tokens: int = 0
     n_passed_over: int = 0
 
-    def add_summaries(self, summaries: Sequence[Node], scores: Scores, share: float) -> None:
+    def add_summaries(self, summaries: Sequence[Candidate], scores: Scores, share: float) -> None:
         """Take summaries, best first, while they fit ``share`` of the budget; ties by node id."""
         end = round(share * self.budget_tokens)
         most = None if self.most is None else int(share * self.most)
@@ -41,7 +41,7 @@ class Packing:
 
     def add_leaves(
         self,
-        leaves: Sequence[Node],
+        leaves: Sequence[Candidate],
         scores: Scores,
         diversity: float = 0.0,
         max_per_document: int | None = None,
@@ -77,11 +77,11 @@ class Packing:
     def _is_full(self) -> bool:
         return self.most is not None and len(self.hits) >= self.most
 
-    def _take(self, node: Node, score: float, end: int) -> bool:
+    def _take(self, node: Candidate, score: float, end: int) -> bool:
         if self._is_full() or self.n_tokens + node.n_tokens > end:
             self.n_passed_over += 1
             return False
-        self.hits.append(Hit(node, round(float(score), 6)))
+        self.hits.append(Hit(node.read(), round(float(score), 6)))
         self.n_tokens += node.n_tokens
         return True
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raptor_core.nodes import Node
 from raptor_core.retrieval.base import Query, Questions
 from raptor_core.retrieval.hybrid.groups import Scores, best_means, numbered
 from raptor_core.store.base import VectorStore, Where
+from raptor_core.store.candidates import Candidate
 
 INSIDE = 512
 """Nodes of the documents that are looked at whole; a longer book shows its best."""
@@ -30,7 +30,7 @@ class Pool:
     not find has the lowest score that it found, or 0 where it found all that match.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[Candidate, ...]
     dense: Scores
     lexical: Scores
 
@@ -69,7 +69,7 @@ def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]
 class _Found:
     """What the searches found: nodes and scores by id; ``is_cut`` tells that there may be more."""
 
-    nodes: dict[str, Node]
+    nodes: dict[str, Candidate]
     dense: dict[str, float]
     lexical: dict[str, float]
     is_cut: bool
@@ -90,13 +90,13 @@ class _Found:
 
 
 def _search(questions: Questions, where: Where, limit: int, store: VectorStore) -> list[_Found]:
-    dense = store.search(questions.vectors, limit, where)
-    lexical = store.search_text(questions.texts, limit, where)
+    dense = store.candidates(questions.vectors, limit, where)
+    lexical = store.candidates_by_text(questions.texts, limit, where)
     return [
         _Found(
-            nodes={hit.node.id: hit.node for hit in (*near, *matching)},
-            dense={hit.node.id: hit.score for hit in near},
-            lexical={hit.node.id: hit.score for hit in matching},
+            nodes={hit.candidate.id: hit.candidate for hit in (*near, *matching)},
+            dense={hit.candidate.id: hit.score for hit in near},
+            lexical={hit.candidate.id: hit.score for hit in matching},
             is_cut=len(near) == limit,
         )
         for near, matching in zip(dense, lexical, strict=True)

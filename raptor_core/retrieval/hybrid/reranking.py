@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from raptor_core.errors import ModelError
-from raptor_core.nodes import Node
 from raptor_core.retrieval.base import Query
 from raptor_core.retrieval.hybrid.groups import Scores
 from raptor_core.retrieval.hybrid.pool import standardized
+from raptor_core.store.candidates import Candidate
 
 RERANKED = 48
 """Chunks that are read again: about twice what 2,000 tokens hold."""
 
 
-def reranked(question: str, leaves: Sequence[Node], scores: Scores, query: Query) -> Scores:
+def reranked(question: str, leaves: Sequence[Candidate], scores: Scores, query: Query) -> Scores:
     """Scores with the cross-encoder's added to the best of them, in standard deviations.
 
     The others stay under what the second look was given to.
@@ -28,7 +28,7 @@ def reranked(question: str, leaves: Sequence[Node], scores: Scores, query: Query
     """
     order = np.argsort(-scores, kind="stable")
     best, rest = order[:RERANKED], order[RERANKED:]
-    told = _told(query.reranker, question, [leaves[at].text for at in best])
+    told = _told(query.reranker, question, [leaves[at].read().text for at in best])
     found = scores.copy()
     found[best] += query.hybrid.reranker * standardized(told)
     if len(rest):

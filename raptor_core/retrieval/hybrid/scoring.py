@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raptor_core.nodes import Node
 from raptor_core.retrieval.hybrid.groups import Numbers, Scores, best_means, numbered
 from raptor_core.retrieval.hybrid.pool import BEST_OF_DOCUMENT
 from raptor_core.settings.retrieval import HybridSettings
+from raptor_core.store.candidates import Candidate
 
 BEST_OF_SECTION = 2
 """Chunks that speak for a section."""
@@ -20,7 +20,7 @@ BEST_OF_SECTION = 2
 class Ranked:
     """Nodes and a score for each, shape ``(len(nodes),)``."""
 
-    nodes: Sequence[Node]
+    nodes: Sequence[Candidate]
     scores: Scores
 
 
@@ -49,7 +49,7 @@ def leaf_scores(leaves: Ranked, summaries: Ranked, weights: HybridSettings) -> S
     return found
 
 
-def _parents(leaves: Sequence[Node], summaries: Ranked) -> Scores:
+def _parents(leaves: Sequence[Candidate], summaries: Ranked) -> Scores:
     """The best parent's score; the lowest of all for a chunk whose parents were not found."""
     row_of = {leaf.id: row for row, leaf in enumerate(leaves)}
     best = np.full(len(leaves), summaries.scores.min())
@@ -60,7 +60,7 @@ def _parents(leaves: Sequence[Node], summaries: Ranked) -> Scores:
     return best
 
 
-def _places(leaves: Sequence[Node], apart: int) -> Numbers:
+def _places(leaves: Sequence[Candidate], apart: int) -> Numbers:
     """Numbers that differ by the distance of chunks of one document, by over ``apart`` else."""
     positions = np.array([leaf.position for leaf in leaves], dtype=np.int64)
     documents = numbered([(leaf.tree, leaf.documents[0]) for leaf in leaves])

@@ -15,6 +15,7 @@ from raptor_core.retrieval.hybrid.scoring import Ranked, leaf_scores
 from raptor_core.retrieval.hybrid.themes import theme
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Where
+from raptor_core.store.candidates import candidate_of
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.tools import Tools
 
@@ -24,7 +25,11 @@ NOTHING = {"parents": 0, "neighbours": (), "section": 0, "document": 0}
 
 def chunk(name, position, document="d", section=(), n_tokens=10):
     made = leaf(name, n_tokens=n_tokens)
-    return replace(made, position=position, documents=(document,), section=section)
+    return candidate_of(replace(made, position=position, documents=(document,), section=section))
+
+
+def over(name, children, **fields):
+    return candidate_of(replace(summary(name, children), **fields))
 
 
 def pool(nodes, dense, lexical=None):
@@ -65,7 +70,7 @@ def test_a_chunk_takes_in_the_better_of_its_neighbours_of_the_same_document():
 
 def test_a_chunk_takes_in_its_best_parent():
     leaves = pool([chunk("a", 0), chunk("b", 1), chunk("c", 2)], [1, 1, 4])
-    above = pool([summary("s", "ab"), summary("t", "b"), summary("u", "z")], [1, 3, 5])
+    above = pool([over("s", "ab"), over("t", "b"), over("u", "z")], [1, 3, 5])
     own, parents = scores(leaves), mixed(above, LEXICAL)
     expected = own + 0.5 * np.array([parents[0], parents[1], parents[0]])
     np.testing.assert_allclose(scores(leaves, above, parents=0.5), expected)
@@ -126,7 +131,7 @@ def test_diversity_and_a_bound_bring_in_other_documents():
 
 def test_summaries_keep_to_their_share():
     packing = Packing(100)
-    nodes = [summary("s", "ab", n_tokens=30), summary("t", "cd", n_tokens=20)]
+    nodes = [over("s", "ab", n_tokens=30), over("t", "cd", n_tokens=20)]
     packing.add_summaries(nodes, np.array([1.0, 2.0]), 0.4)
     assert [hit.node.id for hit in packing.hits] == ["t"]
     packing.add_leaves([chunk("a", 0, n_tokens=80)], np.array([1.0]))
@@ -135,7 +140,7 @@ def test_summaries_keep_to_their_share():
 
 def test_a_bound_on_nodes_is_shared_too():
     packing = Packing(1000, 2)
-    packing.add_summaries([summary("s", "ab"), summary("t", "cd")], np.array([1.0, 2.0]), 0.5)
+    packing.add_summaries([over("s", "ab"), over("t", "cd")], np.array([1.0, 2.0]), 0.5)
     packing.add_leaves([chunk("a", 0), chunk("b", 1)], np.array([1.0, 2.0]))
     assert [hit.node.id for hit in packing.hits] == ["t", "b"]
 
@@ -144,7 +149,7 @@ def test_the_context_reads_in_document_order_with_the_best_document_first():
     packing = Packing(1000)
     nodes = [chunk("b1", 1, "b"), chunk("a7", 7, "a"), chunk("b0", 0, "b"), chunk("a2", 2, "a")]
     packing.add_leaves(nodes, np.array([1.0, 4.0, 3.0, 2.0]))
-    above = replace(summary("s", ("a2",)), documents=("a",), position=2)
+    above = over("s", ("a2",), documents=("a",), position=2)
     packing.add_summaries([above], np.array([0.5]), 0.1)
     assert [hit.node.id for hit in in_document_order(packing.hits)] == ["s", "a2", "a7", "b0", "b1"]
 

@@ -11,6 +11,7 @@ from raptor_core.errors import ModelError
 from raptor_core.retrieval import Query
 from raptor_core.retrieval.hybrid.reranking import RERANKED, reranked
 from raptor_core.settings import HybridSettings
+from raptor_core.store.candidates import candidate_of
 
 pytestmark = pytest.mark.slow
 
@@ -25,14 +26,16 @@ def model(tmp_path_factory):
 def leaves(n):
     letters = "abcdefghijklmnopqrstuvwxyz"
     texts = [" ".join(letters[(at * k) % 26] for k in range(2, 9)) for at in range(1, n + 1)]
-    return [replace(leaf(f"l{at}", text), position=at) for at, text in enumerate(texts)]
+    return [
+        candidate_of(replace(leaf(f"l{at}", text), position=at)) for at, text in enumerate(texts)
+    ]
 
 
 def test_the_encoders_order_rules_where_its_weight_is_large(model):
     from sentence_transformers import CrossEncoder
 
     nodes = leaves(12)
-    told = CrossEncoder(model).predict([(QUESTION, node.text) for node in nodes])
+    told = CrossEncoder(model).predict([(QUESTION, node.read().text) for node in nodes])
     assert len(set(told.tolist())) > 6
     query = Query(reranker=model, hybrid=HybridSettings(reranker=1e6))
     found = reranked(QUESTION, nodes, np.zeros(12), query)

@@ -1,0 +1,199 @@
+"""Damage of stored points: told where they are read, found and taken away by mending."""
+
+import struct
+
+import numpy as np
+import pytest
+from support.stores import make_node, make_tree, open_at, publish, vectors_of
+
+from raptor_core.errors import DamagedTreeError, StoreError
+from raptor_core.store import Where, edge_shard
+from raptor_core.store.damage import vector_check
+from raptor_core.store.edge import EdgeEngine
+from raptor_core.store.lexical import passage_vector
+
+
+def words_tree(n=60):
+    """Leaves of common and rare words."""
+    return [
+        make_node(text=f"common words {'even' if i % 2 else 'odd'} rare{i} once{i}", position=i)
+        for i in range(n)
+    ]
+
+
+def engine_of(store) -> EdgeEngine:
+    return store._engine._engine
+
+
+def rewrite(store, node, payload=None, vector=None):
+    """Put other fields or vectors into the engine's point of a node, past the store."""
+    engine = engine_of(store)
+    (record,) = engine._shard.retrieve([node.id], True, ["dense", "lexical"])
+    update = engine._edge.UpdateOperation
+    point = engine._edge.Point(
+        id=record.id,
+        vector={**record.vector, **(vector or {})},
+        payload={**record.payload, **(payload or {})},
+    )
+    engine._shard.update(update.upsert_points([point]))
+    engine._read.clear()
+
+
+def without(store, node, *names):
+    """Take fields out of the engine's point of a node, as if an earlier version had written it."""
+    engine = engine_of(store)
+    (record,) = engine._shard.retrieve([node.id], True, ["dense", "lexical"])
+    payload = {name: value for name, value in record.payload.items() if name not in names}
+    point = engine._edge.Point(id=record.id, vector=record.vector, payload=payload)
+    engine._shard.update(engine._edge.UpdateOperation.delete_points([record.id]))
+    engine._shard.update(engine._edge.UpdateOperation.upsert_points([point]))
+    engine._read.clear()
+
+
+@pytest.fixture
+def edge(tmp_path):
+    """A published tree in Edge, and its nodes."""
+    nodes = words_tree()
+    with open_at(tmp_path, "edge") as store:
+        publish(store, nodes)
+        yield store, nodes
+
+
+def test_nothing_is_taken_away_where_nothing_is_damaged(store):
+    texts = ("—", "水の音 日本")
+    nodes = [*make_tree(), *(make_node(text=t, position=50 + i) for i, t in enumerate(texts))]
+    publish(store, nodes)
+    assert store.mend() == 0
+    store.optimize()
+    assert store.mend() == 0
+    assert store.count() == len(nodes)
+
+
+def test_candidates_are_what_a_search_finds(store):
+    nodes = make_tree()
+    publish(store, nodes)
+    found = store.search(vectors_of(nodes[:3]), 5), store.search_text(["leaf 3", ""], 5)
+    given = store.candidates(vectors_of(nodes[:3]), 5), store.candidates_by_text(["leaf 3", ""], 5)
+    for hits, scored in zip(found, given, strict=True):
+        assert [[(h.node, h.score) for h in row] for row in hits] == [
+            [(one.candidate.read(), one.score) for one in row] for row in scored
+        ]
+    for one in given[0][0]:
+        node = one.candidate.read()
+        *fields, _ = one.candidate._fields
+        assert one.candidate[:-1] == tuple(getattr(node, name) for name in fields)
+        assert one.candidate.is_leaf is node.is_leaf
+
+
+def test_a_change_far_within_the_length_of_a_vector_is_told(edge):
+    store, nodes = edge
+    (vector,) = vectors_of(nodes[:1])
+    vector[3] += 1e-4
+    rewrite(store, nodes[0], vector={"dense": (vector / np.linalg.norm(vector)).tolist()})
+    assert nodes[0].embedding_key not in store.vectors(n.embedding_key for n in nodes)
+    assert store.mend() == 1
+    assert store.count() == len(nodes) - 1
+
+
+def test_a_check_value_is_the_same_for_any_length_and_moves_with_any_component():
+    (vector,) = vectors_of(words_tree(1))
+    assert abs(vector_check(vector * np.float32(1.0009)) - vector_check(vector)) <= 1
+    for at in range(len(vector)):
+        changed = vector.copy()
+        changed[at] += 1e-4
+        assert abs(vector_check(changed) - vector_check(vector)) > 5
+
+
+def test_words_that_changed_are_found(edge):
+    store, nodes = edge
+    sparse = engine_of(store)._edge.SparseVector
+    rewrite(store, nodes[7], vector={"lexical": sparse(indices=[5, 6], values=[1.0, 2.0])})
+    assert store.mend() == 1
+    assert {node.id for node in store.nodes()} == {n.id for n in nodes} - {nodes[7].id}
+
+
+@pytest.fixture
+def sealed(tmp_path, monkeypatch):
+    """A folder with a published tree whose lexical index Edge has sealed, and its nodes."""
+    monkeypatch.setattr(edge_shard, "SEALED_KB", 1)
+    nodes = words_tree(300)
+    with open_at(tmp_path, "edge") as store:
+        publish(store, nodes)
+        store.optimize()
+    return tmp_path, nodes
+
+
+def found_by_words(store, nodes):
+    rows = store.search_text([node.text.split()[-1] for node in nodes], 1)
+    return [(row[0].node, round(row[0].score, 4)) if row else None for row in rows]
+
+
+@pytest.mark.parametrize(("at", "bit"), [(2, 0x40), (-4, 0x01), (-3, 0x02)])
+def test_a_sealed_index_that_changed_on_disk_is_found_and_made_anew(sealed, at, bit):
+    root, nodes = sealed
+    with open_at(root, "edge") as store:
+        before = found_by_words(store, nodes)
+    (path,) = root.rglob("inverted_index.dat")
+    data = bytearray(path.read_bytes())
+    weight = passage_vector(nodes[0].text).values[0]
+    place = data.rfind(struct.pack("<f", weight))  # of the last entry: its point, then its weight
+    data[place + at] ^= bit
+    path.write_bytes(data)
+    with open_at(root, "edge") as store:
+        assert found_by_words(store, nodes) != before
+        assert 0 < store.mend() <= 2
+        publish(store, nodes)
+        assert store.mend() == 0
+        assert found_by_words(store, nodes) == before
+
+
+def test_a_sealed_index_that_cannot_be_read_is_told_with_a_remedy(sealed):
+    root, _ = sealed
+    (path,) = root.rglob("inverted_index.dat")
+    data = path.read_bytes()
+    path.write_bytes(b"\xff" * 4000 + data[4000:])
+    with open_at(root, "edge") as store, pytest.raises(StoreError, match=r"move .* away and build"):
+        store.mend()
+
+
+def test_what_ranks_a_node_is_held_against_a_checksum(edge):
+    store, nodes = edge
+    (record,) = engine_of(store)._shard.retrieve([nodes[0].id], True, False)
+    outline = record.payload["outline"]
+    rewrite(store, nodes[0], payload={"outline": outline.replace('"t",0', '"t",1')})
+    with pytest.raises(DamagedTreeError, match=r"of tree 't' is not what was"):
+        store.candidates(vectors_of(nodes[:1]), 3)
+    assert store.mend() == 1
+
+
+def test_damaged_text_is_told_when_it_is_read_and_not_when_it_is_only_ranked(edge):
+    store, nodes = edge
+    (record,) = engine_of(store)._shard.retrieve([nodes[0].id], True, False)
+    forged = record.payload["rest"].replace("common words", "forged words")
+    rewrite(store, nodes[0], payload={"rest": forged})
+    ((best, *others),) = store.candidates(vectors_of(nodes[:1]), 3)
+    assert best.candidate.id == nodes[0].id
+    with pytest.raises(DamagedTreeError, match=nodes[0].id):
+        best.candidate.read()
+    assert all(one.candidate.read() in nodes for one in others)
+    with pytest.raises(DamagedTreeError):
+        store.search(vectors_of(nodes[:1]), 3)
+    with pytest.raises(DamagedTreeError):
+        store.nodes(Where(ids=(nodes[0].id,)))
+
+
+def test_a_point_with_the_payload_of_another_is_told(edge):
+    store, nodes = edge
+    (other,) = engine_of(store)._shard.retrieve([nodes[1].id], True, False)
+    rewrite(store, nodes[0], payload=dict(other.payload))
+    with pytest.raises(DamagedTreeError, match=nodes[0].id):
+        store.search(vectors_of(nodes[:1]), 1)
+    assert store.mend() == 1
+
+
+def test_points_of_earlier_versions_are_read_and_are_not_damaged(edge):
+    store, nodes = edge
+    without(store, nodes[0], "outline", "vector_check")
+    assert store.search(vectors_of(nodes[:1]), 1)[0][0].node == nodes[0]
+    assert store.candidates(vectors_of(nodes[:1]), 1)[0][0].candidate.read() == nodes[0]
+    assert nodes[0].embedding_key in store.vectors([nodes[0].embedding_key])
