@@ -3,7 +3,8 @@
 The source is a .jsonl or .jsonl.xz file with the fields `id` and `text`, cut to sizes that keep its
 mix of short and long documents. Each phase runs in a process of its own, as `raptor build` does:
 the first build, a second one without changes, one with one edited document, a plan, and two looks
-of the sensor. CPU seconds are of all threads and children; the machine may be shared.
+of the sensor. CPU seconds are of all threads and children; the machine may be shared, so a fixed job
+beside each build tells how much that slowed it (`fixed_work.py`).
 
 With `--embedder random` vectors are sums of one random vector for each word: deterministic, cheap
 and not a model. It measures everything but the model. The judge of summaries is `overlap` then,
@@ -183,8 +184,21 @@ def _details(report: dict[str, Any]) -> Iterator[str]:
         stages = sorted(report["stages"].items(), key=lambda pair: -pair[1])
         yield "  CPU: " + ", ".join(f"{name} {seconds:.1f}" for name, seconds in stages)
     if report.get("batches"):
-        yield "  batches: " + " ".join(
-            f"{done}:{cpu:.0f}s:{size / 2**20:.0f}MB" for done, cpu, size in report["batches"]
+        yield from _growth(report["batches"])
+
+
+def _growth(batches: list[dict[str, float]]) -> Iterator[str]:
+    """Seconds of the first and of the second half of the batches, as on an idle machine."""
+    half = len(batches) // 2
+    for name, part in (("first", batches[:half]), ("last", batches[half:])):
+        n_bytes = sum(batch["bytes"] for batch in part)
+        if not half or not n_bytes:
+            continue
+        seconds = sum(batch["cpu"] / batch["slowdown"] for batch in part)
+        own = max(batch["own"] for batch in part) / 2**20
+        yield (
+            f"  {name} {sum(batch['partitions'] for batch in part):.0f} partitions: "
+            f"{1e6 * seconds / n_bytes:.1f} s a MB undisturbed, {own:.0f} MB in use at the most"
         )
 
 

@@ -9,9 +9,11 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from fixed_work import FixedWork
 from random_embedder import RandomEmbedder
 
 
@@ -38,7 +40,7 @@ def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
             result = _run(arguments.phase, home, settings, tools)
     return {
         "wall": time.perf_counter() - started,
-        "cpu": _cpu_seconds() - before["cpu"],
+        "cpu": _cpu_seconds() - before["cpu"] - result.pop("cpu_beside", 0.0),
         "own_before": before["own"],
         "own": memory.peak,
         "rss": _peak_bytes(),
@@ -85,12 +87,14 @@ def _run(phase: str, home: Any, settings: Any, tools: Any) -> dict[str, Any]:
 def _build(home: Any, settings: Any, tools: Any) -> dict[str, Any]:
     from dagster_project.execute import build
 
-    watch = Watch()
-    report = build(home, settings, tools=tools, on_progress=watch)
+    with FixedWork() as work:
+        watch = Watch(home.path.parent / "source", work)
+        report = build(home, settings, tools=tools, on_progress=watch)
     return {
         "n_built": len(report.built),
         "failed": {name: failure.reason for name, failure in list(report.failed.items())[:5]},
         "n_runs": len(report.run_ids),
+        "cpu_beside": work.cpu_seconds,
         "stages": dict(watch.stages),
         "batches": watch.batches,
         "embedder_cpu": getattr(tools.embedder, "seconds", None),
@@ -98,25 +102,41 @@ def _build(home: Any, settings: Any, tools: Any) -> dict[str, Any]:
 
 
 class Watch:
-    """CPU seconds by kind of step, and after each batch: partitions, CPU seconds, bytes in use."""
+    """CPU seconds by kind of step, and what each batch took."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Path, work: FixedWork) -> None:
         self.stages: Counter[str] = Counter()
-        self.batches: list[tuple[int, float, int]] = []
-        self._last = _cpu_seconds()
+        self.batches: list[dict[str, float]] = []
+        self._source = source
+        self._work = work
+        self._at_step = self._at_batch = _cpu_seconds()
+        self._time = time.time()
         self._done = 0
 
     def __call__(self, progress: Any) -> None:
         """A step is done."""
         now = _cpu_seconds()
-        self.stages[progress.asset.rsplit("/", 1)[-1]] += now - self._last
-        self._last = now
+        self.stages[progress.asset.rsplit("/", 1)[-1]] += now - self._at_step
+        self._at_step = now
         if progress.asset == "tree_report":
-            self._done += len(progress.partitions)
-            own = own_bytes()
-            self.batches.append((self._done, now, own))
-            told = f"{self._done} partitions, {now:.0f} s CPU, {own / 2**20:.0f} MB of its own"
-            print(told, file=sys.stderr, flush=True)
+            self._batch(progress.partitions, now)
+
+    def _batch(self, partitions: Sequence[str], now: float) -> None:
+        self._done += len(partitions)
+        files = [self._source / name for name in partitions]
+        batch = {
+            "done": self._done,
+            "partitions": len(partitions),
+            "bytes": sum(file.stat().st_size for file in files if file.exists()),
+            "cpu": now - self._at_batch,
+            "slowdown": self._work.slowdown(self._time, time.time()),
+            "own": own_bytes(),
+        }
+        self._at_batch, self._time = now, time.time()
+        self.batches.append(batch)
+        told = "{done} partitions; last batch {bytes} bytes, {cpu:.0f} s CPU, machine slowed by "
+        memory = "{slowdown:.2f}; {own} bytes of memory in use"
+        print((told + memory).format(**batch), file=sys.stderr, flush=True)
 
 
 def _cpu_seconds() -> float:
