@@ -3,8 +3,8 @@
 The source is a .jsonl or .jsonl.xz file with the fields `id` and `text`, cut to sizes that keep its
 mix of short and long documents. Each phase runs in a process of its own, as `raptor build` does:
 the first build, a second one without changes, one with one edited document, a plan, and two looks
-of the sensor. CPU seconds are of all threads and children; the machine may be shared, so a fixed job
-beside each build tells how much that slowed it (`fixed_work.py`).
+of the sensor. CPU seconds are of all threads and children; the machine may be shared, so a fixed
+job beside each build tells how much that slowed it (`fixed_work.py`).
 
 With `--embedder random` vectors are sums of one random vector for each word: deterministic, cheap
 and not a model. It measures everything but the model. The judge of summaries is `overlap` then,
