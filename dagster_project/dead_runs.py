@@ -17,6 +17,11 @@ _UNDER_WAY = [
     dg.DagsterRunStatus.CANCELING,
 ]
 
+_KILLED = (
+    "The process of this run ended without a word: it was killed, or the machine went down. What "
+    "it finished is kept; the next build goes on from there."
+)
+
 
 def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
     """Mark as failed the runs whose process has ended, and free their place in pools; their ids.
@@ -30,11 +35,10 @@ def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
     ]
     dead = [run for run in _dead(instance, under_way) if _is_under_way(instance, run)]
     for run in dead:
-        instance.report_run_failed(
-            run,
-            "The process of this run ended without a word: it was killed, or the machine went "
-            "down. What it finished is kept; the next build goes on from there.",
-        )
+        # Its state before the event: Dagster's daemon looks at the run of an event once, and tries
+        # none again that is still under way then.
+        instance.run_storage.handle_run_event(run.run_id, _failed(run))
+        instance.report_run_failed(run, _KILLED)
         if instance.event_log_storage.supports_global_concurrency_limits:
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
     return [run.run_id for run in dead]
@@ -48,6 +52,10 @@ def _dead(instance: dg.DagsterInstance, runs: Sequence[dg.DagsterRun]) -> list[d
         for run in runs
         if (run.run_id not in living if run.run_id in taken else is_dead(run.tags[PROCESS_TAG]))
     ]
+
+
+def _failed(run: dg.DagsterRun) -> dg.DagsterEvent:
+    return dg.DagsterEvent(dg.DagsterEventType.RUN_FAILURE.value, run.job_name, message=_KILLED)
 
 
 def _is_under_way(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:

@@ -169,6 +169,27 @@ def test_a_run_of_another_machine_is_dead_when_nobody_holds_its_lock(in_database
         assert fail_dead_runs(instance) == [runs["living"]]
 
 
+def test_a_dead_run_has_failed_before_the_daemon_can_see_that_it_did(in_database, monkeypatch):
+    """Dagster's daemon looks once at the run of an event, to try it again if it has failed."""
+    with in_database.instance() as instance:
+        job = in_database.definitions().resolve_job_def("build")
+        run = instance.create_run_for_job(
+            job, status=dg.DagsterRunStatus.STARTED, tags={PROCESS_TAG: "another-machine:1"}
+        )
+        instance.add_run_tags(run.run_id, {TURN_TAG: run.run_id})
+        store_event = instance.event_log_storage.store_event
+        seen = []
+
+        def watched(event):
+            if event.dagster_event_type == dg.DagsterEventType.RUN_FAILURE:
+                seen.append(instance.get_run_by_id(run.run_id).status)
+            store_event(event)
+
+        monkeypatch.setattr(instance.event_log_storage, "store_event", watched)
+        assert fail_dead_runs(instance) == [run.run_id]
+    assert seen == [dg.DagsterRunStatus.FAILURE]
+
+
 def test_the_pool_bounds_how_many_build_at_once(in_database):
     in_database.write("a.md", prose(12))
     with in_database.instance() as instance:

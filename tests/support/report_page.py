@@ -24,3 +24,16 @@ def items(page: Page) -> Locator:
 def n_elements(page: Page) -> int:
     """Elements of the whole page."""
     return page.locator("*").count()
+
+
+def follow(link: Locator) -> None:
+    """Click a link to another place of the page, and wait until that is shown."""
+    link.page.evaluate(
+        """() => {
+            window.shown = new Promise((done) => {
+                addEventListener("hashchange", () => setTimeout(done), { once: true });
+            });
+        }"""
+    )
+    link.click()
+    link.page.evaluate("() => window.shown")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from support.report_cases import HOSTILE, LEAVES, document_of, lighthouse, node_id, tree_of
-from support.report_page import focused, items, press
+from support.report_page import focused, follow, items, press
 
 from raptor_core.money import Usage
 from raptor_core.report import Change, Report
@@ -34,7 +34,7 @@ def test_hostile_text_is_shown_and_never_runs(show):
     assert shown == HOSTILE
     page.fill("#query", "onerror")
     page.locator("#search-status:not(:empty)").wait_for()
-    page.locator("#results a").first.click()
+    follow(page.locator("#results a").first)
     page.locator("#tab-findings").wait_for(state="hidden")
     press(page, "Tab")
     page.goto(page.url.partition("#")[0] + "#findings")
@@ -95,7 +95,7 @@ def test_a_leaf_stands_in_its_document_scrolled_into_view(show):
     before = len(around.inner_text())
     page.get_by_role("button", name="Show earlier text").click()
     assert len(around.inner_text()) > before
-    page.get_by_role("link", name="Next chunk").click()
+    follow(page.get_by_role("link", name="Next chunk"))
     assert page.locator(".document .span").inner_text() == leaves[41].text
 
 
@@ -141,7 +141,7 @@ def test_a_finding_is_followed_to_its_span(show):
     page.locator("#tab-tree").focus()
     press(page, "ArrowRight")
     assert page.locator("#panel-findings a").count() == 3
-    page.locator("#panel-findings a").first.click()
+    follow(page.locator("#panel-findings a").first)
     mark = page.locator(".text mark.unsupported")
     assert "".join(mark.all_inner_texts()) == "In 1899 the king came."
     assert page.locator(".text .symbol").inner_text() == "▲"
@@ -149,7 +149,7 @@ def test_a_finding_is_followed_to_its_span(show):
     assert "Unsupported" in card.inner_text()
     assert "No child says that a king came." in card.inner_text()
     assert card.locator(".chips li").all_inner_texts() == ["1899", "king"]
-    card.get_by_role("link", name="Follow to its span").click()
+    follow(card.get_by_role("link", name="Follow to its span"))
     assert page.locator(".document .span").inner_text() == LEAVES[1]
     passage = page.locator(".document mark.passage").inner_text()
     assert passage == "In the storm of 1953 Tom Ferris kept the lamp"
@@ -160,10 +160,10 @@ def test_a_finding_is_followed_to_its_span(show):
 def test_evidence_in_a_summary_leads_on_to_the_nearest_span(show):
     page = show(lighthouse(), f"#node={node_id('top')}")
     evidence = page.locator(".finding .evidence")
-    evidence.get_by_role("link", name="Open the evidence in layer 1").click()
+    follow(evidence.get_by_role("link", name="Open the evidence in layer 1"))
     assert page.locator(".text mark.passage").all_inner_texts()
     page.go_back()
-    evidence.get_by_role("link", name="Follow to the nearest span").click()
+    follow(evidence.get_by_role("link", name="Follow to the nearest span"))
     assert page.locator(".document .span").inner_text() in LEAVES
 
 
@@ -178,12 +178,12 @@ def test_findings_are_chosen_by_judgement(show):
 def test_every_node_has_an_address_and_breadcrumbs_keep_the_way(show):
     page = show(lighthouse(), f"#node={node_id('s1')}")
     assert page.locator("h2").inner_text() == "Summary · layer 1"
-    page.locator(".children a").first.click()
+    follow(page.locator(".children a").first)
     crumbs = page.locator(".crumbs li")
     assert crumbs.count() == 4
     assert "Tom Ferris kept it" in crumbs.nth(2).inner_text()
     assert page.locator(".parents a").count() == 2
-    crumbs.nth(0).locator("a").click()
+    follow(crumbs.nth(0).locator("a"))
     assert page.locator("h2").inner_text() == "Overview"
 
 
@@ -224,7 +224,7 @@ def test_the_costliest_summaries_lead_into_the_tree_and_each_says_what_it_took(s
     assert links.nth(1).locator(".meta").inner_text() == (
         "layer 1 · 1 call · 990 tokens · 0.002 USD"
     )
-    links.first.click()
+    follow(links.first)
     assert page.locator(".identity code").inner_text() == dear
     names = page.locator(".paid dt").all_inner_texts()
     values = page.locator(".paid dd").all_inner_texts()
@@ -251,7 +251,7 @@ def test_without_prices_the_costliest_are_those_of_most_tokens(show):
         "layer 1 · 1 call · 330 tokens",
         "layer 1 · 1 call · 110 tokens",
     ]
-    page.locator(".costliest a").first.click()
+    follow(page.locator(".costliest a").first)
     assert page.locator(".paid dd").last.inner_text() == "unknown"
 
 
@@ -264,5 +264,5 @@ def test_several_trees_are_chosen_by_name(show):
     assert page.locator("h1").inner_text() == "shard-0001 · two"
     assert page.locator(".top-texts").inner_text() == "Two."
     page.fill("#query", "one")
-    page.locator("#results a").first.click()
+    follow(page.locator("#results a").first)
     assert page.locator("h1").inner_text() == "shard-0001 · one"
