@@ -158,7 +158,7 @@ def own_bytes() -> int:
 
 
 class OwnMemory:
-    """The most of it while the block runs, looked at ten times a second."""
+    """The most of it while the block runs, looked at once a second."""
 
     def __init__(self) -> None:
         self.peak = own_bytes()
@@ -166,7 +166,7 @@ class OwnMemory:
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def _watch(self) -> None:
-        while not self._done.wait(0.1):
+        while not self._done.wait(1.0):
             self.peak = max(self.peak, own_bytes())
 
     def __enter__(self) -> Self:
