@@ -12,6 +12,8 @@ from raptor_core.store.damage import vector_check
 from raptor_core.store.edge import EdgeEngine
 from raptor_core.store.lexical import passage_vector
 
+pytestmark = pytest.mark.slow
+
 
 def words_tree(n=60):
     """Leaves of common and rare words."""

@@ -18,6 +18,8 @@ from raptor_core.errors import StoreError
 from raptor_core.store import Edition, Published, publishing
 from raptor_core.store.engine import Batch
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("one", "two", "three")
 
 
