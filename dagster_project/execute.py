@@ -15,7 +15,8 @@ from dagster_project.build import Parts, build_definitions
 from dagster_project.dead_runs import fail_dead_runs
 from dagster_project.home import Home
 from dagster_project.jobs import BUILD, DROP, drop_config
-from dagster_project.plan import Changes, contiguous_ranges, find_changes, order_with, range_tags
+from dagster_project.plan import Changes, find_changes
+from dagster_project.ranges import contiguous_ranges, order_with, range_tags
 from dagster_project.records import open_records
 from dagster_project.resources import ignore_progress
 from dagster_project.running import Ran, run_job

@@ -12,7 +12,6 @@ import dagster as dg
 
 from dagster_project.renames import Grouped, Known, find_renames
 from dagster_project.standing import Standing
-from dagster_project.under_way import PARTITION_TAG, RANGE_END_TAG, RANGE_START_TAG
 from raptor_assets import keys
 from raptor_assets.provenance import MATERIALIZED, recorded_versions
 from raptor_assets.versions import (
@@ -33,10 +32,6 @@ from raptor_core.documents import (
 from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
 from raptor_core.settings import Settings
-
-MAX_RUN_PARTITIONS = 256
-"""A longer range is split into several runs: Dagster plans every asset of every partition, and
-keeps a run's events in memory until it ends, 0.4 MB for each partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +107,14 @@ def find_changes(
     snapshots = recorded_versions(instance, keys.DOCUMENTS)
     latest = instance.get_latest_storage_id_by_partition(keys.TREE, MATERIALIZED)
     reported = instance.get_latest_storage_id_by_partition(keys.REPORT, MATERIALIZED)
-    existing = set(instance.get_dynamic_partitions(_name()))
+    existing = set(instance.get_dynamic_partitions(str(keys.TREES.name)))
     recorded = {
         name
         for name in wanted.keys() & existing
         if published.get(name, "").startswith(f"{wanted[name]}-")
         and snapshots.get(name) == seen.versions[name]
     }
-    in_step = {
-        name
-        for name in recorded
-        if standing is None
-        or published[name]
-        in {published_version(seen.versions[name], build, s.get(name, ())) for s in standing}
-    }
+    in_step = _standing(recorded, published, seen.versions, build, standing)
     # A run that ended between a tree and its report left a page of what was published before.
     current = {name for name in in_step if reported.get(name, 0) > latest[name]}
     absent = existing - wanted.keys()
@@ -159,6 +148,23 @@ def find_changes(
     )
 
 
+def _standing(
+    recorded: Collection[str],
+    published: Mapping[str, str],
+    versions: Mapping[str, str],
+    build: str,
+    standing: Standing | None,
+) -> set[str]:
+    """Those of the recorded partitions that the vector store holds as they are recorded."""
+    return {
+        name
+        for name in recorded
+        if standing is None
+        or published[name]
+        in {published_version(versions[name], build, held.get(name, ())) for held in standing}
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """The source by partition: documents, their version, and what is being written."""
@@ -181,48 +187,6 @@ class _Seen:
             frozenset(document_partition(document_id, grouping) for document_id in ids),
             tuple(sorted(unsettled)),
         )
-
-
-def contiguous_ranges(
-    order: Sequence[str], names: Collection[str], longest: int | None = None
-) -> list[tuple[str, ...]]:
-    """``names`` as runs of neighbours in ``order``, the order of the partitions definition.
-
-    A run of Dagster covers a range of partitions; none holds more than ``longest``,
-    or ``MAX_RUN_PARTITIONS``.
-    """
-    limit = longest or MAX_RUN_PARTITIONS
-    ranges: list[list[str]] = []
-    before = False
-    for name in order:
-        wanted = name in names
-        if wanted and before and len(ranges[-1]) < limit:
-            ranges[-1].append(name)
-        elif wanted:
-            ranges.append([name])
-        before = wanted
-    return [tuple(found) for found in ranges]
-
-
-def order_with(instance: dg.DagsterInstance, new: Sequence[str]) -> list[str]:
-    """Partition keys in the definition's order, once ``new`` ones are added."""
-    existing = list(instance.get_dynamic_partitions(_name()))
-    known = set(existing)
-    return existing + [name for name in new if name not in known]
-
-
-def range_tags(names: Sequence[str]) -> dict[str, str]:
-    """Tags of a run over a range of partitions; over one they name it, and need no look-up."""
-    if len(names) == 1:
-        return {PARTITION_TAG: names[0]}
-    return {RANGE_START_TAG: names[0], RANGE_END_TAG: names[-1]}
-
-
-def _name() -> str:
-    name = keys.TREES.name
-    if name is None:
-        raise AssertionError("the partitions definition has a name")
-    return name
 
 
 def _is_unread(

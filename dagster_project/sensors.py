@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import dagster as dg
 
 from dagster_project.dead_runs import fail_dead_runs
 from dagster_project.jobs import BUILD, DROP, drop_config
-from dagster_project.plan import (
-    Changes,
-    contiguous_ranges,
-    find_changes,
-    order_with,
-    range_tags,
-)
+from dagster_project.plan import Changes, find_changes
+from dagster_project.ranges import contiguous_ranges, order_with, range_tags
 from dagster_project.renames import Known
 from dagster_project.standing import Standing
 from dagster_project.under_way import partitions_under_way
@@ -68,7 +63,9 @@ class _Cursor:
 
     @classmethod
     def parse(cls, text: str | None) -> _Cursor:
-        return cls(**{"seen": "", "requested": {}, **json.loads(text or "{}")})
+        given = {"seen": "", "requested": {}, **json.loads(text or "{}")}
+        known = {field.name for field in fields(cls)}  # a later version may have kept more
+        return cls(**{name: value for name, value in given.items() if name in known})
 
     def text(self) -> str:
         values = {
@@ -118,37 +115,45 @@ def build_source_sensor(
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def source_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        fail_dead_runs(context.instance)
-        if not settings.source.is_named:
-            return dg.SkipReason("no source is named; set paths under [source] in raptor.toml")
-        existing = context.instance.get_dynamic_partitions(str(keys.TREES.name))
-        before = _Cursor.parse(context.cursor)
-        try:
-            inventory = source.inventory()
-        except EmptySourceError as error:
-            return dg.SkipReason(
-                f"{error}. The {len(existing)} partitions stay as they are; to remove them, run "
-                f"the job {DROP}"
-            )
-        seen = _digest(inventory, build_version(settings), existing)
-        stamp = look.stamp()
-        is_same = before.seen == seen and before.store == stamp
-        if is_same and not before.requested and not inventory.unsettled:
-            return dg.SkipReason(f"{len(existing)} partitions are up to date; no file changed")
-        busy = partitions_under_way(context.instance, existing)
-        standing = look.standing() if busy is None and before.store != stamp else None
-        changes = find_changes(context.instance, settings, inventory, known, standing)
-        for new, old in changes.renamed.items():
-            context.log.info(f"{new} was {old}: its texts and vectors are reused")
-        after = replace(before, seen=seen)
-        if standing is not None:
-            after = replace(
-                after, store="" if changes.to_build else look.stamp(), lost=changes.lost
-            )
-        waited_for = changes.unreported & (busy or set()) | changes.lost.intersection(before.lost)
-        return _request(context.instance, changes, after, waited_for, settings.runs.max_partitions)
+        return _tick(context, settings, source, known, look)
 
     return source_sensor
+
+
+def _tick(
+    context: dg.SensorEvaluationContext,
+    settings: Settings,
+    source: Source,
+    known: Known,
+    look: Look,
+) -> dg.SensorResult | dg.SkipReason:
+    fail_dead_runs(context.instance)
+    if not settings.source.is_named:
+        return dg.SkipReason("no source is named; set paths under [source] in raptor.toml")
+    existing = context.instance.get_dynamic_partitions(str(keys.TREES.name))
+    before = _Cursor.parse(context.cursor)
+    try:
+        inventory = source.inventory()
+    except EmptySourceError as error:
+        return dg.SkipReason(
+            f"{error}. The {len(existing)} partitions stay as they are; to remove them, run "
+            f"the job {DROP}"
+        )
+    seen = _digest(inventory, build_version(settings), existing)
+    stamp = look.stamp()
+    is_same = before.seen == seen and before.store == stamp
+    if is_same and not before.requested and not inventory.unsettled:
+        return dg.SkipReason(f"{len(existing)} partitions are up to date; no file changed")
+    busy = partitions_under_way(context.instance, existing)
+    standing = look.standing() if busy is None and before.store != stamp else None
+    changes = find_changes(context.instance, settings, inventory, known, standing)
+    for new, old in changes.renamed.items():
+        context.log.info(f"{new} was {old}: its texts and vectors are reused")
+    after = replace(before, seen=seen)
+    if standing is not None:
+        after = replace(after, store="" if changes.to_build else look.stamp(), lost=changes.lost)
+    waited_for = changes.unreported & (busy or set()) | changes.lost.intersection(before.lost)
+    return _request(context.instance, changes, after, waited_for, settings.runs.max_partitions)
 
 
 def _digest(inventory: Inventory, build: str, existing: Sequence[str]) -> str:

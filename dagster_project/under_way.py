@@ -6,10 +6,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-PARTITION_TAG = "dagster/partition"
-RANGE_START_TAG = "dagster/asset_partition_range_start"
-RANGE_END_TAG = "dagster/asset_partition_range_end"
-"""Dagster's tags of a run over one partition, or over a range of them."""
+from dagster_project.ranges import PARTITION_TAG, RANGE_END_TAG, RANGE_START_TAG
 
 _STATUSES = [
     dg.DagsterRunStatus.QUEUED,

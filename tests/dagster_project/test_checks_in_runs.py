@@ -9,7 +9,7 @@ from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
 from dagster_project.jobs import BUILD
-from dagster_project.plan import range_tags
+from dagster_project.ranges import range_tags
 from dagster_project.status import read_status
 from raptor_core.identity import fingerprint
 from raptor_core.summarizing.base import Summary

@@ -1,5 +1,7 @@
 """The sensor requests exactly the partitions concerned, once, and never by mistake a removal."""
 
+import json
+
 import dagster as dg
 import pytest
 from support.sensor_daemon import Daemon
@@ -26,6 +28,13 @@ def test_new_documents_are_requested_in_one_run_and_only_once(workshop):
     assert "3 are requested" in reason
     workshop.build()
     assert daemon.tick() == ([], [], "3 partitions are up to date")
+
+
+def test_what_a_later_version_kept_in_the_cursor_is_passed_over(workshop):
+    daemon = Daemon(workshop)
+    daemon.tick()
+    daemon.cursor = json.dumps({**json.loads(daemon.cursor), "of a later version": 1})
+    assert daemon.tick()[:2] == ([], [])
 
 
 def test_changes_apart_from_each_other_take_a_run_each(workshop):
