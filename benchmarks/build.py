@@ -1,7 +1,8 @@
 """Seconds of a build per stage, and their ratio to the floor: embedding its distinct texts.
 
 The floor is one call of the embedder over every distinct leaf and summary text of the same tree,
-in length-sorted batches, on the same threads, in the same process, beside each build.
+in the same process, beside each build. Before it, the embedder and sentence-transformers embed the
+same 500 texts in turn: the ratio of both is of one run on one machine, whose flags are named.
 
     python benchmarks/build.py SOURCE --tokens 50000
     python benchmarks/build.py SOURCE --tokens 50000 --cold --dagster
@@ -10,6 +11,8 @@ in length-sorted batches, on the same threads, in the same process, beside each 
 from __future__ import annotations
 
 import argparse
+import os
+import platform
 import statistics
 import subprocess
 import sys
@@ -32,6 +35,7 @@ def main() -> None:
     print(f"{len(documents)} documents of {arguments.source}, at most {arguments.tokens} tokens\n")
     if arguments.cold:
         _cold(arguments)
+    _beside_sentence_transformers(documents, arguments.rounds)
     rows = [_warm_round(documents) for _ in range(arguments.rounds + 1)][1:]
     _print_stages(rows)
     _print_ratio(rows)
@@ -88,6 +92,53 @@ def _warm_round(documents: Sequence[Document]) -> dict[str, float]:
     seconds["n_leaves"] = len(tree.layers[0].nodes)
     seconds["n_layers"] = len(tree.layers)
     return seconds
+
+
+def _beside_sentence_transformers(documents: Sequence[Document], rounds: int) -> None:
+    """Our vectors of 500 texts against theirs in float32, round by round in turn."""
+    from sentence_transformers import SentenceTransformer
+
+    from raptor_core.embedding.bundled import bundled_model_folder
+
+    chunks = [chunk.text for document in documents for chunk in _TOOLS.chunker.chunk(document)]
+    texts = sorted(set(chunks), key=len)[:: max(1, len(set(chunks)) // 500)][:500]
+    theirs = SentenceTransformer(str(bundled_model_folder()), device="cpu")
+    ways: dict[str, Callable[[], object]] = {
+        "sentence-transformers float32": lambda: theirs.encode(texts, batch_size=32),
+        "ours float32": _embedding(texts, "float32"),
+        "ours bfloat16": _embedding(texts, "bfloat16"),
+    }
+    seconds = {
+        name: [_wall_and_cpu(way) for _ in range(rounds + 1)][1:] for name, way in ways.items()
+    }
+    print(f"{len(texts)} texts embedded on {_processor()}; medians of {rounds} rounds\n")
+    print("| way | seconds | CPU seconds | ratio | ratio of CPU |\n| --- | --- | --- | --- | --- |")
+    base: tuple[float, float] | None = None
+    for name, measured in seconds.items():
+        wall, cpu = (statistics.median(column) for column in zip(*measured, strict=True))
+        base = base or (wall, cpu)
+        print(f"| {name} | {wall:.2f} | {cpu:.2f} | {wall / base[0]:.2f} | {cpu / base[1]:.2f} |")
+    print()
+
+
+def _embedding(texts: Sequence[str], precision: str) -> Callable[[], object]:
+    embedder = Tools(Settings.model_validate({"embedder": {"precision": precision}})).embedder
+    return lambda: embedder.embed(texts)
+
+
+def _wall_and_cpu(work: Callable[[], object]) -> tuple[float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def _processor() -> str:
+    """The processor's name, where the system tells it, and its flags for matrix products."""
+    path = Path("/proc/cpuinfo")
+    words = path.read_text(encoding="utf-8").split() if path.exists() else []
+    flags = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "amx_int8")
+    has = ", ".join(flag for flag in flags if flag in words) or "no known flags"
+    return f"{platform.machine()} with {has}, {os.cpu_count()} cores"
 
 
 def _print_stages(rows: Sequence[dict[str, float]]) -> None:

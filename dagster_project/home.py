@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dagster_project.settings_file import add_sources, settings_text
-from raptor_core.errors import SettingsError
+from raptor_core.embedding.precision import settle_precision
+from raptor_core.errors import SettingsError, StoreError
 from raptor_core.settings import Settings, load_settings
+from raptor_core.store import stored_identities
 
 HOME_VARIABLE = "RAPTOR_HOME"
 DEFAULT_HOME = ".raptor"
@@ -138,10 +140,25 @@ class Home:
     def load_settings(self) -> Settings:
         """The home's settings, overridden by the environment.
 
+        An embedder's precision is never "auto" in them: it is what the store was made with, and
+        in a new one what this machine is faster at.
+
         Raises:
             SettingsError: there is no settings file, or it is wrong.
         """
-        return load_settings(self.settings)
+        settings = load_settings(self.settings)
+        embedder = settle_precision(settings.embedder, self._stored_embedders(settings))
+        return settings.model_copy(update={"embedder": embedder})
+
+    def _stored_embedders(self, settings: Settings) -> list[str]:
+        """Fingerprints; none of a store that cannot be read, which whatever opens it will tell."""
+        if settings.embedder.precision != "auto":
+            return []
+        try:
+            found = stored_identities(settings.store, self.qdrant)
+        except StoreError:
+            return []
+        return [identity.embedder_fingerprint for identity in found]
 
     def add_sources(self, sources: Sequence[str]) -> None:
         """Write sources into the settings file that are not there yet; its comments stay.

@@ -43,6 +43,15 @@ class HomeRetriever(Awaited):
         shared = self.settings.store.kind == "server"
         self._turn: AbstractContextManager[object] = nullcontext() if shared else Lock()
 
+    def load_model(self) -> None:
+        """Load the embedder's model now and not at the first question.
+
+        Raises:
+            ModelError: it cannot be loaded.
+        """
+        if self.settings.embedder.kind != "openai":
+            self._tools.embedder.embed_queries(["ready"])
+
     @property
     def query(self) -> Query:
         """The query of the home's settings, which is used where none is given."""

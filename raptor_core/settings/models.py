@@ -68,8 +68,11 @@ class EmbedderSettings(EndpointPart):
             OpenAI-compatible endpoint, which the settings from base_url on are for.
         model: model name or local path; ignored by "bundled".
         revision: revision of a hub model.
-        batch_size: texts per batch.
-        threads: CPU threads, 0 for torch's own choice.
+        precision: of a local model: "bfloat16" is the faster one on processors with AMX and on
+            GPUs, and part of what a store is made for; "auto" is what the store was made with, and
+            in a new one what this machine is faster at.
+        batch_size: texts of one request to an endpoint.
+        threads: batches that a local model computes at once, 0 for torch's own choice.
         encoding: how the endpoint is asked to send vectors; "float" where it knows no base64.
         concurrency: batches under way at once.
         query_prefix, passage_prefix: some models want them.
@@ -78,6 +81,7 @@ class EmbedderSettings(EndpointPart):
     kind: Literal["bundled", "sentence-transformers", "openai"] = "bundled"
     model: str = "all-MiniLM-L6-v2"
     revision: str = ""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
     batch_size: int = Field(32, ge=1, le=4096)
     threads: int = Field(0, ge=0)
     encoding: Literal["base64", "float"] = "base64"

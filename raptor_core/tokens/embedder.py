@@ -42,14 +42,14 @@ class TokenizerCounter:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Number of tokens of each text, in order."""
-        batch = [_encodable(text) for text in texts]
+        batch = [encodable(text) for text in texts]
         encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
         return [len(encoding) for encoding in encodings]
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Character offsets of each token; a long text is encoded in pieces cut at line ends."""
         starts = _piece_starts(text)
-        pieces = [_encodable(text[a:b]) for a, b in pairwise([*starts, len(text)])]
+        pieces = [encodable(text[a:b]) for a, b in pairwise([*starts, len(text)])]
         encodings = self._tokenizer.encode_batch(pieces, add_special_tokens=False)
         return [
             (base + start, base + end)
@@ -85,19 +85,30 @@ def model_tokenizer(model: str, revision: str = "") -> Path | Tokenizer:
     local = Path(model) / "tokenizer.json"
     if local.is_file():
         return local
-    from transformers import AutoTokenizer
-
-    try:
-        wrapper: Any = AutoTokenizer.from_pretrained(model, revision=revision or None)
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"no tokenizer for model {model!r}: expected a hub name or a folder with "
-            f"tokenizer.json ({error})"
-        ) from error
+    wrapper = _named_tokenizer(model, revision)
     backend: Tokenizer | None = getattr(wrapper, "backend_tokenizer", None)
     if backend is None:
         raise ModelError(f'model {model!r} has no fast tokenizer: set tokens.counter = "tiktoken"')
     return backend
+
+
+def _named_tokenizer(model: str, revision: str) -> Any:
+    """The tokenizer by the name that sentence-transformers takes the model by.
+
+    It puts its own organisation before a name without one, but for some models of others.
+    """
+    from transformers import AutoTokenizer
+
+    has_owner = "/" in model or Path(model).exists()
+    for name in [model] if has_owner else [f"sentence-transformers/{model}", model]:
+        try:
+            return AutoTokenizer.from_pretrained(name, revision=revision or None)
+        except (OSError, ValueError) as error:
+            failure = error
+    raise ModelError(
+        f"no tokenizer for model {model!r}: expected a hub name or a folder with "
+        f"tokenizer.json ({failure})"
+    ) from failure
 
 
 def _load(source: str | Path | Tokenizer) -> Tokenizer:
@@ -122,8 +133,8 @@ def _load(source: str | Path | Tokenizer) -> Tokenizer:
     return tokenizer
 
 
-def _encodable(text: str) -> str:
-    """Lone surrogates, which UTF-8 cannot hold, become one replacement character each."""
+def encodable(text: str) -> str:
+    """The text with a replacement character for each lone surrogate, which UTF-8 cannot hold."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -35,6 +35,8 @@ def content_settings(settings: Settings, part: str) -> dict[str, object]:
     """The settings of one part that change a result, without those that say only how."""
     how = HOW_ENDPOINTS_ARE_CALLED | _HOW
     values: dict[str, object] = getattr(settings, part).model_dump(mode="json", exclude=set(how))
+    if values.get("precision") != "bfloat16":
+        values.pop("precision", None)  # of float32, as before there was a choice
     return values
 
 

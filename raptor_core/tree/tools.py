@@ -14,6 +14,7 @@ from raptor_core.clustering import make_clusterer
 from raptor_core.clustering.base import Clusterer
 from raptor_core.embedding import make_embedder
 from raptor_core.embedding.base import Embedder
+from raptor_core.embedding.precision import settle_precision
 from raptor_core.money import Ledger
 from raptor_core.quality.unfit import find_unfit
 from raptor_core.settings import Settings
@@ -43,7 +44,9 @@ class Tools:
         judge: Judge | None = None,
         answers: AnswerLog | None = None,
     ) -> None:
-        self.settings = settings or Settings()
+        settings = settings or Settings()
+        embedding = settle_precision(settings.embedder)
+        self.settings = settings.model_copy(update={"embedder": embedding})
         self._embedder = embedder
         self._summarizer = summarizer
         self._clusterer = clusterer

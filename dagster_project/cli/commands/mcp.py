@@ -21,4 +21,6 @@ def command(home: Path, as_json: bool) -> None:  # noqa: ARG001  # only errors a
     from dagster_project.home_retriever import HomeRetriever
     from dagster_project.serving.mcp import make_server
 
-    make_server(HomeRetriever(home)).run()
+    retriever = HomeRetriever(home)
+    retriever.load_model()
+    make_server(retriever).run()

@@ -47,7 +47,9 @@ def command(home: Path, host: str, port: int, key_env: str, as_json: bool) -> No
     from dagster_project.serving.reading import Reading
 
     hosts = None if key else (*_LOOPBACK, host)
-    app = make_app(Reading(HomeRetriever(home)), key, hosts)
+    retriever = HomeRetriever(home)
+    retriever.load_model()
+    app = make_app(Reading(retriever), key, hosts)
     _run(app, host, port)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.tiny_models import build_tiny_model
 
 from raptor_core.embedding import make_embedder
 from raptor_core.embedding.bundled import BundledEmbedder
@@ -12,29 +13,7 @@ from raptor_core.settings import EmbedderSettings
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory):
-    """A sentence-transformers model of a few kilobytes, random and untrained."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    folder = tmp_path_factory.mktemp("tiny")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
-    (folder / "vocab.txt").write_text("\n".join([*words, *(f"##{w}" for w in words[5:])]))
-    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    sizes = {"hidden_size": 16, "intermediate_size": 32}
-    config = BertConfig(
-        vocab_size=57,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        max_position_embeddings=64,
-        **sizes,
-    )
-    BertModel(config).save_pretrained(folder)
-    transformer = Transformer(str(folder), max_seq_length=64)
-    model = SentenceTransformer(modules=[transformer, Pooling(16)], device="cpu")
-    target = tmp_path_factory.mktemp("tiny-st") / "model"
-    model.save(str(target))
-    return str(target)
+    return str(build_tiny_model(tmp_path_factory.mktemp("tiny")))
 
 
 @pytest.fixture(scope="session", params=["bundled", "sentence-transformers"])
@@ -49,7 +28,6 @@ def test_vectors_are_float32_of_norm_one_in_the_order_asked(embedder):
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     np.testing.assert_array_equal(vectors[0], vectors[2])
-    np.testing.assert_allclose(embedder.embed(texts[1:2])[0], vectors[1], atol=1e-5)
 
 
 def test_nothing_gives_an_empty_matrix(embedder):

@@ -1,0 +1,165 @@
+"""The forward pass of all-MiniLM-L6-v2 (a BERT encoder) in torch, exact by its shapes.
+
+Why our own: docs/adr/0007-vectors-of-their-text-alone.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from raptor_core.vectors import Vectors
+
+N_DIMS = 384
+MAX_TOKENS = 256
+_N_LAYERS, _N_HEADS = 6, 12
+_EPSILON = 1e-12
+
+_CPU_ROWS, _GPU_ROWS = 64, 4096
+"""Tokens of one matrix product: few enough for a question, and enough to keep a processor busy."""
+
+Linear = Callable[[Any], Any]
+"""Maps ``(n_tokens, n_in)`` to ``(n_tokens, n_out)``."""
+
+
+class MiniLM:
+    """Vectors of token ids.
+
+    The tokens of all texts of a call stand in one matrix, padded to a multiple of a fixed number
+    of rows, and every product takes exactly so many; attention is computed for each text alone,
+    at its own length. So no sum depends on the company of a text. On a processor the products are
+    oneDNN's with packed weights, where torch has it.
+
+    Args:
+        weights: path of the checkpoint, ``model.safetensors``.
+        half: weights and products in bfloat16; attention, sums and normalization are float32.
+    """
+
+    def __init__(self, weights: Path, *, half: bool) -> None:
+        import torch
+        from safetensors.torch import load_file
+
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._rows = _GPU_ROWS if self._device == "cuda" else _CPU_ROWS
+        kind = torch.bfloat16 if half else torch.float32
+        values = load_file(weights, device=self._device)
+        self._words = values["embeddings.word_embeddings.weight"]
+        types = values["embeddings.token_type_embeddings.weight"]
+        self._places = values["embeddings.position_embeddings.weight"] + types[0]
+        self._norm = _norm(values, "embeddings.LayerNorm")
+        with torch.inference_mode():
+            self._layers = [
+                _layer(values, f"encoder.layer.{number}.", kind, self._rows)
+                for number in range(_N_LAYERS)
+            ]
+
+    def vectors(self, texts: Sequence[Sequence[int]]) -> Vectors:
+        """Mean-pooled vectors of ids with special tokens, shape ``(len(texts), 384)``, float32.
+
+        Each text has 1 to 256 ids.
+        """
+        import torch
+
+        lengths = [len(ids) for ids in texts]
+        n_padding = -sum(lengths) % self._rows
+        ids = _column([*texts, [0] * n_padding])
+        places = _column([*map(range, lengths), [0] * n_padding])
+        with torch.inference_mode():
+            rows = self._norm(self._words[ids] + self._places[places])
+            for layer in self._layers:
+                rows = layer(rows, lengths)
+            means = [part.mean(0) for part in rows.split([*lengths, n_padding])[: len(lengths)]]
+            vectors: Vectors = torch.stack(means).cpu().numpy()
+        return vectors
+
+
+def _column(parts: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
+    return np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
+
+
+def _layer(values: Any, prefix: str, kind: Any, n_rows: int) -> Callable[[Any, list[int]], Any]:
+    """One layer of the encoder: rows and the lengths of the texts in them to rows."""
+    import torch
+
+    def linear(*names: str, gelu: bool = False) -> Linear:
+        weight = torch.cat([values[f"{prefix}{name}.weight"] for name in names]).to(kind)
+        bias = torch.cat([values[f"{prefix}{name}.bias"] for name in names]).to(kind)
+        return _linear(weight, bias, gelu, n_rows)
+
+    project = linear(*(f"attention.self.{name}" for name in ("query", "key", "value")))
+    gather = linear("attention.output.dense")
+    widen, narrow = linear("intermediate.dense", gelu=True), linear("output.dense")
+    attended = _norm(values, f"{prefix}attention.output.LayerNorm")
+    finished = _norm(values, f"{prefix}output.LayerNorm")
+
+    def run(rows: Any, lengths: list[int]) -> Any:
+        rows = attended(rows + gather(_attention(project(rows), lengths)))
+        return finished(rows + narrow(widen(rows)))
+
+    return run
+
+
+def _attention(projected: Any, lengths: list[int]) -> Any:
+    """Queries, keys and values side by side, ``(n_tokens, 1152)``, to ``(n_tokens, 384)``."""
+    import torch
+    from torch.nn.functional import scaled_dot_product_attention
+
+    mixed = torch.zeros(len(projected), N_DIMS, device=projected.device)
+    heads = projected.float().view(len(projected), 3, _N_HEADS, -1).permute(1, 2, 0, 3)
+    start = 0
+    for length in lengths:
+        query, key, value = heads[:, None, :, start : start + length]
+        found = scaled_dot_product_attention(query, key, value)[0]
+        mixed[start : start + length] = found.transpose(0, 1).reshape(length, N_DIMS)
+        start += length
+    return mixed
+
+
+def _norm(values: Any, name: str) -> Linear:
+    from torch.nn.functional import layer_norm
+
+    weight, bias = values[f"{name}.weight"], values[f"{name}.bias"]
+    return lambda rows: layer_norm(rows, (N_DIMS,), weight, bias, _EPSILON)
+
+
+def _linear(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear:
+    """A linear map, with GELU after it or not, in products of exactly ``n_rows`` rows."""
+    import torch
+
+    product = _packed(weight, bias, gelu, n_rows) or partial(_plain, weight, bias, gelu)
+
+    def run(rows: Any) -> Any:
+        parts = rows.to(weight.dtype).split(n_rows)
+        return torch.cat([product(part).float() for part in parts])
+
+    return run
+
+
+def _packed(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear | None:
+    """The product by oneDNN with packed weights; None where this torch or device has none.
+
+    On processors that are not Intel's it takes less than half the time of torch's own product.
+    """
+    import torch
+
+    if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
+        return None
+    try:
+        packed = torch.ops.mkldnn._reorder_linear_weight(weight, n_rows)  # noqa: SLF001
+        product = torch.ops.mkldnn._linear_pointwise  # noqa: SLF001
+    except (AttributeError, RuntimeError):  # built without them, or not for this processor
+        return None
+    after, how = ("gelu", "none") if gelu else ("none", "")
+    return lambda rows: product(rows, packed, bias, after, [], how)
+
+
+def _plain(weight: Any, bias: Any, gelu: bool, rows: Any) -> Any:
+    from torch.nn import functional
+
+    found = functional.linear(rows, weight, bias)
+    return functional.gelu(found) if gelu else found

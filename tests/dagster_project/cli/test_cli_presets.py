@@ -1,0 +1,60 @@
+"""Presets as they are used: by their own names, from `raptor init` to an answer's context."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.openai_server import FakeOpenAI
+from support.tiny_models import build_tiny_model, put_into_hub_cache
+
+pytestmark = pytest.mark.slow
+
+PAPERS_MODEL = "sentence-transformers/multi-qa-mpnet-base-cos-v1"
+DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+HANDBOOK = Path(__file__).parents[3] / "examples" / "handbook"
+COMMAND = "from dagster_project.cli import main; main()"
+COUNT_AND_EMBED = """
+from raptor_core import Settings, Tools
+tools = Tools(Settings(embedder={"kind": "sentence-transformers"}))
+print(tools.counter.count(["tide"]), tools.embedder.embed(["tide"]).shape)
+"""
+
+
+def python(code, *arguments, environ):
+    """A process of its own: the hub's variables are read once in a process."""
+    run = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environ},
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return build_tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+def test_the_papers_preset_builds_and_answers_with_the_papers_models_by_name(model, tmp_path):
+    home, source = tmp_path / "home", min(HANDBOOK.rglob("*.md"))
+    with FakeOpenAI() as server:
+        environ = {
+            **put_into_hub_cache(model, tmp_path / "hub", PAPERS_MODEL),
+            "RAPTOR_SUMMARIZER__BASE_URL": server.base_url,
+            "OPENAI_API_KEY": "a-key",
+        }
+        python(COMMAND, "init", source, "--preset", "paper", "--home", home, environ=environ)
+        assert "1 built" in python(COMMAND, "build", "--home", home, environ=environ)
+        found = python(COMMAND, "query", "who keeps the gauge?", "--home", home, environ=environ)
+    assert source.stem in found
+    assert {body["model"] for body in server.bodies} == {"gpt-3.5-turbo"}
+
+
+def test_the_default_name_of_a_sentence_transformers_model_is_found(model, tmp_path):
+    environ = put_into_hub_cache(model, tmp_path / "hub", DEFAULT_MODEL)
+    assert python(COUNT_AND_EMBED, environ=environ) == "[4] (1, 16)\n"

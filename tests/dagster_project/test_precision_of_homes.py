@@ -1,0 +1,46 @@
+"""A home goes on with the precision that its store was made with."""
+
+import pytest
+from support.command import Place
+
+from raptor_core.store import stored_identity
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def place(tmp_path):
+    place = Place(tmp_path)
+    place.write("tides.txt", "The gauge stands in the harbour. The ferry is late when it storms.")
+    assert place.call("init", place.docs).code == 0
+    return place
+
+
+def stored(place):
+    from dagster_project.home import Home
+
+    home = Home.at(place.home)
+    return stored_identity(home.load_settings().store, home.qdrant).embedder_fingerprint
+
+
+def test_a_home_made_in_bfloat16_is_extended_and_asked_in_it(place):
+    half = {"RAPTOR_EMBEDDER__PRECISION": "bfloat16"}
+    assert place.call("build", **half).code == 0
+    made_with = stored(place)
+    place.write("lamps.txt", "The lamp turns once in ten seconds.")
+    built = place.call("build", "--json")
+    assert built.json["built"] == ["lamps.txt"]  # the other one is up to date
+    assert stored(place) == made_with
+    assert place.call("query", "how often does the lamp turn?").code == 0
+
+
+def test_another_precision_is_refused_until_everything_is_built_with_it(place):
+    full, half = ({"RAPTOR_EMBEDDER__PRECISION": value} for value in ("float32", "bfloat16"))
+    assert place.call("build", **full).code == 0
+    made_with = stored(place)
+    refused = place.call("query", "when is the ferry late?", **half)
+    assert refused.code != 0
+    assert "was made for" in refused.err
+    assert place.call("build", **half).code == 0
+    assert stored(place) != made_with
+    assert place.call("query", "when is the ferry late?").code == 0

@@ -1,0 +1,48 @@
+"""Models of a few kilobytes, random and untrained, built by the tests."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+N_DIMS = 16
+
+
+def build_tiny_model(folder: Path) -> Path:
+    """A sentence-transformers model that reads letters, in ``folder / "model"``."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder.mkdir(parents=True, exist_ok=True)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
+    (folder / "vocab.txt").write_text("\n".join([*words, *(f"##{w}" for w in words[5:])]))
+    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=57,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=64,
+        hidden_size=N_DIMS,
+        intermediate_size=32,
+    )
+    torch.manual_seed(0)
+    BertModel(config).save_pretrained(folder)
+    transformer = Transformer(str(folder), max_seq_length=64)
+    model = SentenceTransformer(modules=[transformer, Pooling(N_DIMS)], device="cpu")
+    model.save(str(folder / "model"))
+    return folder / "model"
+
+
+def put_into_hub_cache(model: Path, hub: Path, name: str) -> dict[str, str]:
+    """Lay a model into a hub's cache as if it had been fetched as ``name``.
+
+    Returns the environment in which it is found, and the network is not asked.
+    """
+    entry = hub / "hub" / f"models--{name.replace('/', '--')}"
+    revision = "0" * 40
+    shutil.copytree(model, entry / "snapshots" / revision)
+    (entry / "refs").mkdir()
+    (entry / "refs" / "main").write_text(revision)
+    return {"HF_HOME": str(hub), "HF_HUB_OFFLINE": "1"}
