@@ -27,9 +27,7 @@ def a_text(paragraphs, gap, line_break):
 
 TEXTS = st.builds(
     a_text,
-    st.permutations(PARAGRAPHS).flatmap(
-        lambda order: st.integers(3, len(order)).map(lambda n: order[:n])
-    ),
+    st.permutations(PARAGRAPHS[1:4]) | st.permutations(PARAGRAPHS),
     st.sampled_from(["\n\n", "\n\n\n"]),
     st.sampled_from([" ", "\n"]),
 )
