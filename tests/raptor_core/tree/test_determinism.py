@@ -34,7 +34,7 @@ TEXTS = st.builds(
 """Documents that hold the same paragraphs, in other orders and with other line breaks."""
 
 
-@examples(20)
+@examples(12)
 @given(st.lists(TEXTS, min_size=2, max_size=4))
 def test_a_tree_is_the_same_beside_others_of_the_same_paragraphs(texts):
     documents = {f"{n}.md": [Document(f"{n}.md", text)] for n, text in enumerate(texts)}
