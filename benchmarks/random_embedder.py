@@ -45,7 +45,7 @@ class RandomEmbedder:
     def _encode(self, texts: Sequence[str]) -> Any:
         vectors = np.empty((len(texts), N_DIMS), dtype=np.float32)
         for row, text in enumerate(texts):
-            words = set(re.findall(r"\w+", text.lower())) or {""}
+            words = sorted(set(re.findall(r"\w+", text.lower()))) or [""]
             vectors[row] = self._rows[[_row_of(word) for word in words]].sum(axis=0)
             vectors[row] += 0.5 * self._rows[zlib.crc32(text.encode()) % N_ROWS]
         return vectors

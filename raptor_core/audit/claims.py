@@ -139,6 +139,6 @@ def _n_absolutes(found: Sequence[Word], near: Terms) -> int:
     return len(told - near.forms)
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def _stems(text: str) -> tuple[str, ...]:
     return tuple(word.stem for word in words(text))

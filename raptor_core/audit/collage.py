@@ -21,11 +21,12 @@ def is_collage(text: str, children: Sequence[str], min_piece_chars: int = MIN_PI
     if not children:
         return False
     sources = [_letters(child) for child in children]
-    units = {_letters(unit) for child in children for unit in _UNIT_END.split(child)}
+    units: set[str] = set()
     rest = _letters(text)
     while rest:
         length = max(_longest_prefix(rest, source) for source in sources)
         if length < min(min_piece_chars, len(rest)):
+            units = units or {_letters(unit) for text in children for unit in _UNIT_END.split(text)}
             length = max((n for n in range(1, length + 1) if rest[:n] in units), default=0)
         if not length:
             return False

@@ -14,6 +14,7 @@ from raptor_core.audit.base import (
 )
 from raptor_core.audit.claims import DOUBTS, Claim, Doubts, Passages
 from raptor_core.audit.collage import folded, is_collage
+from raptor_core.blas import one_blas_thread
 from raptor_core.embedding.base import Embedder
 from raptor_core.vectors import Vectors
 
@@ -52,6 +53,7 @@ class SupportJudge:
         self._segmenter = segmenter
         self._embedder = embedder
 
+    @one_blas_thread
     def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
         """See ``Judge.judge``."""
         split = [

@@ -78,7 +78,7 @@ class Terms:
         return any(form[0] == "~" and form[1:] in self.initials for form in wanted)
 
 
-@lru_cache(maxsize=8192)  # a node may stand under several summaries
+@lru_cache(maxsize=1024)  # a node may stand under several summaries
 def terms(text: str) -> Terms:
     """Everything that ``text`` can support."""
     found = words(text)

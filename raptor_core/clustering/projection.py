@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from raptor_core.blas import one_blas_thread
 from raptor_core.vectors import Vectors
 
 _NOISE = 1e-12
 """Share of the largest spread, squared, under which an axis is rounding and no direction."""
 
 
+@one_blas_thread
 def project(vectors: Vectors, groups: Sequence[Sequence[int]]) -> NDArray[np.float64]:
     """Points of shape ``(len(vectors), 2)``: a linear view that keeps clusters apart.
 

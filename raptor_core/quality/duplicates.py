@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.audit.collage import folded
+from raptor_core.blas import one_blas_thread
 from raptor_core.vectors import Vectors
 
 RUN_WORDS = 3
@@ -64,6 +65,7 @@ def pairs_by_words(texts: Sequence[str], least: float) -> list[Pair]:
     return _alike(((a, b, _jaccard(runs[a], runs[b])) for a, b in found), least)
 
 
+@one_blas_thread
 def pairs_by_vectors(vectors: Vectors, least: float) -> list[Pair]:
     """Pairs of unit rows of ``vectors``, shape ``(n, n_dims)``, whose cosine is ``least`` or more.
 

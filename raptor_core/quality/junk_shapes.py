@@ -117,13 +117,13 @@ def letterless_child(text: str) -> str | None:
 
 
 def _letterless(text: str, bound: float) -> str | None:
-    kinds = Counter(unicodedata.category(c)[0] for c in text[:_SCANNED_CHARS] if not c.isspace())
-    n_chars = sum(kinds.values())
+    counts = Counter(text[:_SCANNED_CHARS])
+    n_chars = sum(n for c, n in counts.items() if not c.isspace())
     if not n_chars:
         return None
     if text.count("\ufffd") > max(1, _MAX_REPLACED * n_chars):
         return "unreadable characters"
-    share = (kinds["L"] + kinds["M"]) / n_chars
+    share = sum(n for c, n in counts.items() if unicodedata.category(c)[0] in "LM") / n_chars
     return f"{share:.0%} letters" if share < bound else None
 
 

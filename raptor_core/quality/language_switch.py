@@ -60,13 +60,14 @@ def measure_languages(nodes: Sequence[Node], below: Mapping[str, Node]) -> Langu
     for node in summaries:
         mine = writing(node.text)
         children = children_of(node, below)
+        judged += mine.script is not None and (mine.script != LATIN or mine.language is not None)
+        if is_collage(node.text, [child.text for child in children]):
+            continue
         for child in children:
             if child.id not in known:
                 known[child.id] = writing(child.text)
-        theirs = [known[child.id] for child in children]
-        judged += mine.script is not None and (mine.script != LATIN or mine.language is not None)
-        switch = find_switch(mine, theirs)
-        if switch and not is_collage(node.text, [child.text for child in children]):
+        switch = find_switch(mine, [known[child.id] for child in children])
+        if switch:
             found.append(Switched(node.id, node.text, *switch))
     return LanguageReport(len(summaries), judged, tuple(found))
 

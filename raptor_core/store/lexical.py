@@ -70,6 +70,7 @@ def tokens(text: str) -> list[str]:
     return [_stem(token) for word in words for token in _split_unspaced(word)]
 
 
+@lru_cache(maxsize=1 << 16)
 def _stem(word: str) -> str:
     return word if len(word) <= STEM_CHARS or _DIGIT.search(word) else word[:STEM_CHARS]
 

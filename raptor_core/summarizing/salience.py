@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from raptor_core.blas import one_blas_thread
 from raptor_core.summarizing.sentence import Sentence
 
 MAX_TERMS = 2048
@@ -61,6 +62,7 @@ class Budget:
         return within if used == 0 else within & (used + costs / 2 <= self.target)
 
 
+@one_blas_thread
 def pick(candidates: Sequence[Candidate], budget: Budget) -> list[Candidate]:
     """The sentences to keep, best first; empty when none is within the limit.
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from raptor_core.blas import one_blas_thread
 from raptor_core.clustering.anchored import Bounds, anchored
 from raptor_core.clustering.groups import match_origins
 from raptor_core.identity import slot_id
@@ -54,6 +55,7 @@ def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], tools: Tools
     return ""
 
 
+@one_blas_thread
 def arrange(
     tree: str, layer: Layer, tools: Tools, earlier: Earlier | None, reason: str = ""
 ) -> Arranged:

@@ -53,11 +53,12 @@ class Summarized:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draft:
-    """A summary node without its text."""
+    """A summary node without its text; drafts of one ``key`` get the same text."""
 
     node: Node
     layer: Layer
     rows: tuple[int, ...]
+    key: str
 
 
 def summarize_clusters(
@@ -90,31 +91,22 @@ def _summarize_drafts(
 ) -> Summarized:
     _stage_left(drafts, tools, cache)
     known = cache.texts({draft.node.content_key for draft in drafts})
-    texts = {
-        draft.node.content_key: known[draft.node.content_key]
-        for draft in drafts
-        if draft.node.content_key in known and not _junk(draft, known[draft.node.content_key])
-    }
+    by_key = {draft.key: draft for draft in drafts}
+    texts = _known_texts(by_key, known, tools)
     n_reused = len(texts)
-    requests = {
-        draft.node.content_key: _request(draft)
-        for draft in drafts
-        if draft.node.content_key not in texts
-    }
+    requests = [_request(draft) for draft in by_key.values() if draft.key not in texts]
     usages: dict[str, Usage] = {}
 
     def tell(node: Node, usage: Usage) -> None:
         usages[node.id] = usage
         told(node, usage)
 
-    failures = _summarize(list(requests.values()), drafts, texts, tools, cache, tell)
+    failures = _summarize(requests, drafts, texts, tools, cache, tell)
     nodes = _finish(drafts, texts, tools)
     failed: dict[str, dict[str, FailedSummary]] = {}
     for draft in drafts:
-        if draft.node.content_key in failures:
-            failed.setdefault(draft.node.tree, {})[draft.node.content_key] = failures[
-                draft.node.content_key
-            ]
+        if draft.key in failures:
+            failed.setdefault(draft.node.tree, {})[draft.key] = failures[draft.key]
     layers: dict[str, list[Node]] = {}
     for node in sorted(nodes, key=lambda node: node.order):
         if node.tree not in failed:
@@ -130,14 +122,37 @@ def _summarize_drafts(
 
 def _drafts(layer: Layer, clustering: Clustering, tools: Tools) -> list[_Draft]:
     found = draft_summaries(layer.nodes, clustering, tools.summarizer.fingerprint)
-    return [_Draft(node, layer, rows) for node, rows in found]
+    own = f"{clustering.tree}\0" if tools.quoting else ""
+    return [_Draft(node, layer, rows, own + node.content_key) for node, rows in found]
+
+
+def _known_texts(
+    drafts: Mapping[str, _Draft], known: Mapping[str, str], tools: Tools
+) -> dict[str, str]:
+    """Texts by draft key that are no work to be counted: the known ones that are no junk.
+
+    Extractive ones are made again: a text of the same content key may be of another tree, which
+    holds the same chunks in another order or with other line breaks.
+    """
+    if tools.quoting is None:
+        known = {key: known[key] for key in drafts if key in known}
+        return {key: text for key, text in known.items() if not _junk(drafts[key], text)}
+    first: dict[str, str] = {}
+    again = [
+        _request(draft)
+        for key, draft in drafts.items()
+        if draft.node.content_key in known or first.setdefault(draft.node.content_key, key) != key
+    ]
+    answers = tools.quoting.summarize(again)
+    made = {answer.key: answer.text for answer in answers if isinstance(answer, Summary)}
+    return {key: text for key, text in made.items() if not _junk(drafts[key], text)}
 
 
 def _request(draft: _Draft) -> SummaryRequest:
     children = [draft.layer.nodes[row] for row in draft.rows]
     node = draft.node
     return SummaryRequest(
-        key=node.content_key,
+        key=draft.key,
         name=_name(node),
         texts=tuple(child.text for child in children),
         n_tokens=tuple(child.n_tokens for child in children),
@@ -155,7 +170,7 @@ def _summarize(
 ) -> dict[str, FailedSummary]:
     by_key: dict[str, list[_Draft]] = {}
     for draft in drafts:
-        by_key.setdefault(draft.node.content_key, []).append(draft)
+        by_key.setdefault(draft.key, []).append(draft)
     failures: dict[str, FailedSummary] = {}
     fresh: list[_Draft] = []
     seconds = FLUSH_SECONDS if tools.answers.is_durable else UNLOGGED_FLUSH_SECONDS
@@ -212,11 +227,11 @@ def _name(node: Node) -> str:
 
 
 def _finish(drafts: Sequence[_Draft], texts: Mapping[str, str], tools: Tools) -> list[Node]:
-    ready = [draft for draft in drafts if draft.node.content_key in texts]
-    counts = tools.counter.count([texts[draft.node.content_key] for draft in ready])
+    ready = [draft for draft in drafts if draft.key in texts]
+    counts = tools.counter.count([texts[draft.key] for draft in ready])
     nodes = []
     for draft, n_tokens in zip(ready, counts, strict=True):
-        text = texts[draft.node.content_key]
+        text = texts[draft.key]
         below = sum(draft.layer.nodes[row].n_tokens for row in draft.rows)
         nodes.append(
             replace(

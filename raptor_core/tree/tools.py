@@ -90,6 +90,13 @@ class Tools:
         revises = writes and self.settings.audit.on_unsupported == "resummarize"
         return RevisingSummarizer(self._maker, self.judge) if revises else self._maker
 
+    @cached_property
+    def quoting(self) -> Summarizer | None:
+        """The summarizer without its account where it is the extractive one; None otherwise."""
+        if self._summarizer or self.settings.summarizer.kind != "extractive":
+            return None
+        return make_summarizer(self.settings.summarizer, self.counter, self.embedder.fingerprint)
+
     @property
     def _maker(self) -> Summarizer:
         settings = self.settings.summarizer

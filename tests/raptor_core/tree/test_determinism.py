@@ -1,0 +1,88 @@
+"""Law 10: the same documents and settings give the same trees, in whatever company and order."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.determinism import HANDBOOK, contents, handbook, make_tools
+from support.examples import examples
+
+from raptor_core.documents.base import Document
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.cache import MemoryCache
+
+EMBEDDERS = ["hashing", pytest.param("default", marks=pytest.mark.slow)]
+PARAGRAPHS = (HANDBOOK / "vault" / "operating-the-cold-store.md").read_text().split("\n\n")
+TESTS = Path(__file__).parents[2]
+
+
+def a_text(paragraphs, gap, line_break):
+    return gap.join(paragraphs).replace(". ", f".{line_break}")
+
+
+TEXTS = st.builds(
+    a_text,
+    st.permutations(PARAGRAPHS[1:4]) | st.permutations(PARAGRAPHS),
+    st.sampled_from(["\n\n", "\n\n\n"]),
+    st.sampled_from([" ", "\n"]),
+)
+"""Documents that hold the same paragraphs, in other orders and with other line breaks."""
+
+
+@examples(12)
+@given(st.lists(TEXTS, min_size=2, max_size=4))
+def test_a_tree_is_the_same_beside_others_of_the_same_paragraphs(texts):
+    documents = {f"{n}.md": [Document(f"{n}.md", text)] for n, text in enumerate(texts)}
+    tools = make_tools("hashing")
+    alone = contents(documents, "alone", tools)
+    assert contents(documents, "together", tools) == alone
+    assert contents(documents, "backwards", tools) == alone
+
+
+def test_a_tree_is_the_same_where_another_has_left_its_summaries():
+    parts, tools, cache = PARAGRAPHS[1:4], make_tools("hashing"), MemoryCache()
+    documents = [Document("a.md", a_text(parts, "\n\n", " "))]
+    alone = build_tree(documents, tools=tools)
+    other = Document("b.md", a_text(parts[::-1], "\n\n", " "))
+    before = build_tree([other], tools=tools, cache=cache, name="other")
+    (one,), (same,) = before.layers[1].nodes, alone.layers[1].nodes
+    assert one.content_key == same.content_key
+    assert one.text != same.text
+    assert list(build_tree(documents, tools=tools, cache=cache).nodes()) == list(alone.nodes())
+
+
+@pytest.mark.parametrize("embedder", EMBEDDERS)
+def test_a_tree_of_the_handbook_is_the_same_alone_and_in_any_company(embedder):
+    documents, tools = handbook(), make_tools(embedder)
+    alone = contents(documents, "alone", tools)
+    assert len(set(alone.values())) == len(documents) == 5
+    assert contents(documents, "together", tools) == alone
+    assert contents(documents, "backwards", tools) == alone
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("embedder", ["hashing", "default"])
+def test_neither_threads_nor_hash_seeds_change_a_tree(embedder):
+    one = in_a_process(embedder, "together", n_threads=1, hash_seed=1)
+    assert in_a_process(embedder, "backwards", n_threads=8, hash_seed=2) == one
+
+
+def in_a_process(embedder, way, n_threads, hash_seed):
+    """Contents from a process with so many threads, by every library's own count."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+    environment = {
+        **os.environ,
+        **dict.fromkeys((*names, "RAYON_NUM_THREADS"), str(n_threads)),
+        "PYTHONHASHSEED": str(hash_seed),
+        "PYTHONPATH": str(TESTS),
+    }
+    command = [sys.executable, "-m", "support.determinism", embedder, way]
+    run = subprocess.run(
+        command, cwd=TESTS.parent, env=environment, check=True, stdout=subprocess.PIPE, timeout=300
+    )
+    return json.loads(run.stdout)
