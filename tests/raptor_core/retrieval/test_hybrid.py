@@ -206,6 +206,16 @@ def test_documents_that_matched_are_looked_at_whole(retriever):
     assert sum(hit.node.documents == ("a.md",) for hit in found.hits) < 5
 
 
+def test_children_whose_scores_are_known_are_not_asked_for_again(retriever, monkeypatch):
+    store, asked = retriever._store, []
+    real = store.candidates
+    monkeypatch.setattr(store, "candidates", lambda *given: asked.append(given[-1]) or real(*given))
+    retriever.search("What was painted?", Query(hybrid=HybridSettings(candidates=30, documents=3)))
+    assert asked == [Where(), Where(documents=("a.md", "b.md", "c.md"))]
+    retriever.search(QUESTION, Query(hybrid=HybridSettings(candidates=2000)))
+    assert asked[-1] == Where()
+
+
 def test_summaries_come_in_when_chunks_are_near_in_score(retriever):
     generous = HybridSettings(summaries=0.5)
     question = "What was painted?"
