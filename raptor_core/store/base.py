@@ -11,13 +11,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from raptor_core.documents.base import MetadataValue
 from raptor_core.nodes import Node
-from raptor_core.store.candidates import Scored
 from raptor_core.store.manifest import Manifest, Mark, content_of
 from raptor_core.vectors import Vectors
+
+if TYPE_CHECKING:
+    from raptor_core.store.outlines import Found
 
 __all__ = [
     "Edition",
@@ -208,20 +210,18 @@ class VectorStore(Protocol):
         Ties are broken by node id.
         """
 
-    def candidates(
-        self, vectors: Vectors, limit: int, where: Where = Where()
-    ) -> list[list[Scored]]:
-        """What ``search`` finds, to be ranked: nodes that are read only when they are asked for."""
-
     def search_text(
         self, texts: Sequence[str], limit: int, where: Where = Where()
     ) -> list[list[Hit]]:
         """Best live nodes for each text by lexical score (BM25 weights, IDF of the corpus)."""
 
-    def candidates_by_text(
-        self, texts: Sequence[str], limit: int, where: Where = Where()
-    ) -> list[list[Scored]]:
-        """What ``search_text`` finds, to be ranked."""
+    def candidates(
+        self, vectors: Vectors, texts: Sequence[str], limit: int, where: Where = Where()
+    ) -> list[tuple[Found, Found]]:
+        """What ``search`` and ``search_text`` find for each row and text, to be ranked.
+
+        Outlines and scores alone: the nodes of those that are returned are read by id.
+        """
 
     def nodes(self, where: Where = Where()) -> list[Node]:
         """Live nodes, ordered by tree, layer, ``Node.order``."""

@@ -8,57 +8,54 @@ its calls.
 
 Only live nodes have vectors here (``staging.py``), so a search need not filter by state.
 
-Reading a payload takes ten times as long as scoring its point, so a search asks for ids alone, and
-candidates that were read stay in memory: nobody else can write while this process has the shard
-open. Their nodes are made, and held against their digests, when they are asked for. A payload is
-read whole, since the engine takes longer to pick a field of it.
+Reading a payload takes ten times as long as scoring its point, so a search asks for ids alone. What
+ranks them is in a file of its own (``outlines.py``); payloads are read of what is returned.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 
-from raptor_core.store.candidates import Candidate, Scored
 from raptor_core.store.conditions import LIVE
 from raptor_core.store.edge_shard import engine_errors
 from raptor_core.store.engine import (
     DENSE,
     LEXICAL,
+    Asked,
     Batch,
     Condition,
     Match,
     Payload,
     Point,
     Record,
+    Scored,
 )
 from raptor_core.store.files import check_space
 from raptor_core.store.lexical import Sparse
+from raptor_core.store.outlines import Found, OutlineFile
 from raptor_core.store.packing import (
     KEYS,
+    REST,
     match_keys,
     pack,
     stored_fields,
     unpack,
     unpack_agreed,
-    unpack_candidate,
 )
 from raptor_core.store.payload import damaged
-from raptor_core.vectors import Vectors
+from raptor_core.store.ranking import just_under, ranked
 
 UPDATE_POINTS = 2000
 """Points per operation, so that one record of the engine's log stays small."""
 
 SCROLL_POINTS = 10_000
 BYTES_PER_POINT = 8192
-
-REMEMBERED = 1 << 15
-"""Candidates that are kept as they were read: about 60 MB."""
 
 
 class EdgeEngine:
@@ -69,14 +66,24 @@ class EdgeEngine:
 
         self._edge: Any = qdrant_edge
         self._path = path
-        self._read: dict[int, Candidate] = {}
+        self._outlines = OutlineFile(path, self._live_payloads)
         with engine_errors(path, "open the shard"):
             self._shard: Any = self._edge.EdgeShard.load(str(path))
 
     def apply(self, batch: Batch) -> None:
         """Write and delete, in this order."""
-        self._read.clear()
+        are_known = self._outlines.withdraw(is_new=self.count(Condition()) == 0)
         check_space(self._path, len(batch.upserts) * BYTES_PER_POINT)
+        try:
+            self._write(batch)
+        except BaseException:
+            self._outlines.forget()
+            raise
+        if are_known:
+            live = (p.payload for p in batch.upserts if p.payload["state"] == "live")
+            self._outlines.change(batch.deletes, live)
+
+    def _write(self, batch: Batch) -> None:
         update = self._edge.UpdateOperation
         with engine_errors(self._path, f"write {len(batch.upserts)} points"):
             for at in range(0, len(batch.upserts), UPDATE_POINTS):
@@ -107,6 +114,9 @@ class EdgeEngine:
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Record]:
         """All points that match."""
+        if condition.ids is not None and condition.matches == (LIVE,) and fields is None:
+            found = self.fetch(condition.ids, (REST,), dense=dense)
+            return [record for record in found if record.payload.get("state", "live") == "live"]
         records: list[Record] = []
         offset = None
         while True:
@@ -145,58 +155,74 @@ class EdgeEngine:
             (row,) = self._shard.query_batch(self._edge.QueryBatchRequest([request]))
         return {str(point.id): point.score / math.log(2) for point in row}
 
-    def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
-        """Nearest points to each row, in one call."""
-        rows = [row.tolist() for row in vectors]
-        return self._query(rows, DENSE, limit, condition, None)
-
-    def search_lexical(
-        self, queries: Sequence[Sparse], limit: int, condition: Condition
+    def search(
+        self, queries: Sequence[Asked], limit: int, condition: Condition
     ) -> list[list[Scored]]:
-        """Best points for each sparse query, in one call.
+        """Best points for each query, in one call, and their payloads in another."""
+        rows = self._ranked(queries, limit, condition)
+        names = {number: str(UUID(int=number)) for row in rows for number, _ in row}
+        found = self.fetch(list(names.values()), (REST,), dense=False)
+        payloads = {record.id: record.payload for record in found}
+        for name, payload in payloads.items():
+            if payload.get("node_id") != name:
+                raise damaged({**payload, "node_id": name})
+        return [[Scored(payloads[names[number]], score) for number, score in row] for row in rows]
 
-        IDF is asked for over an explicit corpus, all points, because by default the engine goes
-        on counting deleted points until it compacts them.
-        """
-        everything = self._edge.IdfParams(corpus=self._edge.Filter())
-        params = self._edge.SearchParams(idf=everything)
-        return self._query([self._sparse(q) for q in queries], LEXICAL, limit, condition, params)
+    def outlines(self, queries: Sequence[Asked], limit: int, condition: Condition) -> list[Found]:
+        """What ``search`` finds, to be ranked."""
+        rows = self._ranked(queries, limit, condition)
+        numbers = [number for row in rows for number, _ in row]
+        found, lacking = self._outlines.find(numbers)
+        if lacking.any():
+            name = str(UUID(int=numbers[lacking.argmax()]))
+            (record,) = self.fetch([name], (REST,), dense=False)
+            raise damaged({**record.payload, "node_id": name})
+        scores = np.array([score for row in rows for _, score in row], dtype=np.float64)
+        ends = np.cumsum([len(row) for row in rows])
+        parts = [np.arange(end - len(row), end) for row, end in zip(rows, ends, strict=True)]
+        return [Found(found.take(part), scores[part]) for part in parts]
 
-    def _query(
-        self, queries: list[Any], using: str, limit: int, condition: Condition, params: Any
-    ) -> list[list[Scored]]:
+    def _live_payloads(self) -> Iterator[Payload]:
+        """Of points that are what their ids say."""
+        for record in self.scroll(Condition((LIVE,)), None):
+            if record.payload.get("node_id") == record.id:
+                yield record.payload
+
+    def _ranked(
+        self, queries: Sequence[Asked], limit: int, condition: Condition
+    ) -> list[list[tuple[int, float]]]:
+        """Ids, as numbers, and scores."""
         matches = tuple(match for match in condition.matches if match != LIVE)
-        narrowed = Condition(matches, condition.ids)
-        requests = [
-            self._edge.QueryRequest(
-                limit=limit,
-                query=self._edge.Query.Nearest(query, using=using),
-                filter=self._filter(narrowed),
-                params=params,
-            )
-            for query in queries
-        ]
-        with engine_errors(self._path, "search"):
-            rows = self._shard.query_batch(self._edge.QueryBatchRequest(requests))
-        found = [[(point.id, point.score) for point in row] for row in rows]
-        known = self._candidates({name.int: name for row in found for name, _ in row})
-        return [[Scored(known[name.int], score) for name, score in row] for row in found]
+        is_narrowed = matches or condition.ids is not None
+        narrowed = self._filter(Condition(matches, condition.ids)) if is_narrowed else None
 
-    def _candidates(self, ids: dict[int, UUID]) -> dict[int, Candidate]:
-        """Live points by the number of their ids: read, or remembered."""
-        if len(self._read) > REMEMBERED:
-            self._read.clear()
-        unread = [ids[number] for number in ids if number not in self._read]
-        if unread:
-            with engine_errors(self._path, f"read {len(unread)} points"):
-                points = self._shard.retrieve(unread, True, False)
-            for point in points:
-                stored = point.payload
-                candidate = unpack_candidate(stored)
-                if str(name := point.id) != candidate.id:
-                    raise damaged({**unpack(stored), "node_id": name})
-                self._read[name.int] = candidate
-        return self._read
+        def ask(least: Mapping[int, float | None], n: int) -> list[list[tuple[int, float]]]:
+            requests = [
+                self._request(queries[row], n, narrowed, just_under(score))
+                for row, score in least.items()
+            ]
+            with engine_errors(self._path, "search"):
+                rows = self._shard.query_batch(self._edge.QueryBatchRequest(requests))
+            return [[(point.id.int, point.score) for point in row] for row in rows]
+
+        return ranked(ask, len(queries), limit)
+
+    def _request(self, asked: Asked, limit: int, narrowed: Any, least: float | None) -> Any:
+        """One search, for ids alone.
+
+        IDF is asked for over an explicit corpus, all points, because by default the engine goes on
+        counting deleted points until it compacts them.
+        """
+        nearest, params = self._edge.Query.Nearest, None
+        if isinstance(asked, Sparse):
+            query = nearest(self._sparse(asked), using=LEXICAL)
+            everything = self._edge.IdfParams(corpus=self._edge.Filter())
+            params = self._edge.SearchParams(idf=everything)
+        else:
+            query = nearest(asked.tolist(), using=DENSE)
+        return self._edge.QueryRequest(
+            limit=limit, query=query, filter=narrowed, score_threshold=least, params=params
+        )
 
     def _filter(self, condition: Condition) -> Any:
         must: list[Any] = []
@@ -228,6 +254,7 @@ class EdgeEngine:
         """Flush and release the directory."""
         with engine_errors(self._path, "close"):
             self._shard.close()
+        self._outlines.save()
 
 
 def _record(point: Any, unpacked: Callable[[Payload], Payload] = unpack) -> Record:

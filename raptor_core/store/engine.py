@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from raptor_core.store.candidates import Scored
 from raptor_core.store.lexical import Sparse
 from raptor_core.vectors import Vectors
+
+if TYPE_CHECKING:
+    from raptor_core.store.outlines import Found
 
 DENSE = "dense"
 LEXICAL = "lexical"
@@ -34,6 +36,17 @@ LINKED_FIELDS = ("tree", "documents")
 """Fields for which the graph gets links of its own, so that narrow filters stay fast."""
 
 Payload = dict[str, Any]
+
+Asked = Vectors | Sparse
+"""What points are scored by: a unit vector of shape ``(n_dims,)``, by its inner product with
+theirs; or words, by theirs, each multiplied by its IDF."""
+
+
+class Scored(NamedTuple):
+    """The payload of a point that a search found, and its score; a higher one is more similar."""
+
+    payload: Payload
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +127,13 @@ class Engine(Protocol):
         None where the engine keeps no index beside its points, or looks after it by itself.
         """
 
-    def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
-        """Best points for each row by inner product of unit vectors, best first."""
-
-    def search_lexical(
-        self, queries: Sequence[Sparse], limit: int, condition: Condition
+    def search(
+        self, queries: Sequence[Asked], limit: int, condition: Condition
     ) -> list[list[Scored]]:
-        """Best points for each sparse query, its values multiplied by IDF, best first."""
+        """Best points for each query in the order of ``ranked``."""
+
+    def outlines(self, queries: Sequence[Asked], limit: int, condition: Condition) -> list[Found]:
+        """What ``search`` finds, to be ranked."""
 
     def count(self, condition: Condition) -> int:
         """Number of points that match, exactly."""

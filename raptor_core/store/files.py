@@ -14,6 +14,9 @@ SPARE_BYTES = 64 * 2**20
 """Free space that is never used: an engine maps files ahead, and a mapped page that finds no
 space ends the process."""
 
+OUTLINES = "nodes.outlines"
+"""Name of the file that is derived from an engine's points (``outlines.py``)."""
+
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:

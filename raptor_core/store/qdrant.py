@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raptor_core.errors import StoreError, StoreRefusedError
-from raptor_core.store.candidates import Scored, candidate_of
 from raptor_core.store.engine import (
     DENSE,
     LEXICAL,
+    Asked,
     Batch,
     Condition,
     Match,
     Point,
     Record,
+    Scored,
 )
 from raptor_core.store.lexical import Sparse
-from raptor_core.store.payload import payload_to_node
+from raptor_core.store.outlines import OUTLINED, Found, Outlines
+from raptor_core.store.ranking import just_under, ranked
 from raptor_core.store.retries import is_refusal
-from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
@@ -141,44 +142,62 @@ class ClientEngine:
         """None: local mode has no index, and a server looks after its own."""
         return None
 
-    def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
-        """Nearest points to each row, in one request."""
-        return self._query([row.tolist() for row in vectors], DENSE, limit, condition)
-
-    def search_lexical(
-        self, queries: Sequence[Sparse], limit: int, condition: Condition
+    def search(
+        self, queries: Sequence[Asked], limit: int, condition: Condition
     ) -> list[list[Scored]]:
-        """Best points for each sparse query, in one request.
+        """Best points for each query, in one request.
 
         Local mode counts live points for IDF; a server counts deleted ones, too, until it has
         compacted them, which moves scores a little for a while.
         """
-        return self._query([_sparse(query) for query in queries], LEXICAL, limit, condition)
+        rows = self._ranked(queries, limit, condition, with_payload=True)
+        return [[Scored(payload, score) for _, score, payload in row] for row in rows]
 
-    def _query(
-        self, queries: list[Any], using: str, limit: int, condition: Condition
-    ) -> list[list[Scored]]:
+    def outlines(self, queries: Sequence[Asked], limit: int, condition: Condition) -> list[Found]:
+        """What ``search`` finds, to be ranked."""
+        rows = self._ranked(queries, limit, condition, with_payload=list(OUTLINED))
+        return [
+            Found(
+                Outlines.of(payload for _, _, payload in row),
+                np.array([score for _, score, _ in row], dtype=np.float64),
+            )
+            for row in rows
+        ]
+
+    def _ranked(
+        self, queries: Sequence[Asked], limit: int, condition: Condition, *, with_payload: Any
+    ) -> list[list[Any]]:
+        def ask(least: Mapping[int, float | None], n: int) -> list[list[Any]]:
+            requests = [
+                self._request(queries[row], n, condition, just_under(score), with_payload)
+                for row, score in least.items()
+            ]
+            with self._place.errors():
+                answers = self._client.query_batch_points(
+                    self._collection, requests, **self._consistency
+                )
+            return [[(p.id, p.score, p.payload or {}) for p in a.points] for a in answers]
+
+        return ranked(ask, len(queries), limit)
+
+    def _request(
+        self, asked: Asked, limit: int, condition: Condition, least: float | None, payload: Any
+    ) -> models.QueryRequest:
         from qdrant_client import models
 
-        requests = [
-            models.QueryRequest(
-                query=query,
-                using=using,
-                filter=_filter(condition),
-                limit=limit,
-                with_payload=True,
-                params=self._params if using == DENSE else None,
-            )
-            for query in queries
-        ]
-        with self._place.errors():
-            answers = self._client.query_batch_points(
-                self._collection, requests, **self._consistency
-            )
-        return [
-            [Scored(candidate_of(payload_to_node(p.payload or {})), p.score) for p in answer.points]
-            for answer in answers
-        ]
+        if isinstance(asked, Sparse):
+            query, using, params = _sparse(asked), LEXICAL, None
+        else:
+            query, using, params = asked.tolist(), DENSE, self._params
+        return models.QueryRequest(
+            query=query,
+            using=using,
+            filter=_filter(condition),
+            limit=limit,
+            score_threshold=least,
+            with_payload=payload,
+            params=params,
+        )
 
     def count(self, condition: Condition) -> int:
         """Number of points that match."""

@@ -7,18 +7,20 @@ from contextlib import contextmanager
 from operator import attrgetter
 from threading import RLock
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Hit, Manifest, Mark, StoreIdentity, Where
-from raptor_core.store.candidates import Scored
 from raptor_core.store.conditions import EVERYWHERE, MANIFEST, live_condition, tree_condition
-from raptor_core.store.engine import Condition, Engine, Match
+from raptor_core.store.engine import Asked, Condition, Engine, Match
 from raptor_core.store.lexical import query_vector
+from raptor_core.store.outlines import NOTHING, Found
 from raptor_core.store.payload import payload_to_manifest, payload_to_mark, payload_to_node
-from raptor_core.store.ranking import query_units, ranked
+from raptor_core.store.ranking import query_units
 from raptor_core.vectors import Vectors
+
+Row = TypeVar("Row")
 
 
 class StoreReader:
@@ -72,18 +74,7 @@ class StoreReader:
         Raises:
             StoreMismatchError: the rows' length is not the store's.
         """
-        return _hits(self.candidates(vectors, limit, where))
-
-    def candidates(
-        self, vectors: Vectors, limit: int, where: Where = EVERYWHERE
-    ) -> list[list[Scored]]:
-        """What ``search`` finds, to be ranked; raises what it raises."""
-        units = query_units(vectors, self._identity)
-        condition = live_condition(where)
-        if condition is None or limit < 1 or not len(units):
-            return [[] for _ in units]
-        with self._open():
-            return ranked(lambda n: self._engine.search(units, n, condition), limit)
+        return self._hits(list(query_units(vectors, self._identity)), limit, where)
 
     def search_text(
         self, texts: Sequence[str], limit: int, where: Where = EVERYWHERE
@@ -92,23 +83,41 @@ class StoreReader:
 
         A text without a word finds nothing.
         """
-        return _hits(self.candidates_by_text(texts, limit, where))
+        return self._hits([query_vector(text) for text in texts], limit, where)
 
-    def candidates_by_text(
-        self, texts: Sequence[str], limit: int, where: Where = EVERYWHERE
-    ) -> list[list[Scored]]:
-        """What ``search_text`` finds, to be ranked."""
-        hits: list[list[Scored]] = [[] for _ in texts]
+    def _hits(self, queries: Sequence[Asked | None], limit: int, where: Where) -> list[list[Hit]]:
+        found = self._found(self._engine.search, queries, limit, where)
+        return [
+            [Hit(payload_to_node(one.payload), one.score) for one in row or ()] for row in found
+        ]
+
+    def candidates(
+        self, vectors: Vectors, texts: Sequence[str], limit: int, where: Where = EVERYWHERE
+    ) -> list[tuple[Found, Found]]:
+        """What both searches find, to be ranked; see ``VectorStore.candidates``."""
+        queries = [*query_units(vectors, self._identity), *map(query_vector, texts)]
+        found = self._found(self._engine.outlines, queries, limit, where)
+        rows = [row or NOTHING for row in found]
+        return list(zip(rows[: len(texts)], rows[len(texts) :], strict=True))
+
+    def _found(
+        self,
+        search: Callable[[list[Asked], int, Condition], list[Row]],
+        queries: Sequence[Asked | None],
+        limit: int,
+        where: Where,
+    ) -> list[Row | None]:
+        """What one search finds for each query that asks for anything."""
         condition = live_condition(where)
-        queries = {row: q for row, text in enumerate(texts) if (q := query_vector(text))}
-        if condition is None or limit < 1 or not queries:
-            return hits
-        sparse = list(queries.values())
+        asked = {row: query for row, query in enumerate(queries) if query is not None}
+        found: list[Row | None] = [None] * len(queries)
+        if condition is None or limit < 1 or not asked:
+            return found
         with self._open():
-            found = ranked(lambda n: self._engine.search_lexical(sparse, n, condition), limit)
-        for row, row_hits in zip(queries, found, strict=True):
-            hits[row] = row_hits
-        return hits
+            rows = search(list(asked.values()), limit, condition)
+        for row, hits in zip(asked, rows, strict=True):
+            found[row] = hits
+        return found
 
     def nodes(self, where: Where = EVERYWHERE) -> list[Node]:
         """Live nodes, ordered by tree, layer, ``Node.order``."""
@@ -162,10 +171,6 @@ class StoreReader:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _hits(found: list[list[Scored]]) -> list[list[Hit]]:
-    return [[Hit(one.candidate.read(), one.score) for one in row] for row in found]
 
 
 def _unique(values: Sequence[str]) -> tuple[str, ...]:

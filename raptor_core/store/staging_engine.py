@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from raptor_core.store.candidates import Scored
-from raptor_core.store.engine import Batch, Condition, Engine, Record
+from raptor_core.store.engine import Asked, Batch, Condition, Engine, Record, Scored
 from raptor_core.store.lexical import Sparse
+from raptor_core.store.outlines import Found
 from raptor_core.store.staging import StagedPoints
-from raptor_core.vectors import Vectors
 
 
 class StagingEngine:
@@ -59,15 +58,15 @@ class StagingEngine:
         """The engine's."""
         return self._engine.index_scores(query)
 
-    def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
-        """The engine's; staged points are never searched."""
-        return self._engine.search(vectors, limit, condition)
-
-    def search_lexical(
-        self, queries: Sequence[Sparse], limit: int, condition: Condition
+    def search(
+        self, queries: Sequence[Asked], limit: int, condition: Condition
     ) -> list[list[Scored]]:
         """The engine's; staged points are never searched."""
-        return self._engine.search_lexical(queries, limit, condition)
+        return self._engine.search(queries, limit, condition)
+
+    def outlines(self, queries: Sequence[Asked], limit: int, condition: Condition) -> list[Found]:
+        """The engine's."""
+        return self._engine.outlines(queries, limit, condition)
 
     def count(self, condition: Condition) -> int:
         """The engine's; staged points are never counted."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from raptor_core.identity import digest
-from raptor_core.store.files import disk_errors
+from raptor_core.store.files import OUTLINES, disk_errors
 
-_PASSING = (".lock", ".holder.json", ".part")
-"""Files that come and go with every opening."""
+_PASSING = (".lock", ".holder.json", ".part", OUTLINES)
+"""Files that come and go with every opening, and one that a reader may write."""
 
 
 def store_stamp(root: Path, corpus: str) -> str:

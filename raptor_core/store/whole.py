@@ -30,13 +30,12 @@ from typing import TypeVar
 
 from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.identity import NODE_NAMESPACE
-from raptor_core.store.candidates import Scored
 from raptor_core.store.contention import is_contested
-from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record
+from raptor_core.store.engine import Asked, Batch, Condition, Engine, Match, Point, Record, Scored
 from raptor_core.store.lexical import Sparse
+from raptor_core.store.outlines import Found
 from raptor_core.store.parts import split
 from raptor_core.store.redo import read_record, record_ids, record_points
-from raptor_core.vectors import Vectors
 
 MARKER_SECONDS = 30.0
 """How long a marker counts, from each part of a batch on. A publisher that is slower is completed
@@ -223,15 +222,15 @@ class WholeEngine:
         """As the engine does."""
         return self._engine.index_scores(query)
 
-    def search(self, vectors: Vectors, limit: int, condition: Condition) -> list[list[Scored]]:
-        """Best points for each row."""
-        return self._whole(lambda: self._engine.search(vectors, limit, condition))
-
-    def search_lexical(
-        self, queries: Sequence[Sparse], limit: int, condition: Condition
+    def search(
+        self, queries: Sequence[Asked], limit: int, condition: Condition
     ) -> list[list[Scored]]:
-        """Best points for each sparse query."""
-        return self._whole(lambda: self._engine.search_lexical(queries, limit, condition))
+        """Best points for each query."""
+        return self._whole(lambda: self._engine.search(queries, limit, condition))
+
+    def outlines(self, queries: Sequence[Asked], limit: int, condition: Condition) -> list[Found]:
+        """What ``search`` finds, to be ranked."""
+        return self._whole(lambda: self._engine.outlines(queries, limit, condition))
 
     def count(self, condition: Condition) -> int:
         """Number of points that match."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,10 @@ Scores = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 
-def numbered(names: Sequence[Hashable]) -> Numbers:
-    """A number for each name, equal for equal ones, from 0 in the order of first coming."""
-    number_of: dict[Hashable, int] = {}
-    numbers = [number_of.setdefault(name, len(number_of)) for name in names]
-    return np.array(numbers, dtype=np.int64)
+def numbered(names: NDArray[Any]) -> Numbers:
+    """A number for each name, equal for equal ones, from 0 without a gap."""
+    numbers: Numbers = np.unique(names, return_inverse=True)[1]
+    return numbers
 
 
 def best_means(groups: Numbers, scores: Scores, n_best: int) -> Scores:

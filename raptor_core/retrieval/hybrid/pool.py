@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raptor_core.retrieval.base import Query, Questions
-from raptor_core.retrieval.hybrid.groups import Scores, best_means, numbered
+from raptor_core.retrieval.hybrid.groups import Scores, best_means
 from raptor_core.store.base import VectorStore, Where
-from raptor_core.store.candidates import Candidate
+from raptor_core.store.outlines import Found, Keys, Outlines, full_id
+
+Look = tuple[Found, Found]
+"""What a dense and a lexical search found."""
 
 INSIDE = 512
 """Nodes of the documents that are looked at whole; a longer book shows its best."""
@@ -26,29 +30,26 @@ BEST_OF_DOCUMENT = 3
 class Pool:
     """Nodes and their scores, row for row.
 
-    ``dense`` and ``lexical`` have shape ``(len(nodes),)``. A node that one of the searches did
-    not find has the lowest score that it found, or 0 where it found all that match.
+    ``dense`` and ``lexical`` have shape ``(len(outlines.nodes),)``. A node that one of the searches
+    did not find has the lowest score that it found, or 0 where it found all that match.
     """
 
-    nodes: tuple[Candidate, ...]
+    outlines: Outlines
     dense: Scores
     lexical: Scores
 
     @property
     def leaves(self) -> Pool:
         """The chunks among them."""
-        return self._of_kind(leaves=True)
+        return self._rows(self.outlines.nodes["layer"] == 0)
 
     @property
     def summaries(self) -> Pool:
         """The summaries among them."""
-        return self._of_kind(leaves=False)
+        return self._rows(self.outlines.nodes["layer"] != 0)
 
-    def _of_kind(self, *, leaves: bool) -> Pool:
-        rows = [at for at, node in enumerate(self.nodes) if node.is_leaf is leaves]
-        places = np.array(rows, dtype=np.intp)
-        nodes = tuple(self.nodes[at] for at in rows)
-        return Pool(nodes, self.dense[places], self.lexical[places])
+    def _rows(self, chosen: NDArray[np.bool_]) -> Pool:
+        return Pool(self.outlines.take(chosen), self.dense[chosen], self.lexical[chosen])
 
 
 def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]:
@@ -56,70 +57,83 @@ def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]
 
     Where the first searches find all that the filter allows, there is no second.
     """
-    found = _search(questions, query.where, query.hybrid.candidates, store)
-    for row, pool in enumerate(found):
-        if pool.is_cut:
-            question = questions.one(row)
-            for where in _inside(pool.pool(), query):
-                pool.add(_search(question, where, INSIDE, store)[0])
-    return [pool.pool() for pool in found]
+    limit = query.hybrid.candidates
+    looks = store.candidates(questions.vectors, questions.texts, limit, query.where)
+    return [_gathered(questions.one(row), query, look, store) for row, look in enumerate(looks)]
 
 
-@dataclass(slots=True)
-class _Found:
-    """What the searches found: nodes and scores by id; ``is_cut`` tells that there may be more."""
+def _gathered(question: Questions, query: Query, first: Look, store: VectorStore) -> Pool:
+    """The pool of one question: the best documents, and the children of the best summaries."""
+    near, matching = first
+    is_cut = len(near.scores) == query.hybrid.candidates
+    pool = _pool([first], is_cut=is_cut)
+    if not is_cut:
+        return pool
+    looks = [first]
+    known = np.intersect1d(near.outlines.nodes["high"], matching.outlines.nodes["high"])
 
-    nodes: dict[str, Candidate]
-    dense: dict[str, float]
-    lexical: dict[str, float]
-    is_cut: bool
+    def look_into(where: Where) -> Look:
+        looks.extend(store.candidates(question.vectors, question.texts, INSIDE, where))
+        return looks[-1]
 
-    def add(self, other: _Found) -> None:
-        self.nodes |= other.nodes
-        self.dense |= other.dense
-        self.lexical |= other.lexical
-
-    def pool(self) -> Pool:
-        furthest = min(self.dense.values(), default=0.0)
-        least = min(self.lexical.values(), default=0.0) if self.is_cut else 0.0
-        return Pool(
-            tuple(self.nodes.values()),
-            np.array([self.dense.get(name, furthest) for name in self.nodes], dtype=np.float64),
-            np.array([self.lexical.get(name, least) for name in self.nodes], dtype=np.float64),
-        )
-
-
-def _search(questions: Questions, where: Where, limit: int, store: VectorStore) -> list[_Found]:
-    dense = store.candidates(questions.vectors, limit, where)
-    lexical = store.candidates_by_text(questions.texts, limit, where)
-    return [
-        _Found(
-            nodes={hit.candidate.id: hit.candidate for hit in (*near, *matching)},
-            dense={hit.candidate.id: hit.score for hit in near},
-            lexical={hit.candidate.id: hit.score for hit in matching},
-            is_cut=len(near) == limit,
-        )
-        for near, matching in zip(dense, lexical, strict=True)
-    ]
+    if documents := _best_documents(pool.leaves, query, store):
+        inside, _ = look_into(replace(query.where, documents=documents))
+        if len(inside.scores) < INSIDE:
+            known = np.append(known, inside.outlines.nodes["high"])
+    children = _leading_children(pool.summaries, query)
+    unknown = children[~np.isin(children[:, 0], known)]
+    if len(unknown) and query.where.ids is None:
+        look_into(replace(query.where, ids=tuple(full_id(*pair) for pair in unknown.tolist())))
+    return _pool(looks, is_cut=True)
 
 
-def _inside(pool: Pool, query: Query) -> Iterable[Where]:
-    """The best documents, and the children of the best summaries."""
-    leaves = pool.leaves
-    names = [leaf.documents[0] for leaf in leaves.nodes]
-    if names:
-        scores = mixed(leaves, query.hybrid.lexical)
-        means = best_means(numbered(names), scores, BEST_OF_DOCUMENT).tolist()
-        found = sorted(
-            zip(dict.fromkeys(names), means, strict=True), key=lambda of: (-of[1], of[0])
-        )
-        chosen = (name for name, _ in found[: query.hybrid.documents])
-        yield replace(query.where, documents=tuple(sorted(chosen)))
-    summaries = pool.summaries
+def _best_documents(leaves: Pool, query: Query, store: VectorStore) -> tuple[str, ...]:
+    """Names of the documents whose best chunks are the best; ties by name."""
+    documents, first, groups = np.unique(
+        leaves.outlines.nodes["document"], return_index=True, return_inverse=True
+    )
+    if not len(documents):
+        return ()
+    means = best_means(groups, mixed(leaves, query.hybrid.lexical), BEST_OF_DOCUMENT)
+    least = np.sort(means)[::-1][: query.hybrid.documents].min()
+    chosen = means >= least
+    ids = leaves.outlines.take(first[chosen]).ids()
+    mean_of = dict(zip(ids, means[chosen].tolist(), strict=True))
+    nodes = store.nodes(Where(ids=tuple(ids)))
+    order = sorted((-mean_of[node.id], node.documents[0]) for node in nodes)
+    return tuple(sorted(name for _, name in order[: query.hybrid.documents]))
+
+
+def _leading_children(summaries: Pool, query: Query) -> Keys:
+    """Both halves of the ids of the children of the best summaries, each once."""
     best = np.argsort(-mixed(summaries, query.hybrid.lexical), kind="stable")[:LEADING]
-    children = {child for at in best for child in summaries.nodes[at].children}
-    if children and query.where.ids is None:
-        yield replace(query.where, ids=tuple(sorted(children)))
+    return np.unique(summaries.outlines.take(best).children, axis=0)
+
+
+def _pool(looks: Sequence[Look], *, is_cut: bool) -> Pool:
+    """What the searches found, each node once, in the order of first coming."""
+    finds = [found for look in looks for found in look]
+    every = Outlines.joined([found.outlines for found in finds])
+    _, first, numbers = np.unique(every.nodes["high"], return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rows = np.argsort(order)[numbers]
+    ends = np.cumsum([len(found.scores) for found in finds])
+    places = np.split(rows, ends[:-1])
+
+    def scores(search: int) -> Scores:
+        given = np.full(len(first), np.nan)
+        for at, found in list(zip(places, finds, strict=True))[search::2]:
+            given[at] = found.scores
+        return given
+
+    dense, lexical = scores(0), scores(1)
+    furthest = np.nanmin(dense) if np.isfinite(dense).any() else 0.0
+    least = np.nanmin(lexical) if is_cut and np.isfinite(lexical).any() else 0.0
+    return Pool(
+        every.take(first[order]),
+        np.where(np.isnan(dense), furthest, dense),
+        np.where(np.isnan(lexical), least, lexical),
+    )
 
 
 def mixed(pool: Pool, lexical: float) -> Scores:

@@ -12,13 +12,16 @@ from raptor_core.errors import ModelError
 from raptor_core.retrieval.base import Query
 from raptor_core.retrieval.hybrid.groups import Scores
 from raptor_core.retrieval.hybrid.pool import standardized
-from raptor_core.store.candidates import Candidate
+from raptor_core.store.base import VectorStore, Where
+from raptor_core.store.outlines import Outlines
 
 RERANKED = 48
 """Chunks that are read again: about twice what 2,000 tokens hold."""
 
 
-def reranked(question: str, leaves: Sequence[Candidate], scores: Scores, query: Query) -> Scores:
+def reranked(
+    question: str, leaves: Outlines, scores: Scores, query: Query, store: VectorStore
+) -> Scores:
     """Scores with the cross-encoder's added to the best of them, in standard deviations.
 
     The others stay under what the second look was given to.
@@ -28,7 +31,9 @@ def reranked(question: str, leaves: Sequence[Candidate], scores: Scores, query: 
     """
     order = np.argsort(-scores, kind="stable")
     best, rest = order[:RERANKED], order[RERANKED:]
-    told = _told(query.reranker, question, [leaves[at].read().text for at in best])
+    ids = leaves.take(best).ids()
+    texts = {node.id: node.text for node in store.nodes(Where(ids=tuple(ids)))}
+    told = _told(query.reranker, question, [texts.get(name, "") for name in ids])
     found = scores.copy()
     found[best] += query.hybrid.reranker * standardized(told)
     if len(rest):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from raptor_core.retrieval.hybrid.groups import Numbers, Scores, best_means, numbered
 from raptor_core.retrieval.hybrid.pool import BEST_OF_DOCUMENT
 from raptor_core.settings.retrieval import HybridSettings
-from raptor_core.store.candidates import Candidate
+from raptor_core.store.outlines import Outlines, Rows
 
 BEST_OF_SECTION = 2
 """Chunks that speak for a section."""
@@ -18,9 +17,9 @@ BEST_OF_SECTION = 2
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Nodes and a score for each, shape ``(len(nodes),)``."""
+    """Nodes and a score for each, shape ``(len(outlines.nodes),)``."""
 
-    nodes: Sequence[Candidate]
+    outlines: Outlines
     scores: Scores
 
 
@@ -31,40 +30,40 @@ def leaf_scores(leaves: Ranked, summaries: Ranked, weights: HybridSettings) -> S
         leaves, summaries: with the score of each by its own text.
         weights: of what is added.
     """
-    nodes, own = leaves.nodes, leaves.scores
-    if not nodes:
+    nodes, own = leaves.outlines.nodes, leaves.scores
+    if not len(own):
         return own
-    if weights.parents and summaries.nodes:
+    if weights.parents and len(summaries.scores):
         own = own + weights.parents * _parents(nodes, summaries)
     found = own.copy()
     places = _places(nodes, len(weights.neighbours))
     for at, weight in enumerate(weights.neighbours, 1):
         found += weight * _neighbours(places, own, at)
     if weights.section:
-        sections = numbered([(leaf.tree, leaf.documents[0], leaf.section) for leaf in nodes])
+        sections = numbered(nodes["section"])
         found += weights.section * best_means(sections, own, BEST_OF_SECTION)[sections]
-    documents = numbered([leaf.documents[0] for leaf in nodes])
+    documents = numbered(nodes["document"])
     if weights.document and documents.any():
         found += weights.document * best_means(documents, own, BEST_OF_DOCUMENT)[documents]
     return found
 
 
-def _parents(leaves: Sequence[Candidate], summaries: Ranked) -> Scores:
+def _parents(leaves: Rows, summaries: Ranked) -> Scores:
     """The best parent's score; the lowest of all for a chunk whose parents were not found."""
-    row_of = {leaf.id: row for row, leaf in enumerate(leaves)}
+    nodes, children = summaries.outlines
     best = np.full(len(leaves), summaries.scores.min())
-    for summary, score in zip(summaries.nodes, summaries.scores.tolist(), strict=True):
-        for child in summary.children:
-            if (row := row_of.get(child)) is not None and score > best[row]:
-                best[row] = score
+    order = np.argsort(leaves["high"])
+    row = np.searchsorted(leaves["high"], children[:, 0], sorter=order)
+    row = order[np.minimum(row, len(leaves) - 1)]
+    there = leaves["high"][row] == children[:, 0]
+    np.maximum.at(best, row[there], np.repeat(summaries.scores, nodes["n_children"])[there])
     return best
 
 
-def _places(leaves: Sequence[Candidate], apart: int) -> Numbers:
+def _places(leaves: Rows, apart: int) -> Numbers:
     """Numbers that differ by the distance of chunks of one document, by over ``apart`` else."""
-    positions = np.array([leaf.position for leaf in leaves], dtype=np.int64)
-    documents = numbered([(leaf.tree, leaf.documents[0]) for leaf in leaves])
-    places: Numbers = documents * (positions.max() + 1 + apart) + positions
+    positions = leaves["position"].astype(np.int64)
+    places: Numbers = numbered(leaves["place"]) * (positions.max() + 1 + apart) + positions
     return places
 
 

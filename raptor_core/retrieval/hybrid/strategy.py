@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval
-from raptor_core.retrieval.hybrid.packing import Packing, in_document_order
+from raptor_core.retrieval.hybrid.packing import Packing
 from raptor_core.retrieval.hybrid.pool import Pool, gather, mixed
 from raptor_core.retrieval.hybrid.reranking import reranked
 from raptor_core.retrieval.hybrid.scoring import Ranked, leaf_scores
@@ -22,26 +22,28 @@ class Hybrid:
         """See ``Strategy.retrieve``."""
         pools = gather(questions, query, store)
         pairs = zip(questions.texts, pools, strict=True)
-        return [_retrieval(question, pool, query) for question, pool in pairs]
+        return [_retrieval(question, pool, query, store) for question, pool in pairs]
 
 
-def _retrieval(question: str, pool: Pool, query: Query) -> Retrieval:
+def _retrieval(question: str, pool: Pool, query: Query, store: VectorStore) -> Retrieval:
     weights = query.hybrid
     leaves, summaries = (
-        Ranked(part.nodes, mixed(part, weights.lexical)) for part in (pool.leaves, pool.summaries)
+        Ranked(part.outlines, mixed(part, weights.lexical))
+        for part in (pool.leaves, pool.summaries)
     )
     packing = Packing(query.budget_tokens, query.top_k)
-    share = weights.summaries * theme(leaves.scores) if leaves.nodes else 1.0
-    packing.add_summaries(summaries.nodes, summaries.scores, share)
+    share = weights.summaries * theme(leaves.scores) if len(leaves.scores) else 1.0
+    packing.add_summaries(summaries.outlines, summaries.scores, share)
     scores = leaf_scores(leaves, summaries, weights)
     if query.reranker:
-        scores = reranked(question, leaves.nodes, scores, query)
-    packing.add_leaves(leaves.nodes, scores, weights.diversity, query.max_per_document)
+        scores = reranked(question, leaves.outlines, scores, query, store)
+    packing.add_leaves(leaves.outlines, scores, weights.diversity, query.max_per_document)
+    hits = packing.hits(store)
     return Retrieval(
         question=question,
         query=query,
-        hits=tuple(in_document_order(packing.hits)),
-        n_tokens=packing.n_tokens,
-        n_candidates=len(pool.nodes),
+        hits=tuple(hits),
+        n_tokens=sum(hit.node.n_tokens for hit in hits),
+        n_candidates=len(pool.dense),
         n_passed_over=packing.n_passed_over,
     )

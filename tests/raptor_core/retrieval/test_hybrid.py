@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.hashing import HashingEmbedder
-from support.trees import leaf, summary
+from support.trees import leaf, outlined, summary, uid
 
 from raptor_core.documents.base import Document
 from raptor_core.retrieval import Query, Retriever
@@ -14,8 +14,7 @@ from raptor_core.retrieval.hybrid.pool import Pool, mixed, standardized
 from raptor_core.retrieval.hybrid.scoring import Ranked, leaf_scores
 from raptor_core.retrieval.hybrid.themes import theme
 from raptor_core.settings import HybridSettings, Settings
-from raptor_core.store.base import Where
-from raptor_core.store.candidates import candidate_of
+from raptor_core.store.base import Hit, Where
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.tools import Tools
 
@@ -24,24 +23,24 @@ NOTHING = {"parents": 0, "neighbours": (), "section": 0, "document": 0}
 
 
 def chunk(name, position, document="d", section=(), n_tokens=10):
-    made = leaf(name, n_tokens=n_tokens)
-    return candidate_of(replace(made, position=position, documents=(document,), section=section))
+    made = replace(leaf(name, n_tokens=n_tokens), id=uid(name), position=position)
+    return replace(made, documents=(document,), section=section)
 
 
 def over(name, children, **fields):
-    return candidate_of(replace(summary(name, children), **fields))
+    return replace(summary(name, map(uid, children)), id=uid(name), **fields)
 
 
 def pool(nodes, dense, lexical=None):
     zeros = np.zeros(len(nodes))
-    return Pool(tuple(nodes), np.array(dense, float), zeros if lexical is None else lexical)
+    return Pool(outlined(nodes), np.array(dense, float), zeros if lexical is None else lexical)
 
 
 EMPTY = pool((), ())
 
 
 def scores(leaves, summaries=EMPTY, **weights):
-    ranked = (Ranked(part.nodes, mixed(part, LEXICAL)) for part in (leaves, summaries))
+    ranked = (Ranked(part.outlines, mixed(part, LEXICAL)) for part in (leaves, summaries))
     return leaf_scores(*ranked, HybridSettings(**{**NOTHING, **weights}))
 
 
@@ -107,51 +106,54 @@ def test_a_fact_leads_and_a_theme_is_spread():
 def test_what_does_not_fit_is_passed_over_and_smaller_ones_follow():
     leaves = [chunk("a", 0, n_tokens=60), chunk("b", 1, n_tokens=50), chunk("c", 2, n_tokens=30)]
     packing = Packing(100)
-    packing.add_leaves(leaves, np.array([3.0, 2.0, 1.0]))
-    assert [hit.node.id for hit in packing.hits] == ["a", "c"]
+    packing.add_leaves(outlined(leaves), np.array([3.0, 2.0, 1.0]))
+    assert packing.ids == [uid("a"), uid("c")]
     assert (packing.n_tokens, packing.n_passed_over) == (90, 1)
 
 
 def test_diversity_and_a_bound_bring_in_other_documents():
-    leaves = [*(chunk(f"a{i}", i, "a") for i in range(4)), chunk("b", 0, "b")]
+    names = {uid(name): name for name in ("a0", "a1", "a2", "a3", "b")}
+    leaves = outlined([*(chunk(f"a{i}", i, "a") for i in range(4)), chunk("b", 0, "b")])
     given = np.array([4.0, 3.9, 3.8, 3.7, 3.0])
 
     def taken(budget=30, **how):
         packing = Packing(budget)
         packing.add_leaves(leaves, given, **how)
-        return [hit.node.id for hit in packing.hits]
+        return [names[name] for name in packing.ids]
 
     assert taken() == ["a0", "a1", "a2"]
     assert taken(diversity=1.0) == ["a0", "a1", "b"]
     assert taken(max_per_document=1) == ["a0", "b"]
     bounded = Packing(30, 1)
     bounded.add_leaves(leaves, given)
-    assert [hit.node.id for hit in bounded.hits] == ["a0"]
+    assert bounded.ids == [uid("a0")]
 
 
 def test_summaries_keep_to_their_share():
     packing = Packing(100)
     nodes = [over("s", "ab", n_tokens=30), over("t", "cd", n_tokens=20)]
-    packing.add_summaries(nodes, np.array([1.0, 2.0]), 0.4)
-    assert [hit.node.id for hit in packing.hits] == ["t"]
-    packing.add_leaves([chunk("a", 0, n_tokens=80)], np.array([1.0]))
+    packing.add_summaries(outlined(nodes), np.array([1.0, 2.0]), 0.4)
+    assert packing.ids == [uid("t")]
+    packing.add_leaves(outlined([chunk("a", 0, n_tokens=80)]), np.array([1.0]))
     assert packing.n_tokens == 100
 
 
 def test_a_bound_on_nodes_is_shared_too():
     packing = Packing(1000, 2)
-    packing.add_summaries([over("s", "ab"), over("t", "cd")], np.array([1.0, 2.0]), 0.5)
-    packing.add_leaves([chunk("a", 0), chunk("b", 1)], np.array([1.0, 2.0]))
-    assert [hit.node.id for hit in packing.hits] == ["t", "b"]
+    above = outlined([over("s", "ab"), over("t", "cd")])
+    packing.add_summaries(above, np.array([1.0, 2.0]), 0.5)
+    packing.add_leaves(outlined([chunk("a", 0), chunk("b", 1)]), np.array([1.0, 2.0]))
+    assert packing.ids == [uid("t"), uid("b")]
 
 
 def test_the_context_reads_in_document_order_with_the_best_document_first():
-    packing = Packing(1000)
-    nodes = [chunk("b1", 1, "b"), chunk("a7", 7, "a"), chunk("b0", 0, "b"), chunk("a2", 2, "a")]
-    packing.add_leaves(nodes, np.array([1.0, 4.0, 3.0, 2.0]))
     above = over("s", ("a2",), documents=("a",), position=2)
-    packing.add_summaries([above], np.array([0.5]), 0.1)
-    assert [hit.node.id for hit in in_document_order(packing.hits)] == ["s", "a2", "a7", "b0", "b1"]
+    nodes = [chunk("b1", 1, "b"), chunk("a7", 7, "a"), chunk("b0", 0, "b"), chunk("a2", 2, "a")]
+    hits = [
+        Hit(node, score) for node, score in zip([*nodes, above], (1, 4, 3, 2, 0.5), strict=True)
+    ]
+    ordered = [hit.node.id for hit in in_document_order(hits)]
+    assert ordered == [uid(name) for name in ("s", "a2", "a7", "b0", "b1")]
 
 
 FILLER = "The {0} in row {1} was painted blue and nothing else of note happened on day {1}."
@@ -202,6 +204,16 @@ def test_documents_that_matched_are_looked_at_whole(retriever):
     everything = retriever.search("?", Query("flat", 10**6, 1000, Where(documents=("b.md",))))
     assert {node.id for node in of_b} == {hit.node.id for hit in everything.hits}
     assert sum(hit.node.documents == ("a.md",) for hit in found.hits) < 5
+
+
+def test_children_whose_scores_are_known_are_not_asked_for_again(retriever, monkeypatch):
+    store, asked = retriever._store, []
+    real = store.candidates
+    monkeypatch.setattr(store, "candidates", lambda *given: asked.append(given[-1]) or real(*given))
+    retriever.search("What was painted?", Query(hybrid=HybridSettings(candidates=30, documents=3)))
+    assert asked == [Where(), Where(documents=("a.md", "b.md", "c.md"))]
+    retriever.search(QUESTION, Query(hybrid=HybridSettings(candidates=2000)))
+    assert asked[-1] == Where()
 
 
 def test_summaries_come_in_when_chunks_are_near_in_score(retriever):

@@ -38,7 +38,7 @@ def rewrite(store, node, payload=None, vector=None):
         payload={**record.payload, **(payload or {})},
     )
     engine._shard.update(update.upsert_points([point]))
-    engine._read.clear()
+    engine._outlines.forget()
 
 
 def without(store, node, *names):
@@ -49,7 +49,7 @@ def without(store, node, *names):
     point = engine._edge.Point(id=record.id, vector=record.vector, payload=payload)
     engine._shard.update(engine._edge.UpdateOperation.delete_points([record.id]))
     engine._shard.update(engine._edge.UpdateOperation.upsert_points([point]))
-    engine._read.clear()
+    engine._outlines.forget()
 
 
 @pytest.fixture
@@ -69,22 +69,6 @@ def test_nothing_is_taken_away_where_nothing_is_damaged(store):
     store.optimize()
     assert store.mend() == 0
     assert store.count() == len(nodes)
-
-
-def test_candidates_are_what_a_search_finds(store):
-    nodes = make_tree()
-    publish(store, nodes)
-    found = store.search(vectors_of(nodes[:3]), 5), store.search_text(["leaf 3", ""], 5)
-    given = store.candidates(vectors_of(nodes[:3]), 5), store.candidates_by_text(["leaf 3", ""], 5)
-    for hits, scored in zip(found, given, strict=True):
-        assert [[(h.node, h.score) for h in row] for row in hits] == [
-            [(one.candidate.read(), one.score) for one in row] for row in scored
-        ]
-    for one in given[0][0]:
-        node = one.candidate.read()
-        *fields, _ = one.candidate._fields
-        assert one.candidate[:-1] == tuple(getattr(node, name) for name in fields)
-        assert one.candidate.is_leaf is node.is_leaf
 
 
 def test_a_change_far_within_the_length_of_a_vector_is_told(edge):
@@ -158,14 +142,22 @@ def test_a_sealed_index_that_cannot_be_read_is_told_with_a_remedy(sealed):
         store.mend()
 
 
-def test_what_ranks_a_node_is_held_against_a_checksum(edge):
+def ranked_ids(store, nodes, limit):
+    ((near, _),) = store.candidates(vectors_of(nodes), [""], limit)
+    return near.outlines.ids()
+
+
+def test_what_ranks_a_node_cannot_be_read(edge):
     store, nodes = edge
     (record,) = engine_of(store)._shard.retrieve([nodes[0].id], True, False)
-    outline = record.payload["outline"]
-    rewrite(store, nodes[0], payload={"outline": outline.replace('"t",0', '"t",1')})
-    with pytest.raises(DamagedTreeError, match=r"of tree 't' is not what was"):
-        store.candidates(vectors_of(nodes[:1]), 3)
+    cut = record.payload["rest"][:-9]
+    rewrite(store, nodes[0], payload={"rest": cut})
+    with pytest.raises(DamagedTreeError, match=nodes[0].id):
+        ranked_ids(store, nodes[:1], 3)
+    with pytest.raises(DamagedTreeError):
+        store.nodes(Where(ids=(nodes[0].id,)))
     assert store.mend() == 1
+    assert ranked_ids(store, nodes[1:2], 1) == [nodes[1].id]
 
 
 def test_damaged_text_is_told_when_it_is_read_and_not_when_it_is_only_ranked(edge):
@@ -173,11 +165,9 @@ def test_damaged_text_is_told_when_it_is_read_and_not_when_it_is_only_ranked(edg
     (record,) = engine_of(store)._shard.retrieve([nodes[0].id], True, False)
     forged = record.payload["rest"].replace("common words", "forged words")
     rewrite(store, nodes[0], payload={"rest": forged})
-    ((best, *others),) = store.candidates(vectors_of(nodes[:1]), 3)
-    assert best.candidate.id == nodes[0].id
-    with pytest.raises(DamagedTreeError, match=nodes[0].id):
-        best.candidate.read()
-    assert all(one.candidate.read() in nodes for one in others)
+    best, *others = ranked_ids(store, nodes[:1], 3)
+    assert best == nodes[0].id
+    assert all(node in nodes for node in store.nodes(Where(ids=tuple(others))))
     with pytest.raises(DamagedTreeError):
         store.search(vectors_of(nodes[:1]), 3)
     with pytest.raises(DamagedTreeError):
@@ -195,7 +185,10 @@ def test_a_point_with_the_payload_of_another_is_told(edge):
 
 def test_points_of_earlier_versions_are_read_and_are_not_damaged(edge):
     store, nodes = edge
-    without(store, nodes[0], "outline", "vector_check")
-    assert store.search(vectors_of(nodes[:1]), 1)[0][0].node == nodes[0]
-    assert store.candidates(vectors_of(nodes[:1]), 1)[0][0].candidate.read() == nodes[0]
+    rewrite(store, nodes[1], payload={"outline": "00000000[]"})
+    assert store.mend() == 0
+    without(store, nodes[0], "vector_check")
+    for node in nodes[:2]:
+        assert store.search(vectors_of([node]), 1)[0][0].node == node
+        assert ranked_ids(store, [node], 1) == [node.id]
     assert nodes[0].embedding_key in store.vectors([nodes[0].embedding_key])
