@@ -29,9 +29,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from dagster_project.build import Parts
 from dagster_project.execute import BuildReport, build
 from dagster_project.home import Home
+from dagster_project.parts import Parts
 from raptor_assets.report import read_findings
 from raptor_core import Settings
 from raptor_core.chunking.sentences import sentences

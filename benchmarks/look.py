@@ -74,10 +74,10 @@ def _settle(folder: Path) -> None:
 
 def look(home: Path, shards: int) -> dict[str, Any]:
     """One look in this process."""
-    from dagster_project.build import Parts
-    from dagster_project.execute import open_instance
     from dagster_project.home import Home
+    from dagster_project.parts import Parts
     from dagster_project.plan import find_changes
+    from dagster_project.record_files import recorded
     from raptor_core.settings import Settings
 
     source = {"paths": [str(home / "docs")]}
@@ -87,8 +87,8 @@ def look(home: Path, shards: int) -> dict[str, Any]:
     before = time.process_time()
     inventory = parts.source.inventory()
     if shards:
-        with open_instance(Home(home)) as instance:
-            find_changes(instance, settings, inventory, parts.known)
+        with recorded(Home(home)) as records:
+            find_changes(records, settings, inventory, parts.known)
     return {
         "cpu": time.process_time() - before,
         "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,

@@ -65,14 +65,14 @@ def _tools(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
 
 
 def _run(phase: str, home: Any, settings: Any, tools: Any) -> dict[str, Any]:
-    from dagster_project.build import Parts
-    from dagster_project.execute import open_instance
+    from dagster_project.parts import Parts
     from dagster_project.plan import find_changes
+    from dagster_project.record_files import recorded
 
     if phase.startswith("look"):
         parts = Parts.of(settings, home, tools=tools)
-        with open_instance(home) as instance:
-            changes = find_changes(instance, settings, parts.source.inventory(), parts.known)
+        with recorded(home) as records:
+            changes = find_changes(records, settings, parts.source.inventory(), parts.known)
         return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
     if phase == "plan":
         from dagster_project.forecast import forecast

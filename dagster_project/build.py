@@ -4,80 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import dagster as dg
 
 from dagster_project.home import Home
 from dagster_project.io_managers import QdrantLayersIOManager, TablesIOManager
 from dagster_project.jobs import build_drop_job, build_evaluate_jobs, build_job
-from dagster_project.resources import (
-    DatasetsResource,
-    GoldenResource,
-    SourceResource,
-    StoreResource,
-    TablesResource,
-    ToolsResource,
-    ignore_progress,
-)
+from dagster_project.parts import Parts
+from dagster_project.resources import ignore_progress
 from dagster_project.sensors import build_source_sensor
 from dagster_project.store_look import StoreLook
-from dagster_project.turns import TurnsResource
-from raptor_assets import keys
 from raptor_assets.chain import Progress, build_chain
 from raptor_assets.datasets import build_dataset_assets
-from raptor_assets.report_folder import ReportFolder
 from raptor_assets.specs import QDRANT, TABLES
-from raptor_core.documents import Document, Scan
 from raptor_core.settings import Settings, load_settings
-from raptor_core.tables import frame_to_documents
-from raptor_core.tree.answers import AnswerLog
-from raptor_core.tree.tools import Tools
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The resources of one home."""
-
-    source: SourceResource
-    tools: ToolsResource
-    tables: TablesResource
-    store: StoreResource
-    reports: ReportFolder
-    golden: GoldenResource
-    datasets: DatasetsResource
-    turns: TurnsResource
-
-    @classmethod
-    def of(
-        cls,
-        settings: Settings,
-        home: Home,
-        *,
-        tools: Tools | None = None,
-        scan: Scan | None = None,
-    ) -> Parts:
-        """Resources that load nothing until they are used."""
-        made = ToolsResource(settings, tools, AnswerLog(home.answers))
-        tables = TablesResource(settings, home)
-        return cls(
-            source=SourceResource(settings, tables, scan),
-            tools=made,
-            tables=tables,
-            store=StoreResource(settings, home, made),
-            reports=ReportFolder(home.reports),
-            golden=GoldenResource(settings, home),
-            datasets=DatasetsResource(settings, home),
-            turns=TurnsResource(home.turns),
-        )
-
-    def known(self, partition: str) -> Iterable[Document]:
-        """Documents that a partition was last built from."""
-        tables = self.tables.tables()
-        if not tables.exists(keys.DOCUMENTS.path, partition):
-            return ()
-        trees = frame_to_documents(tables.read(keys.DOCUMENTS.path, partition))
-        return (document for found in trees.values() for document in found)
 
 
 def build_definitions(

@@ -7,29 +7,28 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import dagster as dg
-
-from dagster_project.build import Parts, build_definitions
-from dagster_project.dead_runs import fail_dead_runs
 from dagster_project.home import Home
-from dagster_project.jobs import BUILD, DROP, drop_config
+from dagster_project.parts import Parts
 from dagster_project.plan import Changes, find_changes
-from dagster_project.ranges import contiguous_ranges, order_with, range_tags
-from dagster_project.records import open_records
+from dagster_project.record_files import recorded
 from dagster_project.resources import ignore_progress
-from dagster_project.running import Ran, run_job
 from dagster_project.source_state import keep_look, look
 from dagster_project.standing import read_standing
-from raptor_assets import keys
-from raptor_assets.chain import Progress
-from raptor_assets.work import Failure
+from raptor_assets import names
 from raptor_core.documents import Scan, Skipped
 from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings
 from raptor_core.tables import TableStore
 from raptor_core.tree.tools import Tools
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from dagster_project.running import Ran
+    from raptor_assets.chain import Progress
+    from raptor_assets.work import Failure
 
 LOCATION = "dagster_project.definitions"
 _LOGGERS = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -77,6 +76,9 @@ def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
     Raises:
         SettingsError, RecordsError: as ``open_records``.
     """
+    from dagster_project.dead_runs import fail_dead_runs
+    from dagster_project.records import open_records
+
     home.ensure()
     with open_records(home.dagster) as instance:
         fail_dead_runs(instance)
@@ -113,28 +115,50 @@ def build(
     """
     scan = scan or look(TableStore(home.tables_url(settings)), settings.source)
     parts = Parts.of(settings, home, tools=tools, scan=scan)
-    with open_instance(home) as instance:
+    with recorded(home) as records:
         keep_look(parts.tables.tables(), settings.source, scan)
         standing = read_standing(parts.store, settings.grouping, mend=force)
-        changes = find_changes(instance, settings, scan.inventory, parts.known, standing)
-        names = _chosen(changes, partitions, force=force)
-        chain = keys.chain_keys(settings.tree.max_layers)
-        on_plan(names, [key.to_user_string() for key in chain])
-        report = BuildReport(changes, scan.inventory.skipped)
-        watch = _Watch(report, on_progress)
-        defs = build_definitions(settings, home, parts=parts, progress=watch)
-        new = [name for name in changes.new if name in names]
+        changes = find_changes(records, settings, scan.inventory, parts.known, standing)
+    due = _chosen(changes, partitions, force=force)
+    removed = changes.removed if partitions is None else ()
+    report = BuildReport(changes, scan.inventory.skipped)
+    if due or removed:
+        _follow(report, home, settings, parts, due, removed, on_plan, on_progress)
+    return report
+
+
+def _follow(
+    report: BuildReport,
+    home: Home,
+    settings: Settings,
+    parts: Parts,
+    due: Collection[str],
+    removed: Collection[str],
+    on_plan: Callable[[Collection[str], Sequence[str]], None],
+    on_progress: Callable[[Progress], None],
+) -> None:
+    """Build the partitions that are due, then drop those removed whose documents are safe."""
+    from dagster_project.build import build_definitions
+    from dagster_project.jobs import BUILD
+    from dagster_project.ranges import contiguous_ranges, order_with, range_tags
+    from raptor_assets import keys
+
+    changes = report.changes
+    watch = _Watch(report, on_progress)
+    on_plan(due, [key.to_user_string() for key in keys.chain_keys(settings.tree.max_layers)])
+    defs = build_definitions(settings, home, parts=parts, progress=watch)
+    with open_instance(home) as instance:
+        new = [name for name in changes.new if name in due]
         order = order_with(instance, new)
         if new:
-            instance.add_dynamic_partitions(str(keys.TREES.name), new)
-        for found in changes.in_order(contiguous_ranges(order, names)):
+            instance.add_dynamic_partitions(names.PARTITIONS, new)
+        for found in changes.in_order(contiguous_ranges(order, due)):
             ran = _execute(defs, instance, BUILD, tags=range_tags(found))
             report.run_ids.append(ran.run_id)
             watch.close(found, ran)
-        removed = changes.droppable(report.failed)
-        if partitions is None and removed:
-            _drop(defs, instance, removed, report)
-    return report
+        droppable = [name for name in changes.droppable(report.failed) if name in removed]
+        if droppable:
+            _drop(defs, instance, droppable, report)
 
 
 def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
@@ -143,8 +167,10 @@ def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildRepo
     Raises:
         SettingsError: there is no such partition.
     """
+    from dagster_project.build import build_definitions
+
     with open_instance(home) as instance:
-        known = set(instance.get_dynamic_partitions(str(keys.TREES.name)))
+        known = set(instance.get_dynamic_partitions(names.PARTITIONS))
         _require_known(partitions, known, "partition")
         changes = Changes((), (), (), tuple(partitions), (), {})
         report = BuildReport(changes)
@@ -162,16 +188,18 @@ class _Watch:
     def __call__(self, progress: Progress) -> None:
         self._report.failed.update(progress.failed)
         self._report.made[progress.asset] += progress.n_made
-        if progress.asset == keys.TREE.to_user_string():
+        if progress.asset == names.TREE:
             self._report.built += [n for n in progress.partitions if n not in progress.failed]
         self._tell(progress)
 
-    def close(self, names: Sequence[str], ran: Ran) -> None:
+    def close(self, partitions: Sequence[str], ran: Ran) -> None:
         """A partition without an outcome failed with its run."""
+        from raptor_assets.work import Failure
+
         done = {*self._report.built, *self._report.failed}
         if ran.error:
             failed = Failure("run", ran.error)
-            self._report.failed |= {name: failed for name in names if name not in done}
+            self._report.failed |= {name: failed for name in partitions if name not in done}
 
 
 def _drop(
@@ -180,9 +208,12 @@ def _drop(
     partitions: Sequence[str],
     report: BuildReport,
 ) -> None:
+    from dagster_project.jobs import DROP, drop_config
+    from raptor_assets.work import Failure
+
     ran = _execute(defs, instance, DROP, run_config=drop_config(list(partitions)))
     report.run_ids.append(ran.run_id)
-    left = set(instance.get_dynamic_partitions(str(keys.TREES.name)))
+    left = set(instance.get_dynamic_partitions(names.PARTITIONS))
     report.dropped += [name for name in partitions if name not in left]
     if ran.error:
         failed = Failure(DROP, ran.error)
@@ -197,6 +228,8 @@ def _execute(
     tags: dict[str, str] | None = None,
     run_config: dict[str, Any] | None = None,
 ) -> Ran:
+    from dagster_project.running import run_job
+
     os.environ.setdefault(_BATCH_SIZE, _BATCH_EVENTS)
     config = {**_LOGGERS, **(run_config or {})}
     return run_job(defs.resolve_job_def(job), instance, config, {**_TAGS, **(tags or {})})
@@ -210,8 +243,8 @@ def _chosen(changes: Changes, partitions: Collection[str] | None, *, force: bool
     return due if partitions is None else due & set(partitions)
 
 
-def _require_known(names: Collection[str], known: Collection[str], what: str) -> None:
-    unknown = sorted(set(names) - set(known))
+def _require_known(given: Collection[str], known: Collection[str], what: str) -> None:
+    unknown = sorted(set(given) - set(known))
     if unknown:
         some = ", ".join(sorted(known)[:5]) or "none"
         raise SettingsError(f"there is no {what} called {unknown[0]!r}; there are: {some}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dagster_project.build import Parts
-from dagster_project.execute import open_instance
 from dagster_project.home import Home
+from dagster_project.parts import Parts
 from dagster_project.plan import Changes, find_changes
+from dagster_project.record_files import recorded
 from dagster_project.standing import read_standing
-from raptor_assets import keys
+from raptor_assets import names
 from raptor_assets.opening import StoreCache
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_core.documents import Document, Inventory, Partitions, Scan, group_documents
@@ -48,9 +48,9 @@ def forecast(
     if not home.settings.exists():
         changes = _everything(scan.inventory, settings)
     else:
-        with open_instance(home) as instance:
+        with recorded(home) as records:
             standing = read_standing(parts.store, settings.grouping)
-            changes = find_changes(instance, settings, scan.inventory, parts.known, standing)
+            changes = find_changes(records, settings, scan.inventory, parts.known, standing)
     chosen = [n for n in changes.to_build if partitions is None or n in partitions]
     documents = _documents(parts, settings, chosen)
     gone = _gone(parts, settings, changes if partitions is None else None, chosen, set(documents))
@@ -90,7 +90,7 @@ def _gone(
 
     listing = Listing(published, settings.grouping)
     for name in (*(changes.removed if changes else ()), *chosen):
-        if tables.exists(keys.DOCUMENTS.path, name) or tables.exists(keys.TREE.path, name):
+        if tables.exists((names.DOCUMENTS,), name) or tables.exists((names.TREE,), name):
             found.update(abandoned_trees(tables, settings.grouping, name, listing, live))
     return found
 

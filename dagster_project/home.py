@@ -112,14 +112,24 @@ class Home:
         with self._writable():
             for folder in (self.dagster, self.tables, self.qdrant):
                 folder.mkdir(parents=True, exist_ok=True)
-            wanted = _INSTANCE.format(mark=_MARK, events=_quoted(self.dagster / "history" / "runs"))
-            config = self.dagster / "dagster.yaml"
-            found = config.read_text(encoding="utf-8") if config.exists() else _MARK
+            found, wanted = self._instance(), self._own_instance()
             if found.startswith(_MARK) and found != wanted:
                 # Whole or not at all: another process may be reading it.
+                config = self.dagster / "dagster.yaml"
                 part = config.with_name(f"{config.name}.{os.getpid()}.part")
                 part.write_text(wanted, encoding="utf-8")
                 part.replace(config)
+
+    def has_own_instance(self) -> bool:
+        """Whether Dagster's records are as ``ensure`` sets them up: in SQLite files, here."""
+        return self._instance() == self._own_instance()
+
+    def _instance(self) -> str:
+        config = self.dagster / "dagster.yaml"
+        return config.read_text(encoding="utf-8") if config.exists() else _MARK
+
+    def _own_instance(self) -> str:
+        return _INSTANCE.format(mark=_MARK, events=_quoted(self.dagster / "history" / "runs"))
 
     def create(
         self, *, sources: Sequence[str] = (), preset: str = "default", group_by: str = "document"

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import dagster as dg
-
+from dagster_project.record_files import Records
 from dagster_project.renames import Grouped, Known, find_renames
 from dagster_project.standing import Standing
-from raptor_assets import keys
-from raptor_assets.provenance import MATERIALIZED, recorded_versions
+from raptor_assets import names
 from raptor_assets.versions import (
     build_version,
     documents_version,
@@ -88,13 +86,13 @@ class Changes:
 
 
 def find_changes(
-    instance: dg.DagsterInstance,
+    records: Records,
     settings: Settings,
     corpus: Corpus | Inventory,
     known: Known = lambda _partition: (),
     standing: Standing | None = None,
 ) -> Changes:
-    """Compare what the source holds now with what the instance has recorded.
+    """Compare what the source holds now with what is recorded.
 
     ``known`` tells apart what is gone from what could not be read, and what was renamed.
     ``standing`` is what the vector store holds: a partition that it lost counts as changed. None
@@ -103,11 +101,11 @@ def find_changes(
     seen = _Seen.of(corpus, settings)
     build = build_version(settings)
     wanted = {name: source_version(version, build) for name, version in seen.versions.items()}
-    published = recorded_versions(instance, keys.TREE)
-    snapshots = recorded_versions(instance, keys.DOCUMENTS)
-    latest = instance.get_latest_storage_id_by_partition(keys.TREE, MATERIALIZED)
-    reported = instance.get_latest_storage_id_by_partition(keys.REPORT, MATERIALIZED)
-    existing = set(instance.get_dynamic_partitions(str(keys.TREES.name)))
+    published = records.versions(names.TREE)
+    snapshots = records.versions(names.DOCUMENTS)
+    latest = records.latest(names.TREE)
+    reported = records.latest(names.REPORT)
+    existing = set(records.partitions())
     recorded = {
         name
         for name in wanted.keys() & existing

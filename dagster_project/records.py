@@ -12,7 +12,12 @@ from typing import Any
 
 import dagster as dg
 from dagster._check import CheckError
+from dagster._core.event_api import PartitionKeyFilter
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
+from dagster_project.record_files import Outcome, Outcomes
+from raptor_assets import names
+from raptor_assets.provenance import MATERIALIZED, recorded_versions
 from raptor_core.errors import MissingExtraError, RecordsError, SettingsError
 
 URL_VARIABLE = "DAGSTER_POSTGRES_URL"
@@ -46,6 +51,60 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
         instance = dg.DagsterInstance.from_config(str(folder))
     with instance, keep_connections(instance):
         yield instance
+
+
+class DagsterRecords:
+    """``Records`` of any instance, asked of Dagster."""
+
+    def __init__(self, instance: dg.DagsterInstance) -> None:
+        self._instance = instance
+
+    def partitions(self) -> list[str]:
+        """See ``Records``."""
+        return list(self._instance.get_dynamic_partitions(names.PARTITIONS))
+
+    def versions(self, asset: str) -> dict[str, str]:
+        """See ``Records``."""
+        return recorded_versions(self._instance, dg.AssetKey.from_user_string(asset))
+
+    def latest(self, asset: str) -> dict[str, int]:
+        """See ``Records``."""
+        key = dg.AssetKey.from_user_string(asset)
+        return dict(self._instance.get_latest_storage_id_by_partition(key, MATERIALIZED))
+
+    def outcomes(self, checks: names.Checks) -> Outcomes:
+        """See ``Records``."""
+        keys = {
+            dg.AssetCheckKey(dg.AssetKey.from_user_string(asset), check.name): asset
+            for asset, check in checks
+        }
+        storage = self._instance.event_log_storage
+        found: dict[tuple[str, str, str | None], Outcome] = {}
+        for info in storage.get_asset_check_partition_info(list(keys)):
+            key, partition = info.check_key, info.partition_key
+            passed = info.latest_execution_status == AssetCheckExecutionRecordStatus.SUCCEEDED
+            last = Outcome() if passed and partition else self._last(key, partition)
+            if last is not None:
+                found[keys[key], key.name, partition] = last
+        return found
+
+    def _last(self, key: dg.AssetCheckKey, partition: str | None) -> Outcome | None:
+        """None where the check was only planned."""
+        history = self._instance.event_log_storage.get_asset_check_execution_history(
+            key,
+            limit=1,
+            status={
+                AssetCheckExecutionRecordStatus.SUCCEEDED,
+                AssetCheckExecutionRecordStatus.FAILED,
+            },
+            partition_filter=PartitionKeyFilter(key=partition),
+        )
+        found = history[0].evaluation if history else None
+        if not isinstance(found, dg.AssetCheckEvaluation):
+            return None
+        if found.passed and partition is not None:
+            return Outcome()
+        return Outcome(found.passed, found.severity.value.lower(), found.description or "")
 
 
 def is_postgres(instance: dg.DagsterInstance) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dagster_project.home import Home
 from dagster_project.source_state import load_catalog, save_catalog
-from raptor_assets.chain import Progress
 from raptor_core.documents import (
     Corpus,
     Entry,
@@ -35,6 +35,9 @@ from raptor_core.store import (
 from raptor_core.tables import TableStore
 from raptor_core.tree.answers import AnswerLog
 from raptor_core.tree.tools import Tools
+
+if TYPE_CHECKING:
+    from raptor_assets.chain import Progress
 
 
 class SourceResource:

@@ -13,6 +13,7 @@ from dagster_project.dead_runs import fail_dead_runs
 from dagster_project.jobs import BUILD, DROP, drop_config
 from dagster_project.plan import Changes, find_changes
 from dagster_project.ranges import contiguous_ranges, order_with, range_tags
+from dagster_project.records import DagsterRecords
 from dagster_project.renames import Known
 from dagster_project.standing import Standing
 from dagster_project.under_way import partitions_under_way
@@ -146,7 +147,7 @@ def _tick(
         return dg.SkipReason(f"{len(existing)} partitions are up to date; no file changed")
     busy = partitions_under_way(context.instance, existing)
     standing = look.standing() if busy is None and before.store != stamp else None
-    changes = find_changes(context.instance, settings, inventory, known, standing)
+    changes = find_changes(DagsterRecords(context.instance), settings, inventory, known, standing)
     for new, old in changes.renamed.items():
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
     after = replace(before, seen=seen)

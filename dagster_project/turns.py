@@ -10,13 +10,13 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import dagster as dg
-
-from dagster_project.database_turns import DatabaseTurn
-from dagster_project.records import is_postgres, keep_connections
 from dagster_project.waiting import WaitingTurn, lock_number
 from raptor_core.store.files import disk_errors
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 _SLOTS = 256
 """Files for all partitions: two that share one wait for each other, which costs only time."""
@@ -39,6 +39,9 @@ class TurnsResource:
         Raises:
             RecordsError: the database does not answer.
         """
+        from dagster_project.database_turns import DatabaseTurn
+        from dagster_project.records import is_postgres, keep_connections
+
         before: WaitingTurn | None = getattr(_of_thread, "turn", None)
         if before is not None:
             before.close()

@@ -49,11 +49,6 @@ def build_dataset_assets(settings: Settings) -> list[dg.AssetsDefinition]:
     return [_asset(name, settings) for name in settings.evaluation.datasets]
 
 
-def dataset_check_specs(settings: Settings) -> list[dg.AssetCheckSpec]:
-    """The check of each data set."""
-    return [_check_spec(name) for name in settings.evaluation.datasets]
-
-
 def _asset(name: str, settings: Settings) -> dg.AssetsDefinition:
     @dg.asset(
         key=keys.evaluation(name),

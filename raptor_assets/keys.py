@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dagster as dg
 
-TREES = dg.DynamicPartitionsDefinition(name="trees")
+from raptor_assets import names
+
+TREES = dg.DynamicPartitionsDefinition(name=names.PARTITIONS)
 """The unit of rebuild: a partition holds one tree or more (``grouping`` settings)."""
 
 POOL = "builds"
@@ -14,10 +16,10 @@ so, times the calls that one has under way, the calls to an endpoint."""
 MAX_LAYERS = 12
 """Summary layers that the settings allow at the most."""
 
-DOCUMENTS = dg.AssetKey("documents")
+DOCUMENTS = dg.AssetKey(names.DOCUMENTS)
 CHUNKS = dg.AssetKey("chunks")
-TREE = dg.AssetKey("tree")
-REPORT = dg.AssetKey("tree_report")
+TREE = dg.AssetKey(names.TREE)
+REPORT = dg.AssetKey(names.REPORT)
 
 
 def evaluation(dataset: str) -> dg.AssetKey:
@@ -37,12 +39,12 @@ def clusters(layer: int) -> dg.AssetKey:
 
 def summaries(layer: int) -> dg.AssetKey:
     """The summary nodes of a layer, from 1."""
-    return dg.AssetKey([f"layer_{layer}", "summaries"])
+    return dg.AssetKey.from_user_string(names.summaries(layer))
 
 
 def findings(layer: int) -> dg.AssetKey:
     """What the audit found in a sample of a layer's summaries, a row for each sentence."""
-    return dg.AssetKey([f"layer_{layer}", "findings"])
+    return dg.AssetKey.from_user_string(names.findings(layer))
 
 
 def nodes(layer: int) -> dg.AssetKey:

@@ -6,9 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 
-import dagster as dg
-
-from raptor_assets import keys
+from raptor_assets import names
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import DamagedTableError
 from raptor_core.settings import GroupingSettings
@@ -28,7 +26,7 @@ def abandoned_trees(
     to that one and is left out. A damaged table tells nothing: then the trees that are
     ``published`` by names of the partition stand in for it (``Listing``).
     """
-    own = [_trees(tables, key, partition) for key in (keys.TREE, keys.DOCUMENTS)]
+    own = [_trees(tables, asset, partition) for asset in (names.TREE, names.DOCUMENTS)]
     found = {tree for trees in own for tree in trees or ()}
     if None in own:
         found.update(published(partition))
@@ -36,7 +34,7 @@ def abandoned_trees(
         tree
         for tree in found - set(live)
         if (owner := partition_key(tree, grouping)) == partition
-        or tree not in (_trees(tables, keys.DOCUMENTS, owner) or ())
+        or tree not in (_trees(tables, names.DOCUMENTS, owner) or ())
     )
 
 
@@ -59,11 +57,11 @@ class Listing:
         return found
 
 
-def _trees(tables: TableStore, key: dg.AssetKey, partition: str) -> set[str] | None:
+def _trees(tables: TableStore, asset: str, partition: str) -> set[str] | None:
     """Names of the trees in a table; None where it is damaged."""
-    if not tables.exists(key.path, partition):
+    if not tables.exists((asset,), partition):
         return set()
     try:
-        return {str(tree) for tree in tables.read(key.path, partition)["tree"]}
+        return {str(tree) for tree in tables.read((asset,), partition)["tree"]}
     except DamagedTableError:
         return None

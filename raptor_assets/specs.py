@@ -6,12 +6,9 @@ import warnings
 
 import dagster as dg
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_assets.columns import column_schema
 from raptor_assets.versions import code_versions
-from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL
-from raptor_core.quality.hallucination import audit_check
-from raptor_core.quality.registry import LAYER_CHECKS, STORE_CHECKS, TREE_CHECKS
 from raptor_core.quality.verdicts import CheckInfo
 from raptor_core.settings import Settings
 
@@ -20,9 +17,6 @@ TABLES = "tables_io_manager"
 """Key of the IO manager of tables."""
 QDRANT = "qdrant_layers_io_manager"
 """Key of the IO manager of layers with their vectors."""
-
-PUBLISHED_CHECKS = tuple({check.name: check for check in (*TREE_CHECKS, *STORE_CHECKS)}.values())
-"""Checks of ``tree``: on the finished trees, then on what the store holds of them."""
 
 
 def build_asset_specs(settings: Settings) -> list[dg.AssetSpec]:
@@ -73,32 +67,26 @@ def build_layer_specs(layer: int, settings: Settings) -> list[dg.AssetSpec]:
 
 def build_check_specs(settings: Settings) -> list[dg.AssetCheckSpec]:
     """Specs of the checks, on every layer of summaries and on the published trees."""
-    layers = range(1, settings.tree.max_layers + 1)
-    pairs = [(keys.summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
-    pairs += [(keys.findings(layer), audit_check(settings.audit)) for layer in layers]
-    pairs += [(keys.TREE, check) for check in PUBLISHED_CHECKS]
     with warnings.catch_warnings():
         # Partitioned checks are in preview; without them a check would say of all partitions
         # what it last found in one.
         warnings.simplefilter("ignore", dg.PreviewWarning)
-        specs = [_check_spec(key, check) for key, check in pairs]
-    return specs if settings.checks.golden is None else [*specs, _golden_spec()]
+        specs = [_check_spec(asset, check) for asset, check in names.partition_checks(settings)]
+    # Without partitions: it is of all published trees together.
+    together = names.golden_checks(settings)
+    return [*specs, *(_check_spec(*pair, partitions=None) for pair in together)]
 
 
-def _check_spec(key: dg.AssetKey, check: CheckInfo) -> dg.AssetCheckSpec:
+def _check_spec(
+    asset: str, check: CheckInfo, partitions: dg.PartitionsDefinition[str] | None = keys.TREES
+) -> dg.AssetCheckSpec:
     return dg.AssetCheckSpec(
         check.name,
-        asset=key,
+        asset=dg.AssetKey.from_user_string(asset),
         description=check.description,
         blocking=check.blocking,
-        partitions_def=keys.TREES,
+        partitions_def=partitions,
     )
-
-
-def _golden_spec() -> dg.AssetCheckSpec:
-    """Without partitions: it is of all published trees together."""
-    check = GOLDEN_RETRIEVAL
-    return dg.AssetCheckSpec(check.name, asset=keys.TREE, description=check.description)
 
 
 def _documents() -> dg.AssetSpec:

@@ -8,18 +8,20 @@ that an unchanged result has an unchanged version.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import dagster as dg
-
-from raptor_assets import keys
-from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document, Entry
 from raptor_core.identity import digest, fingerprint
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Mark
-from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.publish import build_id, build_settings_fingerprint, content_settings
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from raptor_core.audit.report import AuditReport
+    from raptor_core.tree.cluster import Clustering
 
 METHOD = "1"
 """Raise it when the code of a step changes its result under the same settings."""
@@ -33,6 +35,8 @@ DROPPED = "dropped"
 
 def code_versions(settings: Settings) -> dict[dg.AssetKey, str]:
     """The code version of every asset of the chain."""
+    from raptor_assets import keys
+
     checks = settings.checks
     chunks = _version(settings, "chunking", "tokens", "embedder")
     embedded = _version(settings, "embedder")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from raptor_assets import keys
-from raptor_assets.datasets import dataset_check_specs
+from raptor_assets.names import dataset_checks
 from raptor_assets.specs import build_check_specs
 from raptor_assets.versions import code_versions
 from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL
@@ -35,9 +35,9 @@ def test_the_trees_checks_are_listed_in_their_order():
 
 def test_the_check_of_a_data_set_is_listed():
     settings = Settings(evaluation=EvaluationSettings(datasets={"mine": "mine.jsonl"}))
-    (spec,) = dataset_check_specs(settings)
-    assert pairs([DEFAULT_STRATEGY]) == ON_DATASETS == [(spec.name, "warn")]
-    assert (spec.asset_key, spec.blocking) == (keys.evaluation("mine"), False)
+    ((asset, check),) = dataset_checks(settings)
+    assert pairs([DEFAULT_STRATEGY]) == ON_DATASETS == [(check.name, "warn")]
+    assert asset == keys.evaluation("mine").to_user_string()
 
 
 def test_the_listed_checks_are_those_that_dagster_is_given():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 
 # Wrappers that a model may put before its answer.
 _LEAD = (
@@ -171,19 +172,23 @@ _LEADING_ECHOES = (
 )
 
 
-def _starting(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(_LEAD + "(?P<found>" + "|".join(patterns) + ")", _FLAGS)
+def _starting(patterns: tuple[str, ...]) -> str:
+    return _LEAD + "(?P<found>" + "|".join(patterns) + ")"
 
 
 _REFUSAL = _starting(_REFUSALS)
 _ERROR = _starting(_ERRORS)
 _SHORT_ERROR = _starting(_SHORT_ERRORS)
-_WHOLE_ERROR = re.compile(
-    _LEAD + "(?P<found>" + "|".join(_WHOLE_ERRORS) + r")[\s\"'”*_`]*$", _FLAGS
-)
-_PAGE = re.compile(r"^\s*(?:```\w*\s*)?(?P<found>" + "|".join(_PAGES) + ")", _FLAGS)
-_ECHO = re.compile("(?P<found>" + "|".join(_ECHOES) + ")", _FLAGS)
+_WHOLE_ERROR = _LEAD + "(?P<found>" + "|".join(_WHOLE_ERRORS) + r")[\s\"'”*_`]*$"
+_PAGE = r"^\s*(?:```\w*\s*)?(?P<found>" + "|".join(_PAGES) + ")"
+_ECHO = "(?P<found>" + "|".join(_ECHOES) + ")"
 _LEADING_ECHO = _starting(_LEADING_ECHOES)
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Compiled when it is first used: all of them take a tenth of a second."""
+    return re.compile(text, _FLAGS)
 
 
 def _found(match: re.Match[str] | None) -> str | None:
@@ -192,25 +197,25 @@ def _found(match: re.Match[str] | None) -> str | None:
 
 def error(text: str) -> str | None:
     """The phrase that makes ``text`` an error message or a placeholder, or None."""
-    found = _found(_ERROR.match(text)) or _found(_WHOLE_ERROR.match(text))
+    found = _found(_pattern(_ERROR).match(text)) or _found(_pattern(_WHOLE_ERROR).match(text))
     if found is None and len(text.split(maxsplit=_SHORT_WORDS)) <= _SHORT_WORDS:
-        found = _found(_SHORT_ERROR.match(text))
+        found = _found(_pattern(_SHORT_ERROR).match(text))
     return found
 
 
 def refusal(text: str) -> str | None:
     """The phrase with which ``text`` refuses or asks for input, or None."""
-    return _found(_REFUSAL.match(text))
+    return _found(_pattern(_REFUSAL).match(text))
 
 
 def page(text: str) -> str | None:
     """The start of ``text`` when it is an HTML, XML or JSON answer, or None."""
-    return _found(_PAGE.match(text)) or (text.strip()[:40] if _is_json(text) else None)
+    return _found(_pattern(_PAGE).match(text)) or (text.strip()[:40] if _is_json(text) else None)
 
 
 def prompt_echo(text: str) -> str | None:
     """The part of a prompt or chat template that ``text`` repeats, or None."""
-    return _found(_ECHO.search(text)) or _found(_LEADING_ECHO.match(text))
+    return _found(_pattern(_ECHO).search(text)) or _found(_pattern(_LEADING_ECHO).match(text))
 
 
 def _is_json(text: str) -> bool:

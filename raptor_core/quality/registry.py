@@ -69,6 +69,8 @@ LAYER_CHECKS = (
 )
 TREE_CHECKS = (SHRINK, COVERAGE, STAIRCASE, NEAR_DUPLICATES, PROMPT_INJECTION)
 STORE_CHECKS = (EMBEDDING, STORE, STALENESS)
+PUBLISHED_CHECKS = tuple({check.name: check for check in (*TREE_CHECKS, *STORE_CHECKS)}.values())
+"""On the finished trees, then on what the store holds of them."""
 
 LayerMeans = Mapping[str, float]
 """Means of one layer in one build, by name: what its later builds are compared with."""

@@ -8,6 +8,7 @@ tokens, are expected ones. A tree that is built from scratch is estimated.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -80,8 +81,12 @@ class _Planner:
         self._previous = previous
         self._tools = tools
         self._cache = cache
-        self._overhead = prompt_overhead(tools.settings.summarizer, tools.counter)
         self._children = children_per_parent(previous.values(), tools.settings)
+
+    @cached_property
+    def _overhead(self) -> int:
+        """Counting it loads a tokenizer, which nothing needs where no tree changes."""
+        return prompt_overhead(self._tools.settings.summarizer, self._tools.counter)
 
     def tree(self, name: str, documents: Sequence[Document]) -> TreePlan:
         """The plan of one tree."""

@@ -3,8 +3,9 @@
 from support.hashing import HashingEmbedder
 
 from dagster_project import sensors
-from dagster_project.build import Parts, build_definitions
+from dagster_project.build import build_definitions
 from dagster_project.home import Home
+from dagster_project.parts import Parts
 from raptor_core.tree.tools import Tools
 
 sensors.INTERVAL_SECONDS = 1

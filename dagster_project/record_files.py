@@ -1,0 +1,181 @@
+"""What Dagster recorded of the trees, read from its SQLite files without importing Dagster.
+
+Importing Dagster and opening its instance takes four times as long as what is asked of them where
+nothing is to be done. The same rows of the same tables are read here, in one transaction; nothing
+is kept beside them. Where that is not sure to be the whole truth, Dagster itself is asked: another
+database, settings of the instance that are not ours, tables of another version, or a run that is
+under way, whose process may be dead.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from dagster_project.home import Home
+from raptor_assets import names
+
+TABLES_VERSION = "29b539ebc72a"
+"""Of Dagster's tables, as its migrations call it: the one that the statements here are for."""
+
+DATA_VERSION_TAG = "dagster/data_version"
+
+_UNDER_WAY = ("STARTING", "STARTED", "CANCELING")
+
+_WAIT_SECONDS = 60.0
+"""How long to wait for another process that writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The last result of a check. ``severity`` is "error" or "warn".
+
+    Of one that passed on a partition the evaluation is not read: it says no more.
+    """
+
+    passed: bool = True
+    severity: str = "warn"
+    description: str = ""
+
+
+Outcomes = Mapping[tuple[str, str, str | None], Outcome]
+"""By asset (as "layer_1/summaries"), name of the check, and partition, or None."""
+
+
+class Records(Protocol):
+    """What is recorded of the partitions; what was wiped or dropped in Dagster is not among it."""
+
+    def partitions(self) -> list[str]:
+        """Keys of all partitions."""
+
+    def versions(self, asset: str) -> dict[str, str]:
+        """Data version of the latest materialization by partition."""
+
+    def latest(self, asset: str) -> dict[str, int]:
+        """Number of the latest materialization by partition; a later one has a larger number."""
+
+    def outcomes(self, checks: names.Checks) -> Outcomes:
+        """The last result of each of these checks, on every partition or on none.
+
+        A run that died or failed before a check has only planned it, which is no result.
+        """
+
+
+@contextmanager
+def recorded(home: Home) -> Iterator[Records]:
+    """The records of a home, which is made ready where it is new.
+
+    Raises:
+        SettingsError, RecordsError: as ``open_records``.
+    """
+    files = home.dagster / "history"
+    if home.has_own_instance() and _is_readable(files):
+        with _reading(files / "runs" / "index.db") as read:
+            yield RecordFiles(read)
+        return
+    from dagster_project.execute import open_instance
+    from dagster_project.records import DagsterRecords
+
+    with open_instance(home) as instance:
+        yield DagsterRecords(instance)
+
+
+Read = Callable[..., list[Any]]
+"""Rows of a statement, given its parameters."""
+
+
+class RecordFiles:
+    """``Records`` of the file that Dagster keeps of all assets."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+
+    def partitions(self) -> list[str]:
+        """See ``Records``."""
+        statement = "SELECT partition FROM dynamic_partitions WHERE partitions_def_name = ?"
+        return [row[0] for row in self._read(f"{statement} ORDER BY id", names.PARTITIONS)]
+
+    def versions(self, asset: str) -> dict[str, str]:
+        """See ``Records``."""
+        return dict(self._read(_VERSIONS, *_latest_of(asset), DATA_VERSION_TAG))
+
+    def latest(self, asset: str) -> dict[str, int]:
+        """See ``Records``."""
+        return dict(self._read(_LATEST, *_latest_of(asset)))
+
+    def outcomes(self, checks: names.Checks) -> Outcomes:
+        """See ``Records``."""
+        known = {(_stored(asset), check.name): asset for asset, check in checks}
+        found: dict[tuple[str, str, str | None], Outcome] = {}
+        for key, name, partition, told in self._read(_OUTCOMES):
+            if (key, name) in known:  # a later one takes the place of an earlier one
+                found[known[key, name], name, partition] = _outcome(told) if told else _PASSED
+        return found
+
+
+# Dagster deletes the events of an asset that is wiped, and passes over older ones besides.
+_LATEST = (
+    "SELECT partition, max(id) AS id FROM event_logs WHERE asset_key = ? AND partition IS NOT NULL "
+    "AND dagster_event_type = 'ASSET_MATERIALIZATION' AND timestamp > coalesce((SELECT "
+    "wipe_timestamp FROM asset_keys WHERE asset_key = ?), '') GROUP BY partition"
+)
+
+_VERSIONS = (
+    f"SELECT partition, value FROM ({_LATEST}) AS latest JOIN asset_event_tags AS tags "  # noqa: S608 - constants alone
+    "ON tags.event_id = latest.id WHERE tags.key = ?"
+)
+
+# Sorting by number costs nothing; grouping by check and partition would three times as much.
+_OUTCOMES = (
+    "SELECT asset_key, check_name, partition, CASE WHEN execution_status = 'FAILED' OR partition "
+    "IS NULL THEN evaluation_event END FROM asset_check_executions WHERE execution_status IN "
+    "('SUCCEEDED', 'FAILED') ORDER BY id"
+)
+
+_PASSED = Outcome()
+
+
+def _latest_of(asset: str) -> tuple[str, str]:
+    return _stored(asset), _stored(asset)
+
+
+def _stored(asset: str) -> str:
+    return json.dumps(asset.split("/"))
+
+
+def _outcome(event: str) -> Outcome:
+    told = json.loads(event)["dagster_event"]["event_specific_data"]
+    severity = told["severity"]["__enum__"].rpartition(".")[2].lower()
+    return Outcome(told["success"], severity, told["description"] or "")
+
+
+def _is_readable(files: Path) -> bool:
+    """Whether the tables are of the known version, and no run is under way."""
+    runs, index = files / "runs.db", files / "runs" / "index.db"
+    if not (runs.exists() and index.exists()):
+        return False
+    marks = ", ".join("?" * len(_UNDER_WAY))
+    busy = f"SELECT 1 FROM runs WHERE status IN ({marks}) LIMIT 1"  # noqa: S608 - marks alone
+    with _reading(runs) as of_runs, _reading(index) as of_assets:
+        return _is_known(of_runs) and _is_known(of_assets) and not of_runs(busy, *_UNDER_WAY)
+
+
+def _is_known(read: Read) -> bool:
+    has_versions = read("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'")
+    found = read("SELECT version_num FROM alembic_version") if has_versions else []
+    return found == [(TABLES_VERSION,)]
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[Read]:
+    """Reads a database as it is now: what others write meanwhile is not seen."""
+    with closing(
+        sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_WAIT_SECONDS)
+    ) as opened:
+        opened.execute("BEGIN")
+        yield lambda statement, *values: opened.execute(statement, values).fetchall()

@@ -1,0 +1,46 @@
+"""Names that Dagster's records have of the chain, for whoever reads them without Dagster."""
+
+from __future__ import annotations
+
+from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL
+from raptor_core.evaluation.standing import DEFAULT_STRATEGY
+from raptor_core.quality.hallucination import audit_check
+from raptor_core.quality.registry import LAYER_CHECKS, PUBLISHED_CHECKS
+from raptor_core.quality.verdicts import CheckInfo
+from raptor_core.settings import Settings
+
+PARTITIONS = "trees"
+DOCUMENTS = "documents"
+TREE = "tree"
+REPORT = "tree_report"
+
+Checks = list[tuple[str, CheckInfo]]
+"""Assets as Dagster shows them, as "layer_1/summaries", each with one of its checks."""
+
+
+def summaries(layer: int) -> str:
+    """The summary nodes of a layer, from 1."""
+    return f"layer_{layer}/summaries"
+
+
+def findings(layer: int) -> str:
+    """What the audit found in a layer's summaries."""
+    return f"layer_{layer}/findings"
+
+
+def partition_checks(settings: Settings) -> Checks:
+    """The checks of every partition, in the order of the chain."""
+    layers = range(1, settings.tree.max_layers + 1)
+    found = [(summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
+    found += [(findings(layer), audit_check(settings.audit)) for layer in layers]
+    return found + [(TREE, check) for check in PUBLISHED_CHECKS]
+
+
+def golden_checks(settings: Settings) -> Checks:
+    """The check on all published trees together, where the settings name a golden set."""
+    return [] if settings.checks.golden is None else [(TREE, GOLDEN_RETRIEVAL)]
+
+
+def dataset_checks(settings: Settings) -> Checks:
+    """The check of each data set that the settings name."""
+    return [(f"evaluation/{name}", DEFAULT_STRATEGY) for name in settings.evaluation.datasets]
