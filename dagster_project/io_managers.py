@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -9,12 +10,21 @@ import dagster as dg
 from dagster_project.resources import StoreResource, TablesResource
 from raptor_assets import keys
 from raptor_core.errors import StoreError, TableError
+from raptor_core.tables.findings import FINDING_COLUMNS
+from raptor_core.tables.frames import CLUSTER_COLUMNS, NODE_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 WHOLE = "all"
 """File name of a table without partitions."""
+
+_LAYER_COLUMNS = {
+    "clusters": CLUSTER_COLUMNS,
+    "summaries": NODE_COLUMNS,
+    "findings": FINDING_COLUMNS,
+}
+"""Of the tables of a layer of summaries, by the last part of their keys."""
 
 
 class TablesIOManager(dg.IOManager):
@@ -57,8 +67,13 @@ class TablesIOManager(dg.IOManager):
         return frames[names[0]] if len(names) == 1 else frames
 
     def read(self, key: dg.AssetKey, partition: str) -> pd.DataFrame:
-        """One table."""
-        return self._tables.tables().read(key.path, partition)
+        """One table; without rows where the partition's trees end below its layer."""
+        tables = self._tables.tables()
+        columns = _LAYER_COLUMNS.get(key.path[-1], ()) if len(key.path) > 1 else ()
+        is_absent = columns and not tables.exists(key.path, partition)
+        if is_absent and tables.exists(keys.TREE.path, partition):
+            return _empty(columns)
+        return tables.read(key.path, partition)
 
 
 class QdrantLayersIOManager(TablesIOManager):
@@ -100,6 +115,12 @@ class QdrantLayersIOManager(TablesIOManager):
             )
         frame["vector"] = frame["embedding_key"].map(vectors)
         return frame
+
+
+def _empty(columns: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns=list(columns))
 
 
 def _is_frame(obj: Any) -> bool:

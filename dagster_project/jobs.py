@@ -13,6 +13,7 @@ from dagster_project.resources import StoreResource
 from raptor_assets import keys
 from raptor_assets.costs import delete_usages
 from raptor_assets.ownership import Listing, abandoned_trees
+from raptor_assets.provenance import MATERIALIZED
 from raptor_assets.turns import turn_tags
 from raptor_assets.versions import DROPPED
 from raptor_core.settings import Settings
@@ -72,7 +73,7 @@ def build_drop_job(settings: Settings) -> dg.JobDefinition:
             with turn.take([partition]):
                 n_nodes = _drop(partition, tables, context.resources.store, settings)
                 context.resources.reports.delete(partition)
-                yield from _tombstones(partition, settings, n_nodes)
+                yield from _tombstones(context.instance, partition, settings, n_nodes)
                 turn.require()
                 context.instance.delete_dynamic_partition(str(keys.TREES.name), partition)
             context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
@@ -114,10 +115,12 @@ def _drop(
 
 
 def _tombstones(
-    partition: str, settings: Settings, n_nodes: int
+    instance: dg.DagsterInstance, partition: str, settings: Settings, n_nodes: int
 ) -> Iterator[dg.AssetMaterialization]:
-    """A version of its own for each asset, so that the same bytes coming back count as new."""
+    """A version of its own for each asset it had, so that the same bytes coming back are new."""
     for key in keys.chain_keys(settings.tree.max_layers):
+        if not instance.get_latest_storage_id_by_partition(key, MATERIALIZED, {partition}):
+            continue
         yield dg.AssetMaterialization(
             asset_key=key,
             partition=partition,

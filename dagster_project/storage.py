@@ -56,6 +56,25 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
             self._tables.add(table_name)
         return table_name in self._tables
 
+    @property
+    def supports_partition_subset_in_asset_materialization_planned_events(self) -> bool:
+        """One event for each asset of a run says what it is to make, not one for each partition.
+
+        Most would be of layers that no tree has; the chain plans what it begins, and what failed.
+        """
+        return True
+
+    def _store_asset_check_evaluation_planned(
+        self, event: EventLogEntry, event_id: int | None
+    ) -> None:
+        """Pass over the plan of a check on many partitions; its results are stored all the same.
+
+        The original adds a row for each of them, and each names all partitions of the run.
+        """
+        planned: Any = event.dagster_event and event.dagster_event.event_specific_data
+        if planned is None or planned.partitions_subset is None:
+            super()._store_asset_check_evaluation_planned(event, event_id)
+
     def store_event(self, event: EventLogEntry) -> None:
         """Store an event in its run's database and in the index, with one transaction for each."""
         with self._together():

@@ -5,21 +5,24 @@ check results are logged one by one; a partition that fails is left out of what 
 others are finished and published, and the step then fails with the names of those that did not.
 """
 
+import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData as Target,
 )
+from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
 
 from raptor_assets import keys
 from raptor_assets.batches import Size, batches
 from raptor_assets.bench import Bench
-from raptor_assets.evaluations import evaluation
+from raptor_assets.evaluations import evaluation, past_top
 from raptor_assets.failures import not_started, run_failure
 from raptor_assets.golden import GOLDEN_KEY, golden_events
+from raptor_assets.metadata import past_top_metadata
 from raptor_assets.opening import HeldStore
 from raptor_assets.process import run_spending_tags
 from raptor_assets.provenance import Provenance, Recorded
@@ -27,7 +30,7 @@ from raptor_assets.report_links import node_link
 from raptor_assets.specs import build_asset_specs, build_check_specs
 from raptor_assets.steps import Step, build_steps
 from raptor_assets.turns import turn_tags
-from raptor_assets.versions import code_versions
+from raptor_assets.versions import DROPPED, PAST_TOP, code_versions
 from raptor_assets.work import Failure, Outcome, Work
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.quality.verdicts import blocking_failures
@@ -146,6 +149,8 @@ class _Run:
             self._versions,
             keys.dependencies(self._settings.tree.max_layers),
         )
+        if keys.TREE in self._selected:
+            self._plan(keys.TREE, [work.name for work in works])
         try:
             for step in build_steps(self._settings.tree.max_layers):
                 alive = [work for work in works if not work.failure]
@@ -154,18 +159,56 @@ class _Run:
         finally:
             self._bench.store.release()
 
+    def _plan(self, key: dg.AssetKey, names: Iterable[str]) -> None:
+        """Say that partitions are to be made: if the run ends without them, they have failed."""
+        run = self._context.run
+        step = str(self._context.op_execution_context.op_handle)
+        for name in names:
+            planned = AssetMaterializationPlannedData(key, partition=name, partitions_subset=None)
+            told = DagsterEvent.build_asset_materialization_planned_event(
+                run.job_name, step, planned
+            )
+            self._context.instance.report_dagster_event(told, run.run_id, logging.DEBUG)
+
     def _step(self, step: Step, works: Sequence[Work], provenance: Provenance) -> Events:
         started = time.monotonic()
-        outcomes = self._attempt(step, works)
+        there = {work.name: work for work in works if self._has(step, work)}
+        outcomes = self._attempt(step, list(there.values())) if there else []
         seconds = time.monotonic() - started
+        outcomes += self._retire(
+            step, [work for work in works if work.name not in there], provenance
+        )
         for outcome in outcomes:
             if outcome.data_version is not None:
                 yield self._materialization(step, outcome, outcomes, seconds, provenance)
-        provenance.recorded(step.key)
+        if outcomes:
+            provenance.recorded(step.key)
         for outcome in outcomes:
             yield from self._evaluations(step, outcome, provenance)
             self._stop_if_refused(step, outcome)
         self._report(step, works, outcomes, seconds)
+
+    def _has(self, step: Step, work: Work) -> bool:
+        """Whether a tree of the partition goes up to the step's asset."""
+        try:
+            return work.has_layer(self._bench, keys.needed_layer(step.key))
+        except RaptorError:  # the step meets it again, and tells it
+            return True
+
+    def _retire(
+        self, step: Step, works: Sequence[Work], provenance: Provenance
+    ) -> Iterator[Outcome]:
+        """A last outcome of each partition whose trees went up to the step's asset, and no more.
+
+        Dagster keeps no way to take back a materialization of one partition.
+        """
+        recorded = provenance.latest(step.key) if works else {}
+        checks = sorted(check for check in self._checks if check.asset_key == step.key)
+        for work in works:
+            found = recorded.get(work.name)
+            if found and found.data_version not in (PAST_TOP, DROPPED):
+                self._bench.tables.delete(step.key.path, work.name)
+                yield Outcome(work, PAST_TOP, past_top_metadata(), 0, verdicts=past_top(checks))
 
     def _attempt(self, step: Step, works: Sequence[Work]) -> list[Outcome]:
         """Run the step on all partitions, or on each alone, to spare the others.
@@ -251,6 +294,7 @@ class _Run:
         failed = {work.name: work.failure for work in works if work.failure}
         for name, failure in failed.items():
             self._context.log.error(f"{name}: {failure.asset}: {failure.reason}")
+        self._plan(step.key, failed)
         n_rows = sum(outcome.n_rows for outcome in outcomes)
         n_made = sum(o.metadata.get(key, 0) for o in outcomes for key in ("n_computed", "n_made"))
         self._tell(Progress(step.key.to_user_string(), names, n_rows, seconds, n_made, failed))

@@ -12,7 +12,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 
 from raptor_assets.report_links import NodeLink
 from raptor_assets.tables_markdown import worst_markdown
-from raptor_core.quality.verdicts import CheckInfo, Verdict
+from raptor_core.quality.verdicts import Verdict
 
 
 def evaluation(
@@ -51,10 +51,10 @@ def check_result(verdict: Verdict) -> dg.AssetCheckResult:
     )
 
 
-def past_top(checks: Iterable[CheckInfo], layer: int) -> list[Verdict]:
-    """Verdicts on a layer above the top of every tree: nothing to judge."""
-    told = f"Layer {layer} is above the top of every tree of this partition."
-    return [Verdict(check.name, True, check.severity, told, {}) for check in checks]
+def past_top(checks: Iterable[dg.AssetCheckKey]) -> list[Verdict]:
+    """Verdicts on a layer that every tree of the partition had, and has no more."""
+    told = "This layer is above the top of every tree of this partition now."
+    return [Verdict(check.name, True, "warn", told, {}) for check in checks]
 
 
 def _description(verdict: Verdict) -> str:

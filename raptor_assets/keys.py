@@ -57,6 +57,17 @@ def layer_keys(layer: int) -> tuple[dg.AssetKey, ...]:
     return clusters(layer), summaries(layer), findings(layer), embeddings(layer)
 
 
+def needed_layer(key: dg.AssetKey) -> int:
+    """The top that a partition's highest tree has at the least, where it has this asset.
+
+    A layer's clusters stand over the layer below, and say why a tree ended there.
+    """
+    if len(key.path) == 1:
+        return 0
+    layer = int(key.path[0].removeprefix("layer_"))
+    return layer - 1 if key == clusters(layer) else layer
+
+
 def chain_keys(max_layers: int) -> tuple[dg.AssetKey, ...]:
     """All assets of the chain in the order in which they are made."""
     above = [key for layer in range(1, max_layers + 1) for key in layer_keys(layer)]

@@ -69,8 +69,6 @@ def embeddings_metadata(
 
     ``usage`` is the partition's share, by texts, of what the embedder's endpoint took.
     """
-    if not nodes:
-        return past_top_metadata()
     distinct = {node.embedding_key for node in nodes}
     return {
         "state": BUILT,
@@ -92,8 +90,6 @@ def clusters_metadata(
 
     ``below`` are the layers that were clustered, by tree; with ``pictured`` the largest is drawn.
     """
-    if not clusterings:
-        return {**past_top_metadata(), "n_clusters": 0}
     sizes = [len(group) for done in clusterings for group in done.groups]
     ended = {done.tree: done.end for done in clusterings if done.end}
     found: Metadata = {
@@ -129,8 +125,6 @@ def summaries_metadata(
     reused.
     """
     flat = _flat(nodes)
-    if not flat:
-        return past_top_metadata()
     content = {node.content_key for node in flat}
     made = set() if known is None else content - known
     found = {**nodes_metadata(nodes), "n_made": len(made), "n_reused": len(content - made)}
@@ -206,7 +200,7 @@ def _details(clusterings: Iterable[Clustering]) -> dict[str, float]:
 
 
 def past_top_metadata() -> Metadata:
-    """Of an asset above the top of every tree in its partition."""
+    """Of an asset of a layer that no tree of its partition has any more."""
     return {"state": PAST_TOP, "n_nodes": 0, "n_tokens": 0}
 
 

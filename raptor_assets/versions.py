@@ -27,7 +27,7 @@ METHOD = "1"
 """Raise it when the code of a step changes its result under the same settings."""
 
 PAST_TOP = "past_top"
-"""Data version of an asset above the top of every tree in its partition."""
+"""Data version of an asset of a layer that no tree of its partition has any more."""
 
 DROPPED = "dropped"
 """Data version of an asset whose partition was dropped."""
@@ -77,14 +77,12 @@ def documents_version(trees: Mapping[str, Sequence[Document | Entry]]) -> str:
 
 
 def nodes_version(nodes: Sequence[Node]) -> str:
-    """Digest of all fields of all nodes; an empty layer is past the top."""
-    return build_id(nodes) if nodes else PAST_TOP
+    """Digest of all fields of all nodes."""
+    return build_id(nodes)
 
 
 def clusters_version(clusterings: Sequence[Clustering]) -> str:
     """Digest of the groups of every tree, and of where and why a tree ended."""
-    if not clusterings:
-        return PAST_TOP
     lines = []
     for done in sorted(clusterings, key=lambda done: done.tree):
         lines.append(f"{done.tree}\0{done.layer}\0{done.end.reason if done.end else ''}")

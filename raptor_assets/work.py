@@ -98,8 +98,17 @@ class Work:
     def nodes(self, bench: Bench, layer: int) -> Nodes:
         """Nodes of a layer by tree; a tree that ended below is left out."""
         if layer not in self._nodes:
-            self.put_nodes(layer, frame_to_nodes(self._read(bench, keys.nodes(layer))))
+            is_there = self.has_layer(bench, layer)
+            found = frame_to_nodes(self._read(bench, keys.nodes(layer))) if is_there else ()
+            self.put_nodes(layer, found)
         return self._nodes[layer]
+
+    def has_layer(self, bench: Bench, layer: int) -> bool:
+        """Whether a tree of the partition goes on to a layer; above, it has no tables."""
+        return layer == 0 or (
+            self.has_layer(bench, layer - 1)
+            and any(done.groups for done in self.clusterings(bench, layer).values())
+        )
 
     def flat_nodes(self, bench: Bench, layer: int) -> list[Node]:
         """Nodes of a layer, of all trees."""

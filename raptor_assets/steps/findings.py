@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from raptor_assets import keys
 from raptor_assets.audits import findings_metadata
 from raptor_assets.bench import Bench
-from raptor_assets.evaluations import past_top
-from raptor_assets.metadata import past_top_metadata
 from raptor_assets.report import read_findings
 from raptor_assets.report_links import node_link
 from raptor_assets.steps.base import Record, inputs_digest, recorded, save
-from raptor_assets.versions import PAST_TOP, findings_version, nodes_version
+from raptor_assets.versions import findings_version, nodes_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.audit.report import Audit, AuditReport, run_audits
 from raptor_core.money import AUDITS, Usage
-from raptor_core.quality.hallucination import audit_check, evaluate_audit
+from raptor_core.quality.hallucination import evaluate_audit
 from raptor_core.quality.registry import located
 from raptor_core.tables import audit_to_frame, known_findings
 
@@ -59,13 +57,9 @@ class FindingsStep:
         work.charge(self.layer, usage)
         judge = f"{report.judge} {report.version}"
         inputs = inputs_digest(bench, self.key, nodes_version(nodes), judge)
-        version = findings_version(report) if nodes else PAST_TOP
+        version = findings_version(report)
         if before is None or (before.data_version, before.inputs) != (version, inputs):
             save(bench, self.key, work, audit_to_frame(report), version, inputs)
-        if not nodes:
-            check = audit_check(bench.settings.audit)
-            verdicts = past_top([check], self.layer)
-            return Outcome(work, version, past_top_metadata(), 0, before is not None, verdicts)
         verdicts = located([evaluate_audit(report, bench.settings)], nodes)
         metadata = findings_metadata(report, usage, node_link(bench.settings, work.name))
         n_rows, reused = len(report.findings), report.n_judged == 0

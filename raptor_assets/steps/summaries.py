@@ -8,7 +8,6 @@ from raptor_assets import keys
 from raptor_assets.bench import Bench
 from raptor_assets.costliest import paid_metadata
 from raptor_assets.costs import add_usages, is_metered, keep_usages, read_usages
-from raptor_assets.evaluations import past_top
 from raptor_assets.metadata import summaries_metadata
 from raptor_assets.opening import HELD_NODES, StoreCache
 from raptor_assets.report_links import node_link
@@ -18,7 +17,7 @@ from raptor_assets.work import Outcome, Work
 from raptor_core.errors import SummaryError
 from raptor_core.money import AUDITS, Usage
 from raptor_core.nodes import Node
-from raptor_core.quality.registry import LAYER_CHECKS, layer_means, layer_verdicts
+from raptor_core.quality.registry import layer_means, layer_verdicts
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.summarizing.base import FailedSummary
 from raptor_core.tables import nodes_to_frame
@@ -163,8 +162,6 @@ class SummariesStep:
 
     def _verdicts(self, bench: Bench, work: Work) -> list[Verdict]:
         nodes = work.flat_nodes(bench, self.layer)
-        if not nodes:
-            return past_top(LAYER_CHECKS, self.layer)
         record = recorded(bench, self.key, work)
         past = record.history[:-1] if record else ()
         below = self._below(bench, work)

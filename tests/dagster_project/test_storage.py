@@ -19,6 +19,7 @@ from support.workshop import Workshop, prose
 from dagster_project import records, storage
 from dagster_project.records import open_records
 from dagster_project.storage import PooledSqliteEventLogStorage
+from raptor_assets import keys
 from raptor_core.errors import RecordsError
 
 pytestmark = pytest.mark.slow
@@ -151,6 +152,24 @@ def test_what_a_run_plans_is_handed_over_at_once(tmp_path, monkeypatch):
     assert workshop.build().succeeded
     planned = workshop.definitions().resolve_job_def("build").asset_layer
     assert sizes == [len(planned.executable_asset_keys) + len(planned.asset_graph.asset_check_keys)]
+
+
+def test_no_row_for_each_partition_is_kept_of_what_a_run_plans(tmp_path):
+    workshop = Workshop(tmp_path)
+    for name in ("a.md", "b.md"):
+        workshop.write(name, "One short sentence stands here.")
+    assert workshop.build().succeeded
+    with workshop.instance() as instance:
+        key = dg.AssetCheckKey(keys.summaries(1), "coverage")
+        assert not instance.event_log_storage.get_asset_check_execution_history(key, limit=5)
+        (run,) = instance.get_runs()
+        planned = instance.all_logs(
+            run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
+        )
+    found = [entry.dagster_event for entry in planned]
+    assert sum(not event.partition for event in found) == len(keys.chain_keys(2))
+    named = {(event.asset_key, event.partition) for event in found if event.partition}
+    assert named == {(keys.TREE, "a.md"), (keys.TREE, "b.md")}
 
 
 def test_processes_that_open_a_new_home_at_once_all_get_it(tmp_path):

@@ -37,7 +37,7 @@ def test_the_severity_is_the_checks(severity, shown):
     assert evaluation(keys.summaries(2), "p", verdict, blocking=False).severity.value == shown
 
 
-def test_a_layer_past_the_top_passes_every_check_and_says_why():
-    found = past_top(LAYER_CHECKS, 4)
+def test_a_layer_that_no_tree_has_any_more_passes_every_check_and_says_why():
+    found = past_top([dg.AssetCheckKey(keys.summaries(4), check.name) for check in LAYER_CHECKS])
     assert [verdict.name for verdict in found] == [check.name for check in LAYER_CHECKS]
     assert all(verdict.passed and "above the top" in verdict.summary for verdict in found)

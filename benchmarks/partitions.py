@@ -1,0 +1,108 @@
+"""What a small partition costs: CPU seconds, bytes and files of each, against no Dagster.
+
+    python benchmarks/partitions.py --documents 200
+
+Documents of four sentences, one tree each, are built with the bundled model through ``build``
+into a new home, and then by ``build_tree`` alone into memory in the same process: the ratio is
+what events, tables, checks and publishing cost. The first build is of ten documents and not
+counted: it loads the model and compiles. Nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from sqlite3 import connect
+from typing import Any
+
+from dagster_project.execute import build
+from dagster_project.home import Home
+from raptor_core import Document, Tools, build_trees
+
+WORDS = (
+    "system river engine market animal theory signal garden bridge doctor winter letter music "
+    "planet silver forest number school travel history water energy policy memory village ocean"
+)
+VERBS = "changed carried measured found lost built described followed improved explained"
+SEED = 7
+N_WARMING = 10
+
+
+def make_documents(n_documents: int) -> list[Document]:
+    """Documents of four sentences, the same each time."""
+    chosen = random.Random(SEED)
+
+    def sentence() -> str:
+        a, b, c, d = chosen.choices(WORDS.split(), k=4)
+        year = 1900 + chosen.randrange(120)
+        return f"The {a} of the {b} {chosen.choice(VERBS.split())} the {c} near the {d} in {year}."
+
+    return [
+        Document(f"doc-{at:05d}.md", " ".join(sentence() for _ in range(4)))
+        for at in range(n_documents)
+    ]
+
+
+def cpu_seconds() -> float:
+    """User and system time of this process."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def spent_on(work: Callable[[], Any]) -> float:
+    """CPU seconds that ``work`` takes."""
+    before = cpu_seconds()
+    work()
+    return cpu_seconds() - before
+
+
+def build_home(root: Path, documents: list[Document], tools: Tools) -> None:
+    """A new home with the trees of these documents."""
+    source = root / "source"
+    source.mkdir(parents=True)
+    for document in documents:
+        (source / document.id).write_text(document.text, encoding="utf-8")
+    home = Home(root / "home")
+    home.create(sources=[str(source)])
+    report = build(home, home.load_settings(), tools=tools)
+    if not report.succeeded:
+        raise SystemExit(f"{len(report.failed)} partitions failed: {report.failed}")
+
+
+def tell_home(home: Path, n_documents: int) -> None:
+    """Print what a home holds for each partition."""
+    files = [path for path in home.rglob("*") if path.is_file()]
+    n_bytes = sum(path.stat().st_blocks * 512 for path in files)
+    print(f"home: {n_bytes / n_documents / 1000:.0f} kB, {len(files) / n_documents:.1f} files each")
+    query = "select dagster_event_type, count(*), sum(length(event)) from event_logs group by 1"
+    (index,) = home.rglob("index.db")
+    with closing(connect(index)) as database:
+        for kind, n_events, n_chars in database.execute(query):
+            each = n_events / n_documents, n_chars / n_documents / 1000
+            print(f"  {kind}: {each[0]:.1f} events, {each[1]:.1f} kB each")
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--documents", type=int, default=200)
+    documents = make_documents(parser.parse_args().documents)
+    tools = Tools()
+    with tempfile.TemporaryDirectory(prefix="partitions-") as folder:
+        root = Path(folder)
+        build_home(root / "warm", documents[:N_WARMING], tools)
+        whole = spent_on(lambda: build_home(root / "measured", documents, tools))
+        tell_home(root / "measured" / "home", len(documents))
+    alone = spent_on(lambda: build_trees({doc.id: [doc] for doc in documents}, tools=tools))
+    n_documents = len(documents)
+    print(f"build: {whole / n_documents:.3f} CPU s each")
+    print(f"build_trees: {alone / n_documents:.3f} CPU s each; ratio {whole / alone:.1f}")
+
+
+if __name__ == "__main__":
+    main()
