@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from raptor_core.chunking import Chunk, make_chunker
 from raptor_core.chunking.context import ContextWriter
-from raptor_core.chunking.sentences import sentences
 from raptor_core.documents.base import Document
 from raptor_core.embedding import make_embedder
 from raptor_core.evaluation.datasets.headings import line_sections
@@ -51,7 +50,8 @@ def main() -> None:
     counter = make_counter(TokensSettings(), EmbedderSettings())
     chunker = make_chunker(CHUNKING, counter)
     local = [chunker.chunk(document) for document in documents]
-    greedy = [greedy_chunks(document, counter) for document in documents]
+    filler = make_chunker(CHUNKING.model_copy(update={"method": "greedy"}), counter)
+    greedy = [filler.chunk(document) for document in documents]
     for name, chunks in (("chunker", local), ("greedy", greedy)):
         counts = [chunk.n_tokens for per_document in chunks for chunk in per_document]
         print(f"{name}: {len(counts)} chunks, {np.mean(counts):.1f} tokens on average")
@@ -69,21 +69,6 @@ def as_document(row: dict[str, Any]) -> Document:
     text = row["text"]
     title = row["title"] or ""
     return Document(row["paper_id"], text, title=title, sections=line_sections(text))
-
-
-def greedy_chunks(document: Document, counter: TokenCounter) -> list[Chunk]:
-    """Sentences packed to the limit one after the other; longer sentences stay whole."""
-    text, spans = document.text, sentences(document.text)
-    found: list[Chunk] = []
-    counts = counter.count([text[a:b] for a, b in spans])
-    for (start, end), count in zip(spans, counts, strict=True):
-        last = found[-1] if found else None
-        if last is not None and last.n_tokens + count <= CHUNKING.max_tokens:
-            n_tokens = last.n_tokens + count
-            found[-1] = Chunk(text[last.start : end], last.start, end, n_tokens)
-        else:
-            found.append(Chunk(text[start:end], start, end, count))
-    return found
 
 
 def measure(

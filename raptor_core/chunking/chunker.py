@@ -1,35 +1,48 @@
-"""The chunker: paragraphs, sentences, packing, and the limit verified on the text itself."""
+"""The chunkers: sentences or words, packing, and the limit verified on the text itself."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import pairwise
+from typing import ClassVar
 
 from raptor_core.chunking.base import Chunk
-from raptor_core.chunking.cutting import cut
 from raptor_core.chunking.measure import Measure
 from raptor_core.chunking.overlong import cut_sentence
-from raptor_core.chunking.packing import Part, Piece, Span, key_of, pack
+from raptor_core.chunking.packing import (
+    Opens,
+    Packing,
+    Sentence,
+    key_of,
+    pack_greedily,
+    pack_stably,
+)
 from raptor_core.chunking.paragraphs import Paragraph, paragraphs
 from raptor_core.chunking.sections import SectionPaths, heading_starts
-from raptor_core.chunking.sentences import sentences_of
+from raptor_core.chunking.sentences import Span, sentences_of
 from raptor_core.documents.base import Document
 from raptor_core.identity import fingerprint
 from raptor_core.settings.models import ChunkingSettings
 from raptor_core.tokens.base import TokenCounter
 
 # Part of the fingerprint: raise it when sentences or packing change.
-RULES_VERSION = 2
+RULES_VERSION = 3
+
+_WORD = re.compile(r"\S+")
 
 
 class SentenceChunker:
-    """Chunks of whole sentences, at most ``max_tokens`` long, local under edits.
+    """Chunks of whole sentences, at most ``max_tokens`` long, that an edit shifts little.
 
     A sentence is cut only when it is over the limit by itself, or holds an unbroken word that
     is, at 32 characters a token.
     """
+
+    method: ClassVar[str] = "sentences"
+    packing: ClassVar[Packing] = pack_stably
 
     def __init__(self, settings: ChunkingSettings, counter: TokenCounter) -> None:
         self._limit = settings.max_tokens
@@ -39,6 +52,7 @@ class SentenceChunker:
     def fingerprint(self) -> str:
         """Fingerprint of the limit, the counter, and the rules; context changes no chunk."""
         values = {
+            "method": self.method,
             "max_tokens": self._limit,
             "counter": self._counter.fingerprint,
             "rules": RULES_VERSION,
@@ -51,28 +65,46 @@ class SentenceChunker:
         if not text or text.isspace():
             return []
         paths = SectionPaths(document)
-        pieces = self._pieces(document, paths)
-        bounds = [start for piece in pieces for start, _, _ in piece.parts]
-        return self._verified(text, pack(pieces, self._limit), bounds, paths)
+        units = self._weighed(text, list(self._units(document)))
+        ends = type(self).packing(units, self._limit)
+        spans = [(units[a].start, units[b - 1].end) for a, b in pairwise([0, *ends])]
+        return self._verified(text, spans, [unit.start for unit in units], paths)
 
-    def _pieces(self, document: Document, paths: SectionPaths) -> list[Piece]:
-        """Pieces of all paragraphs, in order."""
-        text, limit = document.text, self._limit
-        measure = Measure(text, self._counter)
+    def _units(self, document: Document) -> Iterator[Sentence]:
+        """The sentences of all paragraphs, in order, not yet weighed or cut."""
+        text, paths = document.text, SectionPaths(document)
         headings, starts = heading_starts(document)
-        blocks = paragraphs(text, headings)
-        spans = [(row, span) for row, b in enumerate(blocks) for span in sentences_of(text, b)]
-        weights = self._weights(text, [span for _, span in spans], measure)
-        pieces: list[Piece] = []
-        following = zip(spans, weights, strict=True)
-        for row, sentences in groupby(following, key=lambda item: item[0][0]):
-            block = blocks[row]
-            after = blocks[row - 1].end if row else 0
-            section = bisect_left(starts, after) < bisect_left(starts, block.start + 1)
+        after = 0
+        for block in paragraphs(text, headings):
             level = _level(text, block, paths) if block.kind == "heading" else 0
-            parts = list(self._cut_overlong(text, sentences, measure))
-            pieces += _pieces(text, parts, level=level, section=section, limit=limit)
-        return pieces
+            section = bisect_left(starts, after) < bisect_left(starts, block.start + 1)
+            opens = Opens.SECTION if section or level else Opens.PARAGRAPH
+            for start, end in sentences_of(text, block):
+                yield Sentence(start, end, 0, key_of(text[start:end]), opens, level)
+                opens = Opens.NOTHING
+            after = block.end
+
+    def _weighed(self, text: str, units: list[Sentence]) -> list[Sentence]:
+        """The units with their weights; the parts of one that is over the limit in its place."""
+        measure = Measure(text, self._counter)
+        found: list[Sentence] = []
+        weights = self._weights(text, [unit[:2] for unit in units], measure)
+        for unit, weight in zip(units, weights, strict=True):
+            if weight <= self._limit:
+                found.append(unit._replace(weight=weight))
+            else:
+                found += self._parts(text, unit, measure)
+        return found
+
+    def _parts(self, text: str, unit: Sentence, measure: Measure) -> Iterator[Sentence]:
+        """Parts within the limit of one that is over it."""
+        opens = unit.opens
+        cuts = cut_sentence(text, unit.start, unit.end, measure, self._limit)
+        spans = list(_stripped(text, [unit.start, *cuts, unit.end]))
+        weights = measure.weights([a for a, _ in spans], [b for _, b in spans])
+        for (start, end), weight in zip(spans, weights, strict=True):
+            yield Sentence(start, end, weight, key_of(text[start:end]), opens, unit.level)
+            opens = Opens.NOTHING
 
     def _weights(self, text: str, spans: list[Span], measure: Measure) -> list[int]:
         """Weight of each sentence; exact where it decides whether the sentence is cut."""
@@ -84,19 +116,6 @@ class SentenceChunker:
             if count <= self._limit and not long:
                 weights[row] = count
         return weights
-
-    def _cut_overlong(
-        self, text: str, sentences: Iterator[tuple[tuple[int, Span], int]], measure: Measure
-    ) -> Iterator[Part]:
-        """Start, end and weight of each sentence, or of its parts if it is over the limit."""
-        for (_, (start, end)), weight in sentences:
-            if weight <= self._limit:
-                yield start, end, weight
-                continue
-            cuts = cut_sentence(text, start, end, measure, self._limit)
-            parts = list(_stripped(text, [start, *cuts, end]))
-            found = measure.weights([a for a, _ in parts], [b for _, b in parts])
-            yield from ((a, b, w) for (a, b), w in zip(parts, found, strict=True))
 
     def _verified(
         self, text: str, spans: list[Span], bounds: list[int], paths: SectionPaths
@@ -145,22 +164,17 @@ def _level(text: str, heading: Paragraph, paths: SectionPaths) -> int:
     return min(max(1, len(paths.at(heading.start)) or marks), 7)
 
 
-def _pieces(
-    text: str, parts: list[Part], *, level: int, section: bool, limit: int
-) -> Iterator[Piece]:
-    """The paragraph as one piece if it fits, else cut into several."""
-    weights = [weight for _, _, weight in parts]
-    total = sum(weights)
-    ends = [len(parts)]
-    if total > limit:
-        ends = cut(weights, [key_of(text[a:b]) for a, b, _ in parts], limit)
-    for at, end in pairwise([0, *ends]):
-        yield Piece(
-            tuple(parts[at:end]),
-            sum(weights[at:end]),
-            key_of(text[parts[at][0] : parts[end - 1][1]]),
-            level=level if total <= limit // 2 else 0,
-            first=at == 0,
-            last=end == len(parts),
-            section=section and at == 0,
-        )
+class GreedyChunker(SentenceChunker):
+    """Chunks filled with sentences across paragraphs and sections, as in the paper."""
+
+    method = "greedy"
+    packing = pack_greedily
+
+
+class WindowChunker(GreedyChunker):
+    """Windows of ``max_tokens`` words, wherever sentences end, as in the common short recipe."""
+
+    method = "windows"
+
+    def _units(self, document: Document) -> Iterator[Sentence]:
+        return (Sentence(*match.span()) for match in _WORD.finditer(document.text))

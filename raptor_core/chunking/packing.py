@@ -1,182 +1,151 @@
-"""Which pieces of paragraphs share a chunk: a packing whose every decision is local.
+"""Which sentences share a chunk: greedily, or by a packing that an edit does not shift for long.
 
-Greedy packing over a document shifts everything behind an edit. Here pieces are cut by their
-paragraph's own text, and neighbouring pieces are joined in two rounds:
+Greedy packing fills chunks well and never comes back into step behind an edit. Here every border
+has a price drawn from the sentence behind it, as in content-defined chunking (Xia et al. 2016,
+FastCDC), and chunks have a least and a greatest size. FastCDC takes the best border in the window
+behind the last one; this takes the borders whose prices, with that of each chunk, add up to
+least in the whole stretch (a shortest path). Two ways to begin, one before an edit and one
+behind it, soon meet in a border that is cheap for both, and go on alike.
 
-1. *Groups.* Each piece has a place ``[x, x + w)`` on a ruler as long as a chunk, ``x`` drawn from
-   its own text. Two neighbours join when the right one's place lies behind the left one's, so no
-   run of joins is over the limit. Headings join the deeper heading that follows.
-2. *Wishes.* A group whose left border is closed by its own text (the tail of a paragraph that
-   is cut, a heading, the beginning of a section) wishes for the group on its right; the head of
-   a paragraph that is cut wishes for the one on its left; and two groups wish for each other
-   when all of the one is left, all of the other right, by their own texts. A chain of wishes has
-   four groups at most, since none goes on past a closed border or past a left and right pair.
-   It becomes one chunk if it fits, else the wishes of closed groups alone are granted, those
-   from the left first.
-
-Law 2 holds because every border between two chunks is one by the text of these two chunks, and
-stays one when either is extended beyond its far end. Round 1 reads the two pieces at a border. A
-wish that is missing, or does not fit, stays so when its groups get longer. A wish that is not
-granted lies in a chain that does not fit, and all of that chain lies in the two chunks. So an
-edit moves, adds or takes away the last border before its paragraph and the first behind, and
-leaves all others.
-
-Last, a heading left alone because what follows does not fit takes that paragraph's first
-sentences. This moves the border behind it into that paragraph, to a place that the last heading
-and the paragraph define, whatever precedes them.
+Stretches are packed each for itself: sections, where they are large enough to stand alone.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
-# Pieces above this share of the limit are drawn to one of the ruler's ends, where two of them
-# can fit side by side; smaller ones are drawn to any place.
-END_SHARE = 0.2
-# Headings join deeper ones up to this share of the limit each, which leaves room for text
-# behind any but the deepest chain.
-HEADING_SHARE = 0.125
+# Price of a chunk, and so the unit of all prices: whole numbers, exact on every machine.
+CHUNK_PRICE = 1 << 20
+# A border costs between the two, in chunks: the wider, the shorter an edit's wake and the chunks;
+# the lower at paragraphs and sections, the fewer of them are cut. docs/benchmarks.md has figures.
+BORDER_PRICES = ((1.0, 3.0), (0.0, 2.0), (0.0, 0.2))
+# What parts a heading from its text costs, and a chunk under the least size.
+BARE_HEADING_PRICE = 5.0
+SMALL_PRICE = 0.5
+# Least size of a chunk, and of a section that stands alone, as shares of the limit.
+LEAST_SHARE = 0.4
+SECTION_SHARE = 1.5
 
-Part = tuple[int, int, int]
-Span = tuple[int, int]
+
+class Opens(IntEnum):
+    """What begins with a sentence; its place in ``BORDER_PRICES``."""
+
+    NOTHING = 0
+    PARAGRAPH = 1
+    SECTION = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Sentences of one paragraph that stay together.
+class Sentence(NamedTuple):
+    """What is never cut: a span of ``weight`` tokens, at most the limit.
 
-    ``parts`` are the start, end and weight of each sentence; ``key`` is drawn from their text;
-    ``first`` and ``last`` say whether the paragraph begins and ends with them, ``level`` how
-    deep a heading is (0 for text), ``section`` whether a section begins here.
+    ``key`` is drawn from its text; ``level`` is how deep a heading is, 0 for text.
     """
 
-    parts: tuple[Part, ...]
-    weight: int
-    key: int
+    start: int
+    end: int
+    weight: int = 0
+    key: int = 0
+    opens: Opens = Opens.NOTHING
     level: int = 0
-    first: bool = True
-    last: bool = True
-    section: bool = False
 
 
-@dataclass(slots=True)
-class _Group:
-    pieces: list[Piece]
-    weight: int
+Packing = Callable[[Sequence[Sentence], int], list[int]]
+"""Sentences and the limit in tokens to the ends (indices, exclusive) of chunks."""
 
-    @property
-    def starts(self) -> bool:
-        """Whether its left border is closed by its own text."""
-        first = self.pieces[0]
-        return not first.first or first.level > 0 or first.section
 
-    @property
-    def ends(self) -> bool:
-        """Whether its right border is closed by its own text."""
-        return not self.pieces[-1].last
+def pack_greedily(sentences: Sequence[Sentence], limit: int) -> list[int]:
+    """Chunks filled one after the other, as in the paper; an edit shifts all behind it."""
+    ends: list[int] = []
+    taken = 0
+    for at, sentence in enumerate(sentences):
+        if at and taken + sentence.weight > limit:
+            ends.append(at)
+            taken = 0
+        taken += sentence.weight
+    return [*ends, len(sentences)] if sentences else []
+
+
+def pack_stably(sentences: Sequence[Sentence], limit: int) -> list[int]:
+    """Chunks of the least price in each stretch; an edit shifts few behind or before it."""
+    weights = [sentence.weight for sentence in sentences]
+    prices = [0, *(_price(*pair) for pair in pairwise(sentences))]
+    return [
+        start + end
+        for start, stop in pairwise(stretches(sentences, limit))
+        for end in cheapest(weights[start:stop], prices[start:stop], limit)
+    ]
+
+
+def stretches(sentences: Sequence[Sentence], limit: int) -> list[int]:
+    """Borders (indices) of what is packed each for itself, the first and the last included.
+
+    Sections of at least ``SECTION_SHARE`` of the limit stand alone; smaller ones are one with
+    the next, and the last ones with those before. So no edit in a section that stands alone is
+    seen beyond its end, but for a small last one.
+    """
+    n, least = len(sentences), SECTION_SHARE * limit
+    starts = [0, *(i for i in range(1, n) if sentences[i].opens is Opens.SECTION), n]
+    borders, weight, before = [0], 0, 0
+    for start, stop in pairwise(starts):
+        section = sum(sentence.weight for sentence in sentences[start:stop])
+        if weight >= least and max(section, before) >= least:
+            borders.append(start)
+            weight = 0
+        weight += section
+        before = section
+    return [*(borders if weight >= least else borders[:-1] or [0]), n]
+
+
+def cheapest(weights: Sequence[int], prices: Sequence[int], limit: int) -> list[int]:
+    """Ends (indices, exclusive) of runs of least price; linear time, whatever the limit.
+
+    ``prices[i]`` is that of a border before ``i``. A run weighs at most ``limit`` and, where that
+    can be had, at least ``LEAST_SHARE`` of it. Candidates for the border before a run wait in a
+    queue in which every later one is dearer (a sliding minimum).
+    """
+    least, small = LEAST_SHARE * limit, int(SMALL_PRICE * CHUNK_PRICE)
+    total = [0, *accumulate(weights)]
+    costs, begins = [0], [0]
+    queue: deque[int] = deque()
+    first = queued = 0
+    for end, price in enumerate([*prices[1:], 0], 1):
+        while total[end] - total[first] > limit:
+            first += 1
+        while total[end] - total[queued] >= least and queued < end:
+            while queue and costs[queue[-1]] >= costs[queued]:
+                queue.pop()
+            queue.append(queued)
+            queued += 1
+        while queue and queue[0] < first:
+            queue.popleft()
+        begin = queue[0] if queue else first
+        costs.append(costs[begin] + CHUNK_PRICE + price + (0 if queue else small))
+        begins.append(begin)
+    return list(_path(begins))[::-1]
+
+
+def _path(begins: Sequence[int]) -> Iterator[int]:
+    """Ends of the runs, from the last to the first."""
+    end = len(begins) - 1
+    while end:
+        yield end
+        end = begins[end]
+
+
+def _price(before: Sentence, sentence: Sentence) -> int:
+    """Price of a border between the two."""
+    if before.level and (sentence.opens is not Opens.SECTION or sentence.level > before.level):
+        return int(BARE_HEADING_PRICE * CHUNK_PRICE)
+    least, most = BORDER_PRICES[sentence.opens]
+    return int(least * CHUNK_PRICE + (most - least) * (sentence.key % CHUNK_PRICE))
 
 
 def key_of(text: str) -> int:
     """64 bits drawn from a text; white space is folded."""
     folded = " ".join(text.split()).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(folded, digest_size=8).digest(), "big")
-
-
-def pack(pieces: Sequence[Piece], limit: int) -> list[Span]:
-    """Spans of the chunks, in order."""
-    chunks = [
-        [piece for group in chunk for piece in group.pieces]
-        for chain in _chains(_groups(pieces, limit), limit)
-        for chunk in _granted(chain, limit)
-    ]
-    starts = [chunk[0].parts[0][0] for chunk in chunks]
-    ends = [chunk[-1].parts[-1][1] for chunk in chunks]
-    for at, (chunk, behind) in enumerate(pairwise(chunks)):
-        if chunk[-1].level and not (behind[0].level or behind[0].section):
-            taken = _taken_by_heading(chunk[-1], behind[0], limit)
-            if taken:
-                ends[at] = behind[0].parts[taken - 1][1]
-                starts[at + 1] = behind[0].parts[taken][0]
-    return list(zip(starts, ends, strict=True))
-
-
-def _groups(pieces: Sequence[Piece], limit: int) -> list[_Group]:
-    """First round: runs of pieces that stay together, whatever is around them."""
-    groups: list[_Group] = []
-    for piece in pieces:
-        if groups and _stays(groups[-1].pieces[-1], piece, limit):
-            groups[-1].pieces.append(piece)
-            groups[-1].weight += piece.weight
-        else:
-            groups.append(_Group([piece], piece.weight))
-    return groups
-
-
-def _stays(left: Piece, right: Piece, limit: int) -> bool:
-    if left.level or right.level:
-        short = max(left.weight, right.weight) <= HEADING_SHARE * limit
-        return short and 0 < left.level < right.level
-    if right.section:
-        return False
-    behind = _place(right, limit) >= _place(left, limit) + left.weight
-    return behind and left.weight + right.weight <= limit
-
-
-def _place(piece: Piece, limit: int) -> int:
-    """Where the piece begins on the ruler."""
-    room = limit - piece.weight
-    if room <= 0 or not piece.last:
-        return 0
-    if not piece.first or piece.section:
-        return room
-    draw = piece.key >> 8
-    if piece.weight > END_SHARE * limit:
-        return room if draw % 2 else 0
-    return draw % (room + 1)
-
-
-def _chains(groups: list[_Group], limit: int) -> Iterator[list[_Group]]:
-    """Second round: longest runs of groups each of which is wished for by a neighbour."""
-    chain: list[_Group] = []
-    for group in groups:
-        if chain and not _wish(chain[-1], group, limit):
-            yield chain
-            chain = []
-        chain.append(group)
-    if chain:
-        yield chain
-
-
-def _wish(left: _Group, right: _Group, limit: int) -> bool:
-    if left.ends or right.starts or left.weight + right.weight > limit:
-        return False
-    if left.starts or right.ends:
-        return True
-    return all(p.key % 2 == 0 for p in left.pieces) and all(p.key % 2 for p in right.pieces)
-
-
-def _granted(chain: list[_Group], limit: int) -> list[list[_Group]]:
-    """The chain as one chunk or, if that is over the limit, as two."""
-    if sum(group.weight for group in chain) <= limit:
-        return [chain]
-    middle = 2 if chain[0].starts else 1
-    return [chain[:middle], chain[middle:]]
-
-
-def _taken_by_heading(heading: Piece, behind: Piece, limit: int) -> int:
-    """How many of the sentences behind it a heading takes: about half, and never all.
-
-    It leaves room for the longest chain of headings before it, so that they do not matter.
-    """
-    taken, weight = 0, heading.weight
-    half = (weight + behind.weight) / 2
-    room = limit * (1 - HEADING_SHARE * (heading.level - 1))
-    for _, _, more in behind.parts[:-1]:
-        if weight + more > room or weight >= half:
-            break
-        weight += more
-        taken += 1
-    return taken

@@ -38,11 +38,15 @@ class ChunkingSettings(Part):
     """How documents are cut.
 
     Attributes:
+        method: "sentences" packs whole sentences so that an edit changes few chunks; "greedy" fills
+            chunks with them one after the other, as in the paper; "windows" takes words in steps of
+            max_tokens, wherever sentences end (with tokens.counter "words", windows of words).
         max_tokens: tokens that a chunk never exceeds.
         context: let the embedder read title and headings before the chunk's text.
         max_context_tokens: tokens of that context.
     """
 
+    method: Literal["sentences", "greedy", "windows"] = "sentences"
     max_tokens: int = Field(100, ge=8, le=8192)
     context: bool = True
     max_context_tokens: int = Field(32, ge=0, le=256)
@@ -98,8 +102,9 @@ class SummarizerSettings(EndpointPart):
         ratio: aimed-at tokens of an extractive summary over its children's tokens.
         min_tokens, max_tokens: bounds of a summary's length.
         temperature: of the endpoint.
-        prompt: the paper's words alone ("paper"), or with the text fenced as data and followed by
-            the length asked for, which spares the second call that a cut-off answer costs.
+        prompt: the paper's words alone ("paper"), those of the common short recipe ("simple"), or
+            the paper's with the text fenced as data and followed by the length asked for, which
+            spares the second call that a cut-off answer costs ("bounded").
         batch_from: summaries of a step from which they are asked for as a batch, by /v1/batches,
             which is cheaper and may take a day; 0 is never.
         batch_poll_seconds: between two looks at whether a batch is done.
@@ -111,7 +116,7 @@ class SummarizerSettings(EndpointPart):
     min_tokens: int = Field(24, ge=1)
     max_tokens: int = Field(200, ge=16)
     temperature: float = Field(0.0, ge=0, le=2)
-    prompt: Literal["bounded", "paper"] = "bounded"
+    prompt: Literal["bounded", "paper", "simple"] = "bounded"
     batch_from: int = Field(0, ge=0)
     batch_poll_seconds: float = Field(30.0, gt=0)
     batch_price: float = Field(0.5, ge=0, le=1)

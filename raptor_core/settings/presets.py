@@ -28,8 +28,9 @@ _PAPER: Mapping[str, Any] = {
 
 _SIMPLE: Mapping[str, Any] = {
     "tokens": {"counter": "words"},
-    "chunking": {"max_tokens": 200, "context": False},
+    "chunking": {"method": "windows", "max_tokens": 200, "context": False},
     "clustering": {"method": "gmm", "threshold": 0.3},
+    "summarizer": {"prompt": "simple"},
     "tree": {"max_layers": 12, "top_nodes": 1},
     "retrieval": {"strategy": "beam", "beam_width": 3, "top_k": 5},
 }
@@ -38,7 +39,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {"default": {}, "paper": _PAPER, "simple": _SIMPLE}
 )
 """Values of each preset, as in a settings file. ``paper``: arXiv:2401.18059. ``simple``: the common
-short recipe, to compare with: chunks of 200 words, one mixture on the embeddings, a beam down."""
+short recipe, to compare with: windows of 200 words, one mixture on the embeddings, a beam down."""
 
 
 def preset(name: str) -> Settings:

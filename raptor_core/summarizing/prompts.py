@@ -17,6 +17,10 @@ _PAPER_USER = (
     "Write a summary of the following, including as many key details as possible: {context}:"
 )
 
+# The common short recipe asks in one sentence, with the text behind it.
+_SIMPLE_SYSTEM = "You are a helpful assistant."
+_SIMPLE_USER = "Summarize the following text concisely, keeping the key information:\n\n{context}"
+
 _BOUNDED_SYSTEM = f"{_PAPER_SYSTEM}. {DATA}"
 _BOUNDED_USER = (
     "Write a summary of the following in its language, including as many key details as "
@@ -52,6 +56,9 @@ class SummaryPrompt:
 
 PROMPTS = {
     "paper": SummaryPrompt("paper-1", _PAPER_SYSTEM, _PAPER_USER, says_limit=False, fences=False),
+    "simple": SummaryPrompt(
+        "simple-1", _SIMPLE_SYSTEM, _SIMPLE_USER, says_limit=False, fences=False
+    ),
     "bounded": SummaryPrompt(
         "bounded-2", _BOUNDED_SYSTEM, _BOUNDED_USER, says_limit=True, fences=True
     ),

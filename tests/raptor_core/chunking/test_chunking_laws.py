@@ -1,15 +1,18 @@
 """Laws 1 (spans) and 2 (locality) as properties."""
 
+import random
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
 
-from raptor_core.chunking import SentenceChunker
+from raptor_core.chunking import SentenceChunker, make_chunker
+from raptor_core.chunking.packing import CHUNK_PRICE, LEAST_SHARE, SMALL_PRICE, cheapest
 from raptor_core.chunking.sentences import sentences
-from raptor_core.documents.base import Document
+from raptor_core.documents.base import Document, Section
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
 from raptor_core.tokens import make_counter
 
@@ -108,74 +111,129 @@ def test_a_sentence_that_fits_is_never_cut(text, limit):
             assert not any(start < bound < end for bound in bounds)
 
 
-def outside(chunks, start, end, length):
-    """Chunks before and after a span, nearest last, by offset from the nearer document end."""
-    before = [(c.start, c.text) for c in chunks if c.end <= start]
-    after = [(length - c.start, c.text) for c in chunks if c.start >= end]
-    return before, after[::-1]
+@pytest.mark.parametrize("method", ["greedy", "windows"])
+@given(text=ANY_TEXT, limit=LIMITS)
+def test_the_other_methods_keep_the_law_of_spans(method, text, limit):
+    chunker = make_chunker(ChunkingSettings(method=method, max_tokens=limit), Words())
+    chunks = chunker.chunk(Document(id="d", text=text))
+    bounds = [0, *(bound for c in chunks for bound in (c.start, c.end)), len(text)]
+    assert bounds == sorted(bounds)
+    assert not "".join(text[a:b] for a, b in zip(bounds[::2], bounds[1::2], strict=True)).strip()
+    assert all(c.text == text[c.start : c.end] and c.n_tokens <= limit for c in chunks)
 
 
-def assert_local(paragraphs, at, edited, limit, counter):
-    head = "".join(f"{p}\n\n" for p in paragraphs[:at])
-    tail = "".join(f"\n\n{p}" for p in paragraphs[at + 1 :])
+def story(chance, n_paragraphs, most_sentences):
+    """Paragraphs as lists of sentences, no two of which are equal."""
+    vocabulary = [f"w{n}" for n in range(900)]
+    return [
+        [
+            " ".join(chance.choices(vocabulary, k=chance.randint(3, 24))).capitalize() + "."
+            for _ in range(chance.randint(1, most_sentences))
+        ]
+        for _ in range(n_paragraphs)
+    ]
+
+
+def edited(story, at, chance):
+    """The story after one sentence of paragraph ``at`` is added, left out or rewritten."""
+    sentences = list(story[at])
+    spot = chance.randrange(len(sentences))
+    other = chance.choice(chance.choice(story))
+    kind = chance.choice(["add", "leave out", "rewrite", "word"])
+    if kind == "add":
+        sentences.insert(spot, other)
+    elif kind == "rewrite":
+        sentences[spot] = other
+    elif kind == "word" or len(sentences) == 1:
+        sentences[spot] = f"Then {sentences[spot]}"
+    else:
+        del sentences[spot]
+    return [*story[:at], sentences, *story[at + 1 :]]
+
+
+def text_of(story):
+    return "\n\n".join(" ".join(sentences) for sentences in story)
+
+
+def outside(story, at):
+    """Chunks that hold nothing of paragraph ``at``: those before it, and those behind it."""
+    text = text_of(story)
+    start = len(text_of([*story[:at], [""]]))
+    end = len(text_of(story[: at + 1]))
+    chunks = chunks_of(text, 100, Words())
+    before = {(c.start, c.end) for c in chunks if c.end <= start}
+    return before | {(c.start - len(text), c.end - len(text)) for c in chunks if c.start >= end}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most_sentences", [2, 4, 8])
+def test_an_edit_changes_its_paragraphs_chunks_and_on_average_at_most_two_others(most_sentences):
+    chance = random.Random(224)
+    original = story(chance, 60, most_sentences)
+    changed = 0
+    for _ in range(100):
+        at = chance.randrange(len(original))
+        new = edited(original, at, chance)
+        changed += len(outside(new, at) - outside(original, at))
+    assert changed / 100 <= 2
+
+
+def test_greedy_packing_does_not_keep_that_law():
+    chance = random.Random(224)
+    original = story(chance, 60, 1)
+    chunker = make_chunker(ChunkingSettings(method="greedy"), Words())
+    changed = 0
+    for _ in range(50):
+        text, new = text_of(original), text_of(edited(original, 0, chance))
+        old = {c.text for c in chunker.chunk(Document(id="d", text=text))}
+        changed += len({c.text for c in chunker.chunk(Document(id="d", text=new))} - old)
+    assert changed / 50 > 2
+
+
+@examples(40)
+@given(seed=st.integers(0, 10**6), at=st.integers(0, 11), small=st.integers(0, 2))
+def test_no_edit_is_seen_beyond_the_end_of_a_section_that_stands_alone(seed, at, small):
+    chance = random.Random(seed)
+    first, second = story(chance, 12, 9), story(chance, 12, 9)
+    between = story(chance, small, 1)
     sides = []
-    for middle in (paragraphs[at], edited):
-        text = head + middle + tail
-        chunks = chunks_of(text, limit, counter)
-        sides.append(outside(chunks, len(head), len(head) + len(middle), len(text)))
-    for old, new in zip(*sides, strict=True):
-        # Either list may end in one chunk that the other lacks; all others are the same.
-        assert old[:-1] == new[: len(old[:-1])]
-        assert new[:-1] == old[: len(new[:-1])]
-
-
-@examples(400)
-@given(
-    paragraphs=st.lists(PARAGRAPHS, min_size=1, max_size=16),
-    at=st.integers(0, 15),
-    edited=PARAGRAPHS | st.just(""),
-    limit=LIMITS,
-)
-def test_an_edit_of_one_paragraph_changes_at_most_one_chunk_on_either_side(
-    paragraphs, at, edited, limit
-):
-    assert_local(paragraphs, at % len(paragraphs), edited, limit, Words())
+    for opening in (first, edited(first, at, chance)):
+        text = text_of([*opening, *between, *second])
+        starts = [0, len(text_of([*opening, [""]]))]
+        sections = tuple(Section(f"S{start}", 1, start, len(text)) for start in starts)
+        chunks = make_chunker(ChunkingSettings(), Words()).chunk(
+            Document(id="d", text=text, sections=sections)
+        )
+        assert not any(c.start < starts[1] - 2 < c.end for c in chunks)
+        sides.append([(c.start - len(text), c.text) for c in chunks if c.start >= starts[1]])
+    assert sides[0] == sides[1] != []
 
 
 @examples(150)
 @given(
-    paragraphs=st.lists(SENTENCES, min_size=4, max_size=40),
-    at=st.integers(0, 39),
-    edited=SENTENCES | PROSE,
+    weights=st.lists(st.integers(1, 100), min_size=1, max_size=80),
+    limit=st.integers(100, 130),
+    seed=st.integers(0, 10**6),
 )
-def test_locality_holds_in_long_runs_of_short_paragraphs(paragraphs, at, edited):
-    assert_local(paragraphs, at % len(paragraphs), edited, 60, MINILM)
+def test_a_packing_has_the_least_price_of_all(weights, limit, seed):
+    chance = random.Random(seed)
+    prices = [chance.randrange(2 * CHUNK_PRICE) for _ in weights]
 
+    def price(start, end):
+        weight = sum(weights[start:end])
+        widest = start == 0 or weight + weights[start - 1] > limit
+        if weight > limit or (weight < LEAST_SHARE * limit and not widest):
+            return None
+        small = int(SMALL_PRICE * CHUNK_PRICE) if weight < LEAST_SHARE * limit else 0
+        return CHUNK_PRICE + small + (prices[end] if end < len(prices) else 0)
 
-HEADINGS = st.builds(
-    lambda level, words: "#" * level + " " + " ".join(words),
-    st.integers(1, 4),
-    st.lists(WORDS, min_size=1, max_size=2),
-)
-
-
-@examples(200)
-@given(
-    paragraphs=st.lists(HEADINGS | PROSE | SENTENCES, min_size=2, max_size=16),
-    at=st.integers(0, 15),
-    edited=HEADINGS | PROSE | st.just(""),
-    limit=LIMITS,
-)
-def test_locality_holds_among_headings(paragraphs, at, edited, limit):
-    assert_local(paragraphs, at % len(paragraphs), edited, limit, Words())
-
-
-@examples(150)
-@given(
-    paragraphs=st.lists(PROSE | SENTENCES, min_size=1, max_size=12),
-    at=st.integers(0, 11),
-    first=PROSE,
-    second=PROSE,
-)
-def test_splitting_a_paragraph_in_two_is_local_too(paragraphs, at, first, second):
-    assert_local(paragraphs, at % len(paragraphs), f"{first}\n\n{second}", 40, Words())
+    least = [0]
+    for end in range(1, len(weights) + 1):
+        found = [(price(start, end), least[start]) for start in range(end)]
+        large = [sum(weights[s:end]) >= LEAST_SHARE * limit for s in range(end)]
+        possible = [(p, c, b) for (p, c), b in zip(found, large, strict=True) if p is not None]
+        enough = [p + c for p, c, b in possible if b]
+        least.append(min(enough or [p + c for p, c, _ in possible]))
+    ends = cheapest(weights, prices, limit)
+    assert ends == sorted(set(ends))
+    assert sum(price(a, b) for a, b in pairwise([0, *ends])) == least[-1]

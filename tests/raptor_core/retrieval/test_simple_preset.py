@@ -36,11 +36,18 @@ def tree(tools):
     return build_tree([Document("log.md", prose(60))], tools=tools)
 
 
-def test_chunks_hold_up_to_two_hundred_words(tree):
-    sizes = [len(leaf.text.split()) for leaf in tree.layers[0].nodes]
-    assert max(sizes) <= 200
-    assert sizes == [leaf.n_tokens for leaf in tree.layers[0].nodes]
-    assert np.mean(sizes) > 100
+def test_leaves_are_the_recipes_windows_of_two_hundred_words(tree):
+    words = prose(60).split()
+    windows = [words[at : at + 200] for at in range(0, len(words), 200)]
+    assert [leaf.text.split() for leaf in tree.layers[0].nodes] == windows
+
+
+def test_a_text_of_four_thousand_one_hundred_words_has_twenty_one_leaves(tools):
+    text = " ".join(prose(60).split()[:4100])
+    tree = build_tree([Document("log.md", text)], tools=tools)
+    assert len(tree.layers[0].nodes) == 21
+    assert len(tree.layers[-1].nodes) == 1
+    assert {node.fingerprint for node in tree.layers[0].nodes} == {tools.chunker.fingerprint}
 
 
 def test_the_tree_goes_on_until_one_node(tree):
