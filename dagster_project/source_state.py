@@ -11,11 +11,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, repeat
+from typing import TYPE_CHECKING
 
 from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
 from raptor_core.errors import TableError
 from raptor_core.settings import SourceSettings
 from raptor_core.tables import Properties, TableStore
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 KEY = ("source_scan",)
 _NAME = "files"
@@ -95,10 +99,21 @@ def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> in
 def _write(
     tables: TableStore, number: int, readings: Sequence[tuple[bytes, bytes]], notes: Properties
 ) -> None:
-    import pandas as pd
+    import pyarrow as pa
 
-    frame = pd.DataFrame(readings, columns=["file", "reading"])
-    tables.write(KEY, _name(number), frame, notes)
+    columns = {"file": _bytes([key for key, _ in readings])}
+    columns["reading"] = _bytes([reading for _, reading in readings])
+    tables.write(KEY, _name(number), pa.table(columns), notes)
+
+
+def _bytes(values: Sequence[bytes]) -> pa.Array:
+    """From buffers, since making it of a list imports pandas, which takes longer than a look."""
+    import numpy as np
+    import pyarrow as pa
+
+    ends = np.cumsum([0, *map(len, values)], dtype=np.int64)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(values))]
+    return pa.Array.from_buffers(pa.large_binary(), len(values), buffers)
 
 
 def _split(catalog: Catalog, n_parts: int) -> Iterator[list[tuple[bytes, bytes]]]:

@@ -28,8 +28,8 @@ BORDER_PRICES = ((1.0, 3.0), (0.0, 2.0), (0.0, 0.2))
 BARE_HEADING_PRICE = 5.0
 SMALL_PRICE = 0.5
 # Least size of a chunk, and of a section that stands alone, as shares of the limit.
-LEAST_SHARE = 0.4
-SECTION_SHARE = 1.5
+LEAST_SHARE = 0.25
+SECTION_SHARE = 0.5
 
 
 class Opens(IntEnum):

@@ -17,6 +17,7 @@ from raptor_core.tables.sealing import EMPTY, SEAL, check_seal, damaged, seal
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 Properties = Mapping[str, str]
 _PROPERTY_PREFIX = "raptor."
@@ -71,16 +72,18 @@ class TableStore:
         self,
         key: Sequence[str],
         partition: str,
-        frame: pd.DataFrame,
+        frame: pd.DataFrame | pa.Table,
         properties: Properties | None = None,
     ) -> str:
-        """Write one table and return its path.
+        """Write one table and return its path; an Arrow table is written as it is.
 
         Raises:
             TableError: the path cannot be written; what stood there is as it was.
         """
+        import pyarrow as pa
+
         path = self.path(key, partition)
-        table = _to_table(frame)
+        table = frame if isinstance(frame, pa.Table) else _to_table(frame)
         notes = {f"{_PROPERTY_PREFIX}{name}": text for name, text in (properties or {}).items()}
         data = _to_bytes(table.replace_schema_metadata({**notes, SEAL: EMPTY}))
         if self._is_local:

@@ -9,8 +9,7 @@ from support.hashing import HashingEmbedder
 from support.workshop import SMALL, prose
 
 from raptor_core.documents.base import Document
-from raptor_core.embedding import make_embedder
-from raptor_core.embedding.bundled import BundledEmbedder
+from raptor_core.embedding import bundled, make_embedder
 from raptor_core.errors import SettingsError, UnknownTreeError
 from raptor_core.retrieval import STRATEGIES, Query, Retriever
 from raptor_core.settings import EmbedderSettings, Settings
@@ -73,10 +72,8 @@ def test_a_trace_is_the_same_as_without_waiting(retriever):
 
 
 def test_threads_share_one_model_that_is_loaded_once(monkeypatch):
-    loads, located = [], BundledEmbedder._location
-    monkeypatch.setattr(
-        BundledEmbedder, "_location", lambda self: loads.append(self) or located(self)
-    )
+    loads, located = [], bundled.bundled_model_folder
+    monkeypatch.setattr(bundled, "bundled_model_folder", lambda: loads.append(None) or located())
     texts = [" ".join(["tide"] * (1 + at % 5)) for at in range(12)]
     embedder = make_embedder(EmbedderSettings())
 
