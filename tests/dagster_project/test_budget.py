@@ -46,7 +46,7 @@ def test_what_was_published_stays_when_the_budget_ends_and_no_further_tree_begin
 
 def test_the_command_bounds_a_run_and_has_a_code_for_it(tmp_path):
     place = Place(tmp_path)
-    place.write("a.md", prose(60, seed=1))
+    place.write("a.md", prose(120, seed=1))
     assert place.call("init", place.docs).code == 0
     stopped = place.call("build", "--max-calls", 1, "--json")
     assert stopped.code == 8, stopped
