@@ -108,13 +108,12 @@ def _beside_sentence_transformers(documents: Sequence[Document], rounds: int) ->
         "ours float32": _embedding(texts, "float32"),
         "ours bfloat16": _embedding(texts, "bfloat16"),
     }
-    seconds = {
-        name: [_wall_and_cpu(way) for _ in range(rounds + 1)][1:] for name, way in ways.items()
-    }
+    turns = [{name: _wall_and_cpu(way) for name, way in ways.items()} for _ in range(rounds + 1)]
     print(f"{len(texts)} texts embedded on {_processor()}; medians of {rounds} rounds\n")
     print("| way | seconds | CPU seconds | ratio | ratio of CPU |\n| --- | --- | --- | --- | --- |")
     base: tuple[float, float] | None = None
-    for name, measured in seconds.items():
+    for name in ways:
+        measured = [turn[name] for turn in turns[1:]]
         wall, cpu = (statistics.median(column) for column in zip(*measured, strict=True))
         base = base or (wall, cpu)
         print(f"| {name} | {wall:.2f} | {cpu:.2f} | {wall / base[0]:.2f} | {cpu / base[1]:.2f} |")
