@@ -65,9 +65,9 @@ def _tools(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
 
 
 def _run(phase: str, home: Any, settings: Any, tools: Any) -> dict[str, Any]:
+    from dagster_project.instance import recorded
     from dagster_project.parts import Parts
     from dagster_project.plan import find_changes
-    from dagster_project.record_files import recorded
 
     if phase.startswith("look"):
         parts = Parts.of(settings, home, tools=tools)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dagster_project.home import Home
+from dagster_project.instance import open_instance, recorded
 from dagster_project.parts import Parts
 from dagster_project.plan import Changes, find_changes
-from dagster_project.record_files import recorded
 from dagster_project.resources import ignore_progress
 from dagster_project.source_state import keep_look, look
 from dagster_project.standing import read_standing
@@ -67,22 +66,6 @@ class BuildReport:
     def succeeded(self) -> bool:
         """Whether no partition failed."""
         return not self.failed
-
-
-@contextmanager
-def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
-    """Dagster's instance of a home, made where it is new; runs that were killed are closed.
-
-    Raises:
-        SettingsError, RecordsError: as ``open_records``.
-    """
-    from dagster_project.dead_runs import fail_dead_runs
-    from dagster_project.records import open_records
-
-    home.ensure()
-    with open_records(home.dagster) as instance:
-        fail_dead_runs(instance)
-        yield instance
 
 
 def build(

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dagster_project.home import Home
+from dagster_project.instance import recorded
 from dagster_project.parts import Parts
 from dagster_project.plan import Changes, find_changes
-from dagster_project.record_files import recorded
 from dagster_project.standing import read_standing
 from raptor_assets import names
 from raptor_assets.opening import StoreCache

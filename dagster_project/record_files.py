@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from dagster_project.home import Home
 from raptor_assets import names
 
 TABLES_VERSION = "29b539ebc72a"
@@ -64,25 +63,6 @@ class Records(Protocol):
 
         A run that died or failed before a check has only planned it, which is no result.
         """
-
-
-@contextmanager
-def recorded(home: Home) -> Iterator[Records]:
-    """The records of a home, which is made ready where it is new.
-
-    Raises:
-        SettingsError, RecordsError: as ``open_records``.
-    """
-    files = home.dagster / "history"
-    if home.has_own_instance() and _is_readable(files):
-        with _reading(files / "runs" / "index.db") as read:
-            yield RecordFiles(read)
-        return
-    from dagster_project.execute import open_instance
-    from dagster_project.records import DagsterRecords
-
-    with open_instance(home) as instance:
-        yield DagsterRecords(instance)
 
 
 Read = Callable[..., list[Any]]
@@ -154,14 +134,14 @@ def _outcome(event: str) -> Outcome:
     return Outcome(told["success"], severity, told["description"] or "")
 
 
-def _is_readable(files: Path) -> bool:
+def is_readable(files: Path) -> bool:
     """Whether the tables are of the known version, and no run is under way."""
     runs, index = files / "runs.db", files / "runs" / "index.db"
     if not (runs.exists() and index.exists()):
         return False
     marks = ", ".join("?" * len(_UNDER_WAY))
     busy = f"SELECT 1 FROM runs WHERE status IN ({marks}) LIMIT 1"  # noqa: S608 - marks alone
-    with _reading(runs) as of_runs, _reading(index) as of_assets:
+    with reading(runs) as of_runs, reading(index) as of_assets:
         return _is_known(of_runs) and _is_known(of_assets) and not of_runs(busy, *_UNDER_WAY)
 
 
@@ -172,7 +152,7 @@ def _is_known(read: Read) -> bool:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[Read]:
+def reading(path: Path) -> Iterator[Read]:
     """Reads a database as it is now: what others write meanwhile is not seen."""
     with closing(
         sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_WAIT_SECONDS)

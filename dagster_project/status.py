@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dagster_project.home import Home
-from dagster_project.record_files import Outcomes, recorded
+from dagster_project.instance import recorded
+from dagster_project.record_files import Outcomes
 from raptor_assets import names
 from raptor_core.documents import partition_key
 from raptor_core.settings import Settings

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from raptor_core.errors import DamagedTreeError
 from raptor_core.nodes import Node
-from raptor_core.store.engine import Payload, Record
+from raptor_core.store.engine import Record
 from raptor_core.store.lexical import Sparse, passage_vector
-from raptor_core.store.payload import node_digest, payload_to_manifest, payload_to_node
+from raptor_core.store.payload import Payload, node_digest, payload_to_manifest, payload_to_node
 from raptor_core.vectors import Vectors
 
 UNIT_TOLERANCE = 1.001e-3

@@ -31,7 +31,6 @@ from raptor_core.store.engine import (
     Batch,
     Condition,
     Match,
-    Payload,
     Point,
     Record,
     Scored,
@@ -48,7 +47,7 @@ from raptor_core.store.packing import (
     unpack,
     unpack_agreed,
 )
-from raptor_core.store.payload import damaged
+from raptor_core.store.payload import Payload, damaged
 from raptor_core.store.ranking import just_under, ranked
 
 UPDATE_POINTS = 2000

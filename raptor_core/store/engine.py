@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from raptor_core.store.lexical import Sparse
+from raptor_core.store.payload import Payload
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ TENANT_FIELD = "tree"
 
 LINKED_FIELDS = ("tree", "documents")
 """Fields for which the graph gets links of its own, so that narrow filters stay fast."""
-
-Payload = dict[str, Any]
 
 Asked = Vectors | Sparse
 """What points are scored by: a unit vector of shape ``(n_dims,)``, by its inner product with

@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from raptor_core.errors import StoreError
 from raptor_core.identity import digest
-from raptor_core.store.engine import Payload
 from raptor_core.store.files import OUTLINES, disk_errors, sync_directory, write_durably
-from raptor_core.store.payload import damaged
+from raptor_core.store.payload import Payload, damaged
 
 Keys = NDArray[np.uint64]
 Rows = NDArray[Any]

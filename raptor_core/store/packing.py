@@ -11,7 +11,8 @@ import json
 from collections.abc import Sequence
 
 from raptor_core.store.damage import CHECK
-from raptor_core.store.engine import KEYWORD_FIELDS, Match, Payload
+from raptor_core.store.engine import KEYWORD_FIELDS, Match
+from raptor_core.store.payload import Payload
 
 KEYS = "keys"
 REST = "rest"

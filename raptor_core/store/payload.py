@@ -32,9 +32,11 @@ from raptor_core.documents.base import MetadataValue
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.nodes import Fit, Node
-from raptor_core.store.base import Manifest, Mark
-from raptor_core.store.engine import Payload
 from raptor_core.store.lexical import LEXICAL_VERSION
+from raptor_core.store.manifest import Manifest, Mark
+
+Payload = dict[str, Any]
+"""What a point holds beside its vectors, as an engine keeps it."""
 
 _LARGEST_INTEGER = 2**63 - 1
 _values = attrgetter(*(field.name for field in fields(Node)))

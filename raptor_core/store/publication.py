@@ -11,9 +11,10 @@ from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Manifest, Published, StoreIdentity
 from raptor_core.store.damage import checked_payload
-from raptor_core.store.engine import Batch, Payload, Point, Record
+from raptor_core.store.engine import Batch, Point, Record
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import (
+    Payload,
     manifest_id,
     manifest_to_payload,
     node_digest,

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from raptor_core.errors import StoreError
-from raptor_core.store.engine import Payload, Point, Record
+from raptor_core.store.engine import Point, Record
 from raptor_core.store.files import check_space
+from raptor_core.store.payload import Payload
 
 _COLUMNS = ("tree", "content_key", "embedding_key", "digest")
 """Payload fields with a column: what staged points are looked up and compared by."""

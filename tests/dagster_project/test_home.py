@@ -5,8 +5,8 @@ from pathlib import Path
 import dagster as dg
 import yaml
 
-from dagster_project.execute import open_instance
 from dagster_project.home import Home
+from dagster_project.instance import open_instance
 from dagster_project.storage import PooledSqliteEventLogStorage
 
 

@@ -7,8 +7,9 @@ import pytest
 from support.hashing import HashingEmbedder
 from support.workshop import Workshop, prose
 
+from dagster_project.instance import recorded
 from dagster_project.plan import find_changes
-from dagster_project.record_files import RecordFiles, recorded
+from dagster_project.record_files import RecordFiles
 from dagster_project.records import DagsterRecords
 from raptor_assets import keys, names
 

@@ -19,8 +19,8 @@ from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop
 
 from dagster_project.cli import main
-from dagster_project.execute import open_instance
 from dagster_project.home import Home
+from dagster_project.instance import open_instance
 from raptor_assets import chain
 from raptor_core.identity import digest
 from raptor_core.settings import StoreSettings

@@ -14,8 +14,9 @@ from support.hashing import HashingEmbedder
 from support.migrations import remember_migrations
 
 from dagster_project.build import build_definitions
-from dagster_project.execute import BuildReport, build, drop, open_instance
+from dagster_project.execute import BuildReport, build, drop
 from dagster_project.home import Home
+from dagster_project.instance import open_instance
 from dagster_project.parts import Parts
 from raptor_core.settings import Settings
 from raptor_core.store import Manifest

@@ -19,7 +19,7 @@ from dagster_project.cli.options import home_and_json
 def command(port: int, host: str, home: Path, as_json: bool) -> None:
     """Open the Dagster UI on this home: web server and daemon, until interrupted."""
     from dagster_project.cli.output import print_json
-    from dagster_project.execute import open_instance
+    from dagster_project.instance import open_instance
     from dagster_project.published import open_home
 
     opened, _settings = open_home(home)
