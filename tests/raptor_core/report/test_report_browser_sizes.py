@@ -64,12 +64,12 @@ def test_a_narrow_screen_shows_the_list_or_the_text_without_scrolling_sideways(s
     assert page.locator("#tree").is_visible()
     assert page.locator("main").is_hidden()
     items(page).first.locator(".snippet").first.click()
-    assert page.locator("main").is_visible()
+    page.locator("main").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 380
     page.get_by_role("link", name="Back to the list").click()
-    assert page.locator("#tree").is_visible()
+    page.locator("#tree").wait_for()
     page.get_by_role("link", name="Overview").click()
-    assert page.locator("table").is_visible()
+    page.locator("table").first.wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 380
 
 
