@@ -94,7 +94,8 @@ class Retriever(Awaited):
         if not questions:
             return []
         asked = Questions(tuple(questions), vectors)
-        return STRATEGIES[query.strategy].retrieve(asked, query, self._store)
+        strategy, store = STRATEGIES[query.strategy], self._store
+        return store.steady(lambda: strategy.retrieve(asked, query, store))
 
     def trace(self, node_id: str) -> Trace:
         """The exact spans of the documents under a node.

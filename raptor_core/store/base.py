@@ -7,11 +7,11 @@ reader sees, even for a node whose id is already live.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from raptor_core.documents.base import MetadataValue
 from raptor_core.nodes import Node
@@ -20,6 +20,8 @@ from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
     from raptor_core.store.outlines import Found
+
+Read = TypeVar("Read")
 
 __all__ = [
     "Edition",
@@ -221,6 +223,12 @@ class VectorStore(Protocol):
         """What ``search`` and ``search_text`` find for each row and text, to be ranked.
 
         Outlines and scores alone: the nodes of those that are returned are read by id.
+        """
+
+    def steady(self, read: Callable[[], Read]) -> Read:
+        """What ``read`` gives that asks this store: all of it of one version of each tree.
+
+        ``read`` may be called again, where a tree that it met was published meanwhile.
         """
 
     def nodes(self, where: Where = Where()) -> list[Node]:

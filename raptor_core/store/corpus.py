@@ -10,13 +10,16 @@ from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.engine import Batch, Point
-from raptor_core.store.home import SCHEMA, check_identity, check_schema, collection_name
+from raptor_core.store.home import check_identity, check_schema, collection_name
 from raptor_core.store.layout import Layout
 from raptor_core.store.qdrant import ClientEngine, Place
 from raptor_core.store.retries import is_conflict
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
+
+SCHEMA = 3
+"""Version of what lies on a server; another one is refused, and an export carries trees over."""
 
 IDENTITY_ID = str(uuid.uuid5(NODE_NAMESPACE, "identity"))
 
@@ -149,7 +152,7 @@ class Corpus:
         if not found:
             return None
         payload = found[0].payload
-        check_schema(payload["schema"], self.where)
+        check_schema(payload["schema"], self.where, SCHEMA)
         identity = StoreIdentity(**payload["identity"])
         return Collection(name, identity, tuple(payload.get("retired", ())))
 

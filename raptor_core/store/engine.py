@@ -62,15 +62,13 @@ class Point:
 class Batch:
     """Points to write, then ids to delete; applying it twice is the same as once.
 
-    ``reveals`` are ids of points in state "coming" that become live, before any is deleted; only
-    servers have them. ``replaces`` are ids of manifests with the ``mark`` that each had, None
-    where it had none, when the batch was made; where others may write, a batch is refused when
-    one of them has another by then.
+    ``replaces`` are the trees that it changes with the ``mark`` that the manifest of each had,
+    None where it had none, when the batch was made; where others may write, a batch is refused
+    when one of them has another by then.
     """
 
     upserts: tuple[Point, ...] = ()
     deletes: tuple[str, ...] = ()
-    reveals: tuple[str, ...] = ()
     replaces: tuple[tuple[str, str | None], ...] = ()
 
 
@@ -84,10 +82,16 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Every match must hold, and the id must be one of ``ids`` where they are given."""
+    """Every match must hold, and the id must be one of ``ids`` where they are given.
+
+    ``hidden`` are matches of which none may hold, and ``hidden_ids`` ids that it may not be; only
+    servers have them.
+    """
 
     matches: tuple[Match, ...] = ()
     ids: tuple[str, ...] | None = None
+    hidden: tuple[Match, ...] = ()
+    hidden_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,15 +48,15 @@ def collection_name(identity: StoreIdentity) -> str:
     return f"{identity.corpus}-{short}"
 
 
-def check_schema(schema: int, where: str) -> None:
-    """Refuse payloads and layout of another version.
+def check_schema(schema: int, where: str, expected: int = SCHEMA) -> None:
+    """Refuse payloads and layout of another version than ``expected``.
 
     Raises:
         StoreMismatchError: naming both versions and the remedy.
     """
-    if schema == SCHEMA:
+    if schema == expected:
         return
-    if isinstance(schema, int) and schema > SCHEMA:
+    if isinstance(schema, int) and schema > expected:
         remedy = "Use the version that wrote it, or a newer one"
     else:
         remedy = (
@@ -64,7 +64,7 @@ def check_schema(schema: int, where: str) -> None:
             "into another home or corpus name; or build into one from the source"
         )
     raise StoreMismatchError(
-        f"{where} has store schema {schema}; this version reads schema {SCHEMA}. {remedy}. "
+        f"{where} has store schema {schema}; this version reads schema {expected}. {remedy}. "
         "Nothing was changed"
     )
 

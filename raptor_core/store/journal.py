@@ -80,7 +80,6 @@ def encode(batch: Batch) -> bytes:
         {
             "points": [_encode_point(point) for point in batch.upserts],
             "deletes": batch.deletes,
-            "reveals": batch.reveals,
             "shape": [len(rows), len(rows[0]) if rows else 0],
         }
     ).encode()
@@ -127,7 +126,7 @@ def decode(data: bytes, path: Path | str) -> Batch:
         )
         for point in stored
     )
-    return Batch(points, tuple(header["deletes"]), tuple(header.get("reveals", ())))
+    return Batch(points, tuple(header["deletes"]))
 
 
 def _decode_dense(data: bytes, at: int, n_rows: int, n_dims: int) -> Iterator[Vectors]:

@@ -35,11 +35,10 @@ class Layout:
             hnsw_config=self._hnsw(),
             quantization_config=self._quantization(),
         )
-        lexical = models.SparseVectorParams(modifier=models.Modifier.IDF)
         client.create_collection(
             name,
             vectors_config={DENSE: dense},
-            sparse_vectors_config={LEXICAL: lexical},
+            sparse_vectors_config={LEXICAL: models.SparseVectorParams()},
             shard_number=settings.shard_number or None,
             replication_factor=settings.replication_factor or None,
             write_consistency_factor=settings.write_consistency_factor or None,
@@ -50,13 +49,15 @@ class Layout:
         """Make the indexes of payload fields; those that are there stay."""
         from qdrant_client import models
 
-        for field in KEYWORD_FIELDS:
+        for field in (*KEYWORD_FIELDS, "birth"):
             keyword = models.KeywordIndexParams(
                 type=models.KeywordIndexType.KEYWORD,
                 is_tenant=field == TENANT_FIELD,
                 enable_hnsw=field in LINKED_FIELDS,
             )
             client.create_payload_index(name, field, keyword, wait=True)
+        node_ids = models.UuidIndexParams(type=models.UuidIndexType.UUID, enable_hnsw=False)
+        client.create_payload_index(name, "node_id", node_ids, wait=True)
         layer = models.IntegerIndexParams(
             type=models.IntegerIndexType.INTEGER, lookup=True, range=False, enable_hnsw=False
         )

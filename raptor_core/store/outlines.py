@@ -129,6 +129,13 @@ class Found(NamedTuple):
     scores: NDArray[np.float64]
 
 
+def outlined(rows: Iterable[tuple[Payload, float]]) -> Found:
+    """What a search found, from payloads that have the fields ``OUTLINED``, and scores."""
+    found = list(rows)
+    scores = np.array([score for _, score in found], dtype=np.float64)
+    return Found(Outlines.of(payload for payload, _ in found), scores)
+
+
 def halves(node_id: str) -> tuple[int, int]:
     """The upper and the lower 64 bits of an id."""
     return divmod(int(node_id.replace("-", ""), 16), 1 << 64)

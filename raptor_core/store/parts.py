@@ -17,8 +17,8 @@ _ID_BYTES = 40
 def split(batch: Batch, limit_bytes: int | None = None) -> Iterator[Batch]:
     """The batch in parts, to be applied in this order.
 
-    First comes all that is written, then what is revealed, then what is deleted. A batch within
-    the limit is one part; a point over it has one of its own.
+    First comes all that is written, then what is deleted. A batch within the limit is one part; a
+    point over it has one of its own.
     """
     limit = PART_BYTES if limit_bytes is None else limit_bytes
     upserts: list[Point] = []
@@ -30,13 +30,11 @@ def split(batch: Batch, limit_bytes: int | None = None) -> Iterator[Batch]:
             upserts, size = [], 0
         upserts.append(point)
         size += n_bytes
-    left = [(True, i) for i in batch.reveals] + [(False, i) for i in batch.deletes]
+    left = batch.deletes
     while upserts or left:
         room = max(limit - size, 0 if upserts else _ID_BYTES) // _ID_BYTES
-        taken, left = left[:room], left[room:]
-        reveals = tuple(i for reveal, i in taken if reveal)
-        yield Batch(tuple(upserts), tuple(i for reveal, i in taken if not reveal), reveals)
-        upserts, size = [], 0
+        yield Batch(tuple(upserts), left[:room])
+        left, upserts, size = left[room:], [], 0
 
 
 def point_bytes(point: Point) -> int:

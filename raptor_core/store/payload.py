@@ -3,8 +3,8 @@
 Every field of a node has a payload field of the same name (``node_id`` for its id, because a
 staged point has another id). Besides:
 
-- ``state``: "staged" or "live", "coming" while a server is sent a large tree; "manifest",
-  "identity", "publishing", "record" and "epoch" for the points that are no nodes.
+- ``state``: "staged" or "live"; "manifest" and "identity" for points that are no nodes, and on a
+  server "dropped", "terms" and "leftover".
 - ``digest``: of the node, all fields, and of how its words are indexed; equal digests mean that
   there is nothing to write.
 - ``embedded``: whether the point has its dense vector; a staged summary may lack it.
@@ -54,6 +54,7 @@ def staged_id(node: Node) -> str:
     return f"{key[:8]}-{key[8:12]}-{key[12:16]}-{key[16:20]}-{key[20:]}"
 
 
+@lru_cache(maxsize=1 << 14)
 def manifest_id(tree: str) -> str:
     """Id of the point that holds a tree's manifest."""
     return str(uuid.uuid5(NODE_NAMESPACE, digest("manifest", tree)))

@@ -23,7 +23,7 @@ from raptor_core.store.payload import (
 from raptor_core.vectors import Vectors
 
 UNIT_TOLERANCE = 1e-3
-STATE_FIELDS = ("state", "digest", "embedded")
+STATE_FIELDS = ("tree", "state", "digest", "embedded")
 
 
 def check_vectors(nodes: Sequence[Node], vectors: Vectors, identity: StoreIdentity) -> None:

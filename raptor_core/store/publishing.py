@@ -13,7 +13,7 @@ from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Published
 from raptor_core.store.conditions import MANIFEST, NODE
 from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record
-from raptor_core.store.payload import manifest_id, staged_id
+from raptor_core.store.payload import manifest_id
 from raptor_core.store.publication import (
     STATE_FIELDS,
     Publication,
@@ -94,25 +94,11 @@ class Publisher:
         return [publication.result for _, publication in planned]
 
     def _stored(self, editions: Sequence[Edition]) -> list[list[Record]]:
-        """State and digest of all points of each edition's tree.
-
-        One listing tells them; only of points that no edition names the tree is asked for.
-        """
-        names = [edition.manifest.tree for edition in editions]
-        owners = {
-            point_id: edition.manifest.tree
-            for edition in editions
-            for node in edition.nodes
-            for point_id in (node.id, staged_id(node))
-        }
-        records = self._listed(names)
-        others = [record.id for record in records if record.id not in owners]
-        for record in self._engine.fetch(others, ("tree",), dense=False) if others else ():
-            owners[record.id] = record.payload["tree"]
-        found: dict[str, list[Record]] = {name: [] for name in names}
-        for record in records:
-            found[owners[record.id]].append(record)
-        return [found[name] for name in names]
+        """State and digest of all points of each edition's tree."""
+        found: dict[str, list[Record]] = {edition.manifest.tree: [] for edition in editions}
+        for record in self._listed(list(found)):
+            found[record.payload["tree"]].append(record)
+        return list(found.values())
 
     def _listed(self, trees: Sequence[str]) -> list[Record]:
         """State and digest of all nodes of these trees, once what their manifests say is known.
@@ -120,10 +106,10 @@ class Publisher:
         In this order: a manifest that is written in between is then another at the commit.
         """
         for tree in trees:
-            self._marks.pop(manifest_id(tree), None)
+            self._marks.pop(tree, None)
         match = Match("tree", tuple(trees))
-        manifests = self._engine.scroll(Condition((match, MANIFEST)), ("mark",))
-        self._marks |= {record.id: record.payload.get("mark") for record in manifests}
+        manifests = self._engine.scroll(Condition((match, MANIFEST)), ("tree", "mark"))
+        self._marks |= {found.payload["tree"]: found.payload.get("mark") for found in manifests}
         return self._engine.scroll(Condition((match, NODE)), STATE_FIELDS)
 
     def drop(self, trees: Collection[str]) -> int:
@@ -135,7 +121,7 @@ class Publisher:
             part = names[at : at + DROPPED_TREES]
             stored = self._listed(part)
             deletes = tuple(record.id for record in stored)
-            held = (manifest_id(tree) for tree in part if manifest_id(tree) in self._marks)
+            held = (manifest_id(tree) for tree in part if tree in self._marks)
             self._add(part, Batch(deletes=(*deletes, *held)), _ID_BYTES * len(deletes))
             n_live += sum(record.payload["state"] == "live" for record in stored)
         return n_live
@@ -165,8 +151,7 @@ class Publisher:
         self._failure = StoreError("this publication has ended; begin another")
 
     def _flush(self) -> None:
-        ids = map(manifest_id, sorted(self._trees))
-        replaces = tuple((point_id, self._marks.get(point_id)) for point_id in ids)
+        replaces = tuple((tree, self._marks.get(tree)) for tree in sorted(self._trees))
         batch = Batch(tuple(self._points), tuple(self._deletes), replaces=replaces)
         self._points, self._deletes, self._n_bytes = [], [], 0
         self._trees.clear()

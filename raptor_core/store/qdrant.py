@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from raptor_core.store.engine import (
     Scored,
 )
 from raptor_core.store.lexical import Sparse
-from raptor_core.store.outlines import OUTLINED, Found, Outlines
+from raptor_core.store.outlines import OUTLINED, Found, outlined
+from raptor_core.store.payload import Payload
 from raptor_core.store.ranking import just_under, ranked
 from raptor_core.store.retries import is_refusal
 
@@ -64,6 +65,15 @@ class Place:
         return (reason.replace(self.secret, "***") if self.secret else reason)[:500]
 
 
+class Search(NamedTuple):
+    """One search: at most ``limit`` points that score ``least`` or more, where that is given."""
+
+    asked: Asked
+    limit: int
+    condition: Condition
+    least: float | None = None
+
+
 class ClientEngine:
     """One collection behind a qdrant-client."""
 
@@ -85,12 +95,37 @@ class ClientEngine:
         if batch.upserts:
             points = models.PointsList(points=[_point(point) for point in batch.upserts])
             operations.append(models.UpsertOperation(upsert=points))
-        if batch.reveals:
-            live = models.SetPayload(payload={"state": "live"}, points=list(batch.reveals))
-            operations.append(models.SetPayloadOperation(set_payload=live))
         if batch.deletes:
             ids = models.PointIdsList(points=list(batch.deletes))
             operations.append(models.DeleteOperation(delete=ids))
+        self._update(operations)
+
+    def replace(self, points: Sequence[Point], publications: Sequence[str]) -> None:
+        """Write points where they are new, or are of one of these publications."""
+        from qdrant_client import models
+
+        written = models.PointsList(
+            points=[_point(point) for point in points],
+            update_filter=_filter(Condition((Match("publication", tuple(publications)),))),
+        )
+        self._update([models.UpsertOperation(upsert=written)])
+
+    def remove(self, batch: Batch, publication: str, ids: Sequence[str]) -> None:
+        """Delete points as ``batch`` says, then those of ``ids`` that are of a publication."""
+        from qdrant_client import models
+
+        chosen = _filter(Condition((Match("publication", (publication,)),), tuple(ids)))
+        operations: list[Any] = [
+            models.DeleteOperation(delete=models.PointIdsList(points=list(batch.deletes))),
+            models.DeleteOperation(delete=models.FilterSelector(filter=chosen)),
+        ]
+        some = (bool(batch.deletes), bool(ids))
+        self._update([one for one, is_any in zip(operations, some, strict=True) if is_any])
+
+    def _update(self, operations: Sequence[Any]) -> None:
+        """Apply operations in their order, in one request."""
+        from qdrant_client import models
+
         if not operations:
             return
         with self._place.errors():
@@ -145,56 +180,57 @@ class ClientEngine:
     def search(
         self, queries: Sequence[Asked], limit: int, condition: Condition
     ) -> list[list[Scored]]:
-        """Best points for each query, in one request.
-
-        Local mode counts live points for IDF; a server counts deleted ones, too, until it has
-        compacted them, which moves scores a little for a while.
-        """
-        rows = self._ranked(queries, limit, condition, with_payload=True)
+        """Best points for each query, in one request."""
+        rows = self._ranked(queries, limit, condition, None)
         return [[Scored(payload, score) for _, score, payload in row] for row in rows]
 
     def outlines(self, queries: Sequence[Asked], limit: int, condition: Condition) -> list[Found]:
         """What ``search`` finds, to be ranked."""
-        rows = self._ranked(queries, limit, condition, with_payload=list(OUTLINED))
-        return [
-            Found(
-                Outlines.of(payload for _, _, payload in row),
-                np.array([score for _, score, _ in row], dtype=np.float64),
-            )
-            for row in rows
-        ]
+        rows = self._ranked(queries, limit, condition, OUTLINED)
+        return [outlined((payload, score) for _, score, payload in row) for row in rows]
 
     def _ranked(
-        self, queries: Sequence[Asked], limit: int, condition: Condition, *, with_payload: Any
+        self,
+        queries: Sequence[Asked],
+        limit: int,
+        condition: Condition,
+        fields: Sequence[str] | None,
     ) -> list[list[Any]]:
         def ask(least: Mapping[int, float | None], n: int) -> list[list[Any]]:
-            requests = [
-                self._request(queries[row], n, condition, just_under(score), with_payload)
-                for row, score in least.items()
-            ]
-            with self._place.errors():
-                answers = self._client.query_batch_points(
-                    self._collection, requests, **self._consistency
-                )
-            return [[(p.id, p.score, p.payload or {}) for p in a.points] for a in answers]
+            return self.query(
+                [Search(queries[row], n, condition, score) for row, score in least.items()], fields
+            )
 
         return ranked(ask, len(queries), limit)
 
-    def _request(
-        self, asked: Asked, limit: int, condition: Condition, least: float | None, payload: Any
-    ) -> models.QueryRequest:
+    def query(
+        self, searches: Sequence[Search], fields: Sequence[str] | None
+    ) -> list[list[tuple[str, float, Payload]]]:
+        """Id, score and payload of the best points of each search, in one request.
+
+        ``fields`` None gives whole payloads.
+        """
+        payload = True if fields is None else list(fields)
+        requests = [self._request(search, payload) for search in searches]
+        with self._place.errors():
+            answers = self._client.query_batch_points(
+                self._collection, requests, **self._consistency
+            )
+        return [[(str(p.id), p.score, p.payload or {}) for p in a.points] for a in answers]
+
+    def _request(self, search: Search, payload: Any) -> models.QueryRequest:
         from qdrant_client import models
 
-        if isinstance(asked, Sparse):
-            query, using, params = _sparse(asked), LEXICAL, None
+        if isinstance(search.asked, Sparse):
+            query, using, params = _sparse(search.asked), LEXICAL, None
         else:
-            query, using, params = asked.tolist(), DENSE, self._params
+            query, using, params = search.asked.tolist(), DENSE, self._params
         return models.QueryRequest(
             query=query,
             using=using,
-            filter=_filter(condition),
-            limit=limit,
-            score_threshold=least,
+            filter=_filter(search.condition),
+            limit=search.limit,
+            score_threshold=just_under(search.least),
             with_payload=payload,
             params=params,
         )
@@ -238,15 +274,25 @@ def _sparse(sparse: Sparse) -> models.SparseVector:
     return models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
 
 
-def _filter(condition: Condition) -> models.Filter:
+def _filter(condition: Condition) -> models.Filter | None:
     from qdrant_client import models
 
-    must: list[Any] = [
-        models.FieldCondition(key=match.field, match=_match(match)) for match in condition.matches
+    must = _conditions(condition.matches, condition.ids)
+    hidden = _conditions(condition.hidden, condition.hidden_ids or None)
+    if not must and not hidden:
+        return None
+    return models.Filter(must=must or None, must_not=hidden or None)
+
+
+def _conditions(matches: Sequence[Match], ids: Sequence[str] | None) -> list[Any]:
+    from qdrant_client import models
+
+    found: list[Any] = [
+        models.FieldCondition(key=match.field, match=_match(match)) for match in matches
     ]
-    if condition.ids is not None:
-        must.append(models.HasIdCondition(has_id=list(condition.ids)))
-    return models.Filter(must=must)
+    if ids is not None:
+        found.append(models.HasIdCondition(has_id=list(ids)))
+    return found
 
 
 def _match(match: Match) -> Any:

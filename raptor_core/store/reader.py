@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from operator import attrgetter
 from threading import RLock
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
@@ -27,11 +27,17 @@ class StoreReader:
     """What readers ask of a store. One object may be shared by threads; its calls take turns."""
 
     def __init__(
-        self, engine: Engine, identity: StoreIdentity, release: Callable[[], None]
+        self,
+        engine: Engine,
+        identity: StoreIdentity,
+        release: Callable[[], None],
+        steady: Callable[[Callable[[], Any]], Any] = lambda read: read(),
     ) -> None:
+        """``steady`` is ``VectorStore.steady``; an engine of one process holds still as it is."""
         self._engine = engine
         self._identity = identity
         self._release = release
+        self._steady = steady
         self._turn = RLock()
         self._closed = False
 
@@ -117,6 +123,12 @@ class StoreReader:
             rows = search(list(asked.values()), limit, condition)
         for row, hits in zip(asked, rows, strict=True):
             found[row] = hits
+        return found
+
+    def steady(self, read: Callable[[], Row]) -> Row:
+        """What ``read`` gives; see ``VectorStore.steady``."""
+        with self._open():
+            found: Row = self._steady(read)
         return found
 
     def nodes(self, where: Where = EVERYWHERE) -> list[Node]:

@@ -4,10 +4,8 @@ The alias ``<corpus>`` names the live collection ``<corpus>-<embedder>``; it is 
 that an open store never changes its embedder. A point in state "identity" says what a collection
 was made for and what it replaced, as the alias file does on embedded engines.
 
-A publication is applied in requests of ordered operations, each acknowledged when it is applied.
-The server applies operations and points one after the other, and may die in between; that a reader
-sees all or nothing of it, and that it comes to its end, is in ``whole.py``. Requests stay within
-the 32 MB that a server takes by default (``parts.py``).
+Readers of a server wait for nobody: how a tree is published whole is in ``versions.py``. Requests
+stay within the 32 MB that a server takes by default (``parts.py``).
 """
 
 from __future__ import annotations
@@ -20,8 +18,8 @@ from raptor_core.store.base import StoreIdentity
 from raptor_core.store.connecting import connect
 from raptor_core.store.corpus import Collection, Corpus
 from raptor_core.store.home import check_identity, may_stand_beside
+from raptor_core.store.server_engine import ServerEngine
 from raptor_core.store.store import QdrantStore
-from raptor_core.store.whole import WholeEngine
 
 
 def open_server(
@@ -39,9 +37,10 @@ def open_server(
     except BaseException:
         corpus.client.close()
         raise
-    engine = WholeEngine(corpus.engine(chosen.name), corpus.where)
+    engine = ServerEngine(corpus.engine(chosen.name), corpus.where)
     promote = None if live else partial(corpus.promote, chosen)
-    return QdrantStore(engine, chosen.identity, engine.apply, _no_lock, promote)
+    reading = {"steady": engine.steady}
+    return QdrantStore(engine, chosen.identity, engine.apply, _no_lock, promote, **reading)
 
 
 def server_identities(settings: StoreSettings, *, beside: bool) -> list[StoreIdentity]:

@@ -4,7 +4,8 @@
   lexical vector, so staging changes neither a reader's nodes nor its lexical scores. Embedded
   engines keep staged points in a file of their own (``staging.py``).
 - Publishing is one batch of one tree or many (``publishing.py``) that is committed whole: through
-  the journal on embedded engines (``journal.py``), through a record on a server (``whole.py``).
+  the journal on embedded engines (``journal.py``), through versions on a server
+  (``versions.py``), there each tree by itself.
   Unchanged points are not written again.
 - A commit that fails closes the store: opening it again completes what was begun.
 - Forgetting: after ``publish`` and ``drop`` no point, staged or live, holds removed text, and no
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
@@ -59,9 +61,13 @@ class QdrantStore(StoreReader):
         commit: Commit,
         release: Callable[[], None],
         promote: Callable[[], None] | None = None,
+        **reading: Any,
     ) -> None:
-        """``promote`` makes the collection the live one; None where it is."""
-        super().__init__(engine, identity, release)
+        """``promote`` makes the collection the live one; None where it is.
+
+        ``reading`` is for ``StoreReader``.
+        """
+        super().__init__(engine, identity, release, **reading)
         self._commit = commit
         self._promote = promote
 

@@ -18,7 +18,7 @@ from support.workshop import prose, settings_text
 
 from dagster_project.home import Home
 from raptor_core.endpoints import gate
-from raptor_core.store import Where, open_store, retries, whole
+from raptor_core.store import Where, open_store, retries
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ NAMES = ["a.md", "b.md"]
 CONCURRENCY = 3
 POINTS = {
     "staging": '"state":"staged"',
-    "publication": '"state":"publishing"',
+    "publication": '"state":"manifest"',
     "a call": '"messages"',
 }
 """When the link goes: as a request is served that holds this."""
@@ -123,7 +123,6 @@ def network(tmp_path_factory):
     """A network in which everything has been published once."""
     with pytest.MonkeyPatch.context() as patch, qdrant_stand_in() as store:
         patch.setattr(retries, "BASE_SECONDS", 0.001)
-        patch.setattr(whole, "MARKER_SECONDS", 1.0)
         with (
             FakeOpenAI() as endpoint,
             Link(int(store.url.rpartition(":")[2])) as to_store,

@@ -49,15 +49,15 @@ def told(error):
 
 def _singles(operation):
     if isinstance(operation, models.UpsertOperation):
+        only = operation.upsert.update_filter
         for point in operation.upsert.points:
-            yield models.UpsertOperation(upsert=models.PointsList(points=[point]))
-    elif isinstance(operation, models.DeleteOperation):
+            single = models.PointsList(points=[point], update_filter=only)
+            yield models.UpsertOperation(upsert=single)
+    elif isinstance(operation.delete, models.FilterSelector):
+        yield operation
+    else:
         for point_id in operation.delete.points:
             yield models.DeleteOperation(delete=models.PointIdsList(points=[point_id]))
-    else:
-        for point_id in operation.set_payload.points:
-            single = models.SetPayload(payload=operation.set_payload.payload, points=[point_id])
-            yield models.SetPayloadOperation(set_payload=single)
 
 
 class StandIn:

@@ -18,9 +18,8 @@ from support.stores import (
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import Where, stored_identity, whole
-from raptor_core.store.corpus import IDENTITY_ID
-from raptor_core.store.home import SCHEMA
+from raptor_core.store import Where, stored_identity
+from raptor_core.store.corpus import IDENTITY_ID, SCHEMA
 
 KEY = "planted-secret-key"
 
@@ -48,7 +47,7 @@ def test_a_corpus_is_found_again_by_its_alias(stand_in):
         assert store.count() == 15
 
 
-def test_a_publication_is_one_ordered_request_between_its_marks(stand_in):
+def test_a_publication_is_three_ordered_requests(stand_in):
     with open_at(None, "server", url=stand_in.url) as store:
         old, new = make_tree(word="old"), make_tree(word="new")
         publish(store, old)
@@ -59,12 +58,12 @@ def test_a_publication_is_one_ordered_request_between_its_marks(stand_in):
     writes = [request for request in writes if "query" not in request[1]]
     assert all("wait=true" in path and "ordering=strong" in path for _, path, *_ in writes)
     operations = [[next(iter(one)) for one in body["operations"]] for _, _, body, _ in writes]
-    assert operations == [["upsert"], ["upsert", "delete"], ["upsert", "delete"]]
+    assert operations == [["upsert"], ["upsert"], ["delete", "delete"]]
     states = [
         {point["payload"]["state"] for point in body["operations"][0]["upsert"]["points"]}
-        for _, _, body, _ in writes
+        for _, _, body, _ in writes[:2]
     ]
-    assert states == [{"record", "publishing"}, {"live", "manifest"}, {"epoch"}]
+    assert states == [{"live", "terms", "leftover"}, {"manifest"}]
 
 
 def test_values_of_a_filter_are_sent_once_each(stand_in):
@@ -181,17 +180,3 @@ def test_readers_see_whole_trees_while_a_server_applies_point_by_point(stand_in)
     seen = [frozenset(node.id for node in nodes) for nodes in found]
     assert set(seen) <= expected
     assert len(set(seen)) > 2
-
-
-def test_a_read_that_never_finds_rest_says_so(stand_in, monkeypatch):
-    monkeypatch.setattr(whole, "READ_SECONDS", 0.1)
-    with open_at(None, "server", url=stand_in.url) as store:
-        publish(store, make_tree())
-        stand_in.fail_after = 1
-        with pytest.raises(StoreError, match="503"):
-            store.drop("t")
-    with (
-        open_at(None, "server", identity=None, url=stand_in.url) as store,
-        pytest.raises(StoreError, match="published all the time"),
-    ):
-        store.nodes()

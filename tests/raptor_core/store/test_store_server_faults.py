@@ -53,7 +53,7 @@ def test_a_fault_that_passes_is_noticed_by_nobody(stand_in, passing):
         assert store.staged_trees() == []
         assert store.drop("t") == 15
     states = {point.payload["state"] for point in stand_in.points(NAME)}
-    assert states == {"identity", "epoch"}
+    assert states == {"identity"}
 
 
 def test_what_a_request_before_made_is_taken_over(stand_in):

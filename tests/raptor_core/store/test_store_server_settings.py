@@ -55,7 +55,7 @@ def test_what_is_left_to_the_server_is_not_sent(stand_in):
     opened(stand_in).close()
     assert stand_in.created[NAME] == {
         "vectors": {"dense": {"size": 16, "distance": "Cosine", "on_disk": False}},
-        "sparse_vectors": {"lexical": {"modifier": "idf"}},
+        "sparse_vectors": {"lexical": {}},
         "on_disk_payload": True,
     }
 

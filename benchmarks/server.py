@@ -1,0 +1,268 @@
+"""A real Qdrant server: requests and milliseconds of a search, alone and beside publishers.
+
+    python benchmarks/server.py http://127.0.0.1:6333 [--nodes 10000] [--grpc] [--seconds 10]
+
+Nodes as in ``query.py`` in trees of 100, published through the store into a corpus of its own,
+which is removed at the end. Publishers are processes that publish other trees than those that are
+searched for, half of each new, again and again. The baseline is qdrant-client alone on the same
+collection, in turn with ours: the best 20 points by vector with their payloads, in one request.
+Requests are counted by the server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from qdrant_client import QdrantClient
+from query import IDENTITY, N_DIMS, WORDS, unit_vectors
+
+from raptor_core.identity import embedding_key, leaf_id
+from raptor_core.nodes import Node
+from raptor_core.retrieval import Query, Questions
+from raptor_core.retrieval.retriever import STRATEGIES
+from raptor_core.settings.stores import StoreSettings
+from raptor_core.store import Manifest, VectorStore, Where, open_store
+from raptor_core.vectors import Vectors
+
+TREE_NODES = 100
+TOP = 20
+BUSY_TREES = 8
+"""Trees that each publisher publishes in turn."""
+
+
+def make_tree(tree: str, round_number: int) -> list[Node]:
+    """A tree of chunks; every second one is another in each round."""
+    made = []
+    for at in range(TREE_NODES):
+        key = f"{tree} {at} {round_number if at % 2 else 0}"
+        rng = np.random.default_rng(list(key.encode()))
+        words = np.minimum(rng.zipf(1.2, 70), len(WORDS)) - 1
+        text = " ".join(WORDS[k] for k in words)[:400]
+        name = f"{tree}.md"
+        made.append(
+            Node(
+                id=leaf_id(tree, name, key),
+                tree=tree,
+                layer=0,
+                content_key=key,
+                text=text,
+                n_tokens=90,
+                position=at,
+                documents=(name,),
+                children=(),
+                fingerprint="chunking",
+                embedding_key=embedding_key(key, "random"),
+                start=0,
+                end=len(text),
+                section=("Part", "Chapter"),
+                source=f"/library/{name}",
+            )
+        )
+    return made
+
+
+def vectors_of(nodes: list[Node]) -> Vectors:
+    """A random unit vector for each node."""
+    seeds = [int(node.embedding_key[:12], 16) for node in nodes]
+    rows = np.stack([np.random.default_rng(s).standard_normal(N_DIMS) for s in seeds])
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def publish(store: VectorStore, tree: str, round_number: int) -> None:
+    """Make it the tree's last round."""
+    nodes = make_tree(tree, round_number)
+    store.stage(nodes, vectors_of(nodes))
+    build = f"{tree} {round_number}"
+    documents = {f"{tree}.md": build}
+    store.publish(Manifest(tree, build, (len(nodes),), 9000, documents, "", "", ""), nodes)
+
+
+def keep_publishing(settings: StoreSettings, number: int, enough: Any, n_done: Any) -> None:
+    """What a publisher's process does."""
+    with open_store(settings, None, IDENTITY) as store:
+        round_number = 0
+        while not enough.is_set():
+            round_number += 1
+            for at in range(BUSY_TREES):
+                publish(store, f"busy-{number}-{at}", round_number)
+                with n_done.get_lock():
+                    n_done.value += 1
+
+
+@contextmanager
+def publishers(settings: StoreSettings, n: int) -> Iterator[Any]:
+    """So many processes that publish; gives the counter of what they published."""
+    context = multiprocessing.get_context("spawn")
+    enough, n_done = context.Event(), context.Value("i", 0)
+    started = [
+        context.Process(target=keep_publishing, args=(settings, number, enough, n_done))
+        for number in range(n)
+    ]
+    for process in started:
+        process.start()
+    while n_done.value < n:
+        time.sleep(0.1)
+    yield n_done
+    enough.set()
+    for process in started:
+        process.join()
+
+
+def n_requests(url: str) -> int:
+    """Requests that the server has answered, but for those for metrics."""
+    with urllib.request.urlopen(f"{url}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    counts = ("rest_responses_total{", "grpc_responses_total{")
+    return sum(
+        int(float(line.split()[-1]))
+        for line in lines
+        if line.startswith(counts) and "/metrics" not in line
+    )
+
+
+def ways(store: VectorStore, client: QdrantClient, tree: str) -> dict[str, Callable[[int], object]]:
+    """What is timed, by name: each takes the number of a question."""
+    questions = unit_vectors(1000, seed=5)
+    rng = np.random.default_rng(6)
+    texts = [" ".join(rng.choice(WORDS[:5000], 8)) for _ in range(1000)]
+
+    def ours(strategy: str, where: Where) -> Callable[[int], object]:
+        query = Query(strategy, where=where, budget_tokens=2000)
+
+        def ask(number: int) -> object:
+            row = number % len(texts)
+            asked = Questions((texts[row],), questions[row : row + 1])
+            found = STRATEGIES[strategy]
+            return store.steady(lambda: found.retrieve(asked, query, store))
+
+        return ask
+
+    def bare(number: int) -> object:
+        row = questions[number % len(texts)].tolist()
+        return client.query_points("corpus", query=row, using="dense", limit=TOP)
+
+    here = Where(trees=(tree,))
+    return {
+        "client": bare,
+        "flat, all trees": ours("flat", Where()),
+        "flat, one tree": ours("flat", here),
+        "lexical, all trees": ours("lexical", Where()),
+        "hybrid, all trees": ours("hybrid", Where()),
+        "hybrid, one tree": ours("hybrid", here),
+    }
+
+
+def measure(asked: dict[str, Callable[[int], object]], seconds: float) -> dict[str, list[float]]:
+    """Milliseconds of each way, in turn for so long."""
+    taken: dict[str, list[float]] = {name: [] for name in asked}
+    end, number = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        for name, ask in asked.items():
+            start = time.perf_counter()
+            ask(number)
+            taken[name].append(1e3 * (time.perf_counter() - start))
+        number += 1
+    return taken
+
+
+def tell(taken: dict[str, list[float]], title: str) -> None:
+    """One line for each way; ratios are to the client alone."""
+    print(title)
+    base = np.percentile(taken["client"], [50, 99])
+    for name, values in taken.items():
+        p50, p99 = np.percentile(values, [50, 99])
+        ratios = f"{p50 / base[0]:5.2f} {p99 / base[1]:5.2f}"
+        print(f"  {name:20} p50 {p50:7.1f} ms  p99 {p99:7.1f} ms  to client {ratios}")
+
+
+def fill(store: VectorStore, client: QdrantClient, n_trees: int) -> None:
+    """Publish the trees; then the client alone writes the same points, 1,000 at a time."""
+    made = [make_tree(f"tree-{at}", 0) for at in range(n_trees)]
+    for nodes in made:
+        vectors_of(nodes)
+    start = time.monotonic()
+    for at in range(n_trees):
+        publish(store, f"tree-{at}", 0)
+    ours = time.monotonic() - start
+    start = time.monotonic()
+    for at in range(n_trees):
+        vectors_of(make_tree(f"tree-{at}", 0))
+    ours -= time.monotonic() - start
+    print(f"filled: {n_trees * TREE_NODES} nodes in {ours:.1f} s, each tree a commit", end="; ")
+    points, offset = client.scroll("corpus", limit=1000, with_vectors=True)
+    taken = 0.0
+    info = client.get_collection("corpus").config.params
+    client.create_collection(
+        "corpus-bare",
+        vectors_config=info.vectors,
+        sparse_vectors_config=info.sparse_vectors,
+    )
+    from qdrant_client import models
+
+    while points:
+        rows = [models.PointStruct(id=p.id, vector=p.vector, payload=p.payload) for p in points]
+        start = time.monotonic()
+        client.upsert("corpus-bare", rows, wait=True)
+        taken += time.monotonic() - start
+        if offset is None:
+            break
+        points, offset = client.scroll("corpus", limit=1000, with_vectors=True, offset=offset)
+    client.delete_collection("corpus-bare")
+    print(f"the client alone {taken:.1f} s")
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("url")
+    parser.add_argument("--nodes", type=int, default=10_000)
+    parser.add_argument("--grpc", action="store_true")
+    parser.add_argument("--grpc-port", type=int, default=6334)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--publishers", type=int, nargs="+", default=[0, 1, 4])
+    given = parser.parse_args()
+    settings = StoreSettings(
+        kind="server", url=given.url, grpc=given.grpc, grpc_port=given.grpc_port
+    )
+    client = QdrantClient(
+        url=given.url,
+        prefer_grpc=given.grpc,
+        grpc_port=given.grpc_port,
+        check_compatibility=False,
+        timeout=60,
+    )
+    names = [alias.collection_name for alias in client.get_aliases().aliases]
+    if names:
+        raise SystemExit(f"{given.url} holds {names}; the benchmark wants a server of its own")
+    n_trees = given.nodes // TREE_NODES
+    with open_store(settings, None, IDENTITY) as store:
+        fill(store, client, n_trees)
+    before = n_requests(given.url)
+    with open_store(settings, None) as store:
+        print(f"opening: {n_requests(given.url) - before} requests")
+        asked = ways(store, client, f"tree-{n_trees // 2}")
+        for name, ask in asked.items():
+            ask(0)
+            before = n_requests(given.url)
+            for number in range(10):
+                ask(number)
+            print(f"{name}: {(n_requests(given.url) - before) / 10:g} requests")
+        for n in given.publishers:
+            with publishers(settings, n) as n_done:
+                before = n_done.value
+                taken = measure(asked, given.seconds)
+                rate = (n_done.value - before) / given.seconds
+            tell(taken, f"{n} publishers, {rate:.1f} trees a second")
+    for name in [one.name for one in client.get_collections().collections]:
+        client.delete_collection(name)
+
+
+if __name__ == "__main__":
+    main()
