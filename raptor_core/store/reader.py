@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 from threading import RLock
 from types import TracebackType
@@ -24,7 +24,7 @@ Row = TypeVar("Row")
 
 
 class StoreReader:
-    """What readers ask of a store. One object may be shared by threads; its calls take turns."""
+    """What readers ask of a store. One object may be shared by threads."""
 
     def __init__(
         self,
@@ -32,13 +32,19 @@ class StoreReader:
         identity: StoreIdentity,
         release: Callable[[], None],
         steady: Callable[[Callable[[], Any]], Any] = lambda read: read(),
+        turn: AbstractContextManager[Any] | None = None,
     ) -> None:
-        """``steady`` is ``VectorStore.steady``; an engine of one process holds still as it is."""
+        """An engine of one process holds still while it is asked, and is asked by turns.
+
+        Args:
+            steady: ``VectorStore.steady``, of another engine.
+            turn: what its calls hold; None is a lock of their own.
+        """
         self._engine = engine
         self._identity = identity
         self._release = release
         self._steady = steady
-        self._turn = RLock()
+        self._turn = turn or RLock()
         self._closed = False
 
     @property

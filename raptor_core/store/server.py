@@ -10,6 +10,7 @@ stay within the 32 MB that a server takes by default (``parts.py``).
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 
 from raptor_core.errors import StoreError
@@ -39,8 +40,15 @@ def open_server(
         raise
     engine = ServerEngine(corpus.engine(chosen.name), corpus.where)
     promote = None if live else partial(corpus.promote, chosen)
-    reading = {"steady": engine.steady}
-    return QdrantStore(engine, chosen.identity, engine.apply, _no_lock, promote, **reading)
+    return QdrantStore(
+        engine,
+        chosen.identity,
+        engine.apply,
+        _no_lock,
+        promote,
+        steady=engine.steady,
+        turn=nullcontext(),
+    )
 
 
 def server_identities(settings: StoreSettings, *, beside: bool) -> list[StoreIdentity]:

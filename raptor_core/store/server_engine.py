@@ -50,6 +50,7 @@ class ServerEngine:
         self._terms = ServerTerms(engine)
         self._versions: dict[str, Version] = {}
         self._known_at: float | None = None
+        self._turn = threading.Lock()
         self._reading = threading.local()
         """Publications of the trees that a read met, and of those that it glanced at."""
 
@@ -108,24 +109,24 @@ class ServerEngine:
         return moved
 
     def _learn(self, trees: Iterable[str], now: Mapping[str, Version]) -> None:
-        changed = [t for t in trees if self._versions.get(t, NO_VERSION) != now.get(t, NO_VERSION)]
-        for tree in changed:
-            if tree in now:
-                self._versions[tree] = now[tree]
-            else:
-                self._versions.pop(tree, None)
-        self._terms.change(changed)
+        known = self._versions
+        changed = [t for t in trees if known.get(t, NO_VERSION) != now.get(t, NO_VERSION)]
+        if changed:  # a dictionary that other threads go through is not changed
+            merged = {**known, **{tree: now.get(tree, NO_VERSION) for tree in changed}}
+            self._versions = {t: version for t, version in merged.items() if version != NO_VERSION}
+            self._terms.change(changed)
 
     def _know(self, max_seconds: float | None = None) -> None:
         """Know the versions of all trees, those that no read met as of so many seconds ago."""
-        since = None if self._known_at is None else time.monotonic() - self._known_at
-        if since is not None and (max_seconds is None or since < max_seconds):
-            return
-        self._known_at = time.monotonic()
-        found = self._engine.scroll(Condition((MANIFEST,)), VERSION_FIELDS)
-        now = {record.payload["tree"]: Version.of(record.payload) for record in found}
-        self._learn({**self._versions, **now}, now)
-        self._terms.renew()
+        with self._turn:
+            since = None if self._known_at is None else time.monotonic() - self._known_at
+            if since is not None and (max_seconds is None or since < max_seconds):
+                return
+            found = self._engine.scroll(Condition((MANIFEST,)), VERSION_FIELDS)
+            now = {record.payload["tree"]: Version.of(record.payload) for record in found}
+            self._learn({**self._versions, **now}, now)
+            self._terms.renew()
+            self._known_at = time.monotonic()
 
     def _is_node(self, record: Record, *, at_a_glance: bool = False) -> bool:
         """Whether a point is a node by the version that is known; that is looked at afterwards.
@@ -233,8 +234,7 @@ class ServerEngine:
         if not isinstance(asked, Sparse):
             return asked
         self._know(KNOWN_SECONDS)
-        publications = {tree: version.publication for tree, version in self._versions.items()}
-        return self._terms.weighted(asked, publications)
+        return self._terms.weighted(asked, self._versions)
 
     def _again(
         self, search: Search, limit: int, points: Sequence[Row], nodes: Sequence[Row]

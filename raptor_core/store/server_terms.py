@@ -11,6 +11,7 @@ from raptor_core.store.engine import Point
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.qdrant import ClientEngine
 from raptor_core.store.terms import NO_TERMS, CorpusTerms, Terms
+from raptor_core.store.versions import Version
 
 TERM_TREES = 500
 """Trees whose counts are asked for at once, some kB each."""
@@ -64,16 +65,18 @@ class ServerTerms:
         """Read what changed before words are weighed again."""
         self._is_due = True
 
-    def weighted(self, query: Sparse, publications: Mapping[str, str]) -> Sparse:
+    def weighted(self, query: Sparse, versions: Mapping[str, Version]) -> Sparse:
         """The words of a question, weighed; see ``CorpusTerms.weighted``.
 
-        ``publications`` are those of all published trees.
+        ``versions`` are those of all published trees.
         """
         with self._turn:
             if self._is_due:
                 self._is_due = False
-                asked = {tree: publications[tree] for tree in self._changed & publications.keys()}
-                found = read_terms(self._engine, asked)
+                found = read_terms(
+                    self._engine,
+                    {t: versions[t].publication for t in self._changed & versions.keys()},
+                )
                 self._corpus.put({tree: found.get(tree, NO_TERMS) for tree in self._changed})
                 self._changed = set()
             return self._corpus.weighted(query)

@@ -13,7 +13,7 @@
   engines. Published bytes may stay in the engine's files for a while: Edge rewrites in
   ``optimize()`` every segment of which a fifth is deleted; local mode's SQLite reuses freed pages;
   a server vacuums on its own. To erase bytes at once, build into an empty home.
-- One store object may be shared by threads; its calls take turns.
+- One store object may be shared by threads. On embedded engines its calls take turns.
 
 Reading is in ``reader.py``.
 """

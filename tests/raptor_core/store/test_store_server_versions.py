@@ -376,3 +376,26 @@ def test_a_reader_that_stays_open_sees_what_others_publish_and_drop(stand_in):
         store.drop("t")
         assert words(reader) == {"beside"}
         assert reader.search_text(["old"], 9)[0] == []
+
+
+@pytest.mark.slow
+def test_threads_that_share_a_store_read_at_the_same_time(stand_in):
+    trees = {f"t{number}": make_tree(f"t{number}", 4) for number in range(6)}
+    meeting = threading.Barrier(4)
+
+    def read(tree, found):
+        def both():
+            meeting.wait(20)
+            return {n.tree for n in reader.nodes(Where(trees=(tree,)))}
+
+        found[tree] = [reader.steady(both) for _ in range(3)]
+
+    with opened(stand_in) as store, opened(stand_in, identity=None) as reader:
+        publish_together(store, trees)
+        found = {}
+        threads = [threading.Thread(target=read, args=(f"t{n}", found)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert found == {f"t{n}": [{f"t{n}"}] * 3 for n in range(4)}
