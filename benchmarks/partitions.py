@@ -79,11 +79,14 @@ def tell_home(home: Path, n_documents: int) -> None:
     files = [path for path in home.rglob("*") if path.is_file()]
     n_bytes = sum(path.stat().st_blocks * 512 for path in files)
     print(f"home: {n_bytes / n_documents / 1000:.0f} kB, {len(files) / n_documents:.1f} files each")
-    query = "select dagster_event_type, count(*), sum(length(event)) from event_logs group by 1"
+    query = (
+        "select dagster_event_type, count(*), sum(length(event)) from event_logs "
+        "where dagster_event_type like 'ASSET%' group by 1"
+    )
     (index,) = home.rglob("index.db")
     with closing(connect(index)) as database:
-        for kind, n_events, n_chars in database.execute(query):
-            each = n_events / n_documents, n_chars / n_documents / 1000
+        for kind, n_events, n_bytes in database.execute(query):
+            each = n_events / n_documents, n_bytes / n_documents / 1000
             print(f"  {kind}: {each[0]:.1f} events, {each[1]:.1f} kB each")
 
 

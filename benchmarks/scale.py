@@ -130,14 +130,17 @@ def facts(home: Path) -> dict[str, Any]:
 
     with open_store(StoreSettings(), home / "qdrant") as store:
         manifests = store.manifests()
-    n_events = [_count(path) for path in (home / "dagster").rglob("*.db")]
+    (index,) = (home / "dagster").rglob("index.db")
+    with sqlite3.connect(f"file:{index}?mode=ro", uri=True) as connection:
+        counted = "select count(*), count(distinct run_id) from event_logs"
+        n_events, n_runs = connection.execute(counted).fetchone()
     return {
         "trees": len(manifests),
         "leaves": sum(m.layer_sizes[0] for m in manifests),
         "nodes": sum(sum(m.layer_sizes) for m in manifests),
         "tokens": sum(m.n_tokens for m in manifests),
-        "events": sum(n_events),
-        "runs": sum(n > 0 for n in n_events) - 1,
+        "events": n_events,
+        "runs": n_runs,
         "bytes": {
             STORE: disk_bytes(home / "qdrant"),
             TABLES: disk_bytes(home / "tables"),
@@ -151,14 +154,6 @@ def facts(home: Path) -> dict[str, Any]:
 def disk_bytes(folder: Path) -> int:
     """Bytes that the files of a folder take on disk."""
     return sum(p.stat().st_blocks * 512 for p in folder.rglob("*") if p.is_file())
-
-
-def _count(path: Path) -> int:
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
-        names = {row[0] for row in connection.execute("select name from sqlite_master")}
-        if "event_logs" not in names:
-            return 0
-        return int(connection.execute("select count(*) from event_logs").fetchone()[0])
 
 
 def _told(report: dict[str, Any]) -> str:

@@ -28,9 +28,8 @@ class Costs:
     tokens_per_leaf: float = 79
     summaries_per_leaf: float = 0.231
     own_cpu_seconds_per_million_tokens: float = 167
-    event_rows_per_partition: float = 113
-    event_bytes_per_partition: float = 257e3
-    sqlite_bytes_per_event_byte: float = 4
+    event_rows_per_partition: float = 51
+    event_bytes_per_partition: float = 79e3
     look_cpu_seconds_per_row: float = 12e-6
     look_bytes_per_row: float = 170
     store_bytes_per_node: float = 4.0e3
@@ -78,9 +77,7 @@ def counts(c: Costs) -> Iterator[Row]:
 def sizes(c: Costs) -> Iterator[Row]:
     """What lies on disks and in memories."""
     events = c.shards * c.event_bytes_per_partition
-    yield "events' text", "shards × event_bytes_per_partition", events / GB, "GB"
-    sqlite = events * c.sqlite_bytes_per_event_byte
-    yield "the same in SQLite", "× sqlite_bytes_per_event_byte", sqlite / GB, "GB"
+    yield "events in SQLite", "shards × event_bytes_per_partition", events / GB, "GB"
     store = c.nodes * c.store_bytes_per_node
     yield "vector store on disk", "nodes × store_bytes_per_node", store / GB, "GB"
     vectors = c.nodes * c.dimensions * 4

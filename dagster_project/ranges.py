@@ -10,7 +10,7 @@ from raptor_assets import keys
 
 MAX_RUN_PARTITIONS = 256
 """A longer range is split into several runs: Dagster plans every asset of every partition, and
-keeps a run's events in memory until it ends, 0.4 MB for each partition."""
+keeps a run's events in memory until it ends, some 3 kB for each."""
 
 PARTITION_TAG = "dagster/partition"
 RANGE_START_TAG = "dagster/asset_partition_range_start"

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from dagster_project.event_text import unpack
 from raptor_assets import names
 
 TABLES_VERSION = "29b539ebc72a"
@@ -128,8 +129,8 @@ def _stored(asset: str) -> str:
     return json.dumps(asset.split("/"))
 
 
-def _outcome(event: str) -> Outcome:
-    told = json.loads(event)["dagster_event"]["event_specific_data"]
+def _outcome(event: bytes | str) -> Outcome:
+    told = json.loads(unpack(event))["dagster_event"]["event_specific_data"]
     severity = told["severity"]["__enum__"].rpartition(".")[2].lower()
     return Outcome(told["success"], severity, told["description"] or "")
 

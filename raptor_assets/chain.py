@@ -260,8 +260,6 @@ class _Run:
                 "dagster/row_count": outcome.n_rows,
                 "reused": outcome.reused,
                 "seconds": round(seconds * (outcome.n_rows + 1) / total, 4),
-                "batch_seconds": round(seconds, 4),
-                "batch_partitions": len(outcomes),
             },
             tags=provenance.tags(step.key, name, str(outcome.data_version)),
         )

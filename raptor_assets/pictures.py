@@ -30,7 +30,9 @@ def distributions_picture(sizes: Sequence[int], ratios: Sequence[float]) -> Meta
 
 
 def layers_picture(nodes: Mapping[int, int], tokens: Mapping[int, int]) -> Metadata:
-    """Nodes and tokens by layer."""
+    """Nodes and tokens by layer; empty where there is one layer, which its numbers tell."""
+    if len(nodes) == 1:
+        return {}
     picture = layers_svg([nodes[at] for at in sorted(nodes)], [tokens[at] for at in sorted(tokens)])
     return {"layers": dg.MetadataValue.md(svg_markdown(picture, "Nodes and tokens by layer"))}
 

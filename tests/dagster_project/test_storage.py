@@ -1,10 +1,12 @@
-"""The pooled event log is Dagster's own, only quicker."""
+"""The pooled event log answers as Dagster's own does, from one database of packed events."""
 
 import os
+import queue
 import sqlite3
 import subprocess
 import sys
 import threading
+import uuid
 from contextlib import closing
 
 import dagster as dg
@@ -12,11 +14,13 @@ import filelock
 import pytest
 import yaml
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+from dagster._serdes import serialize_value
 from support import build_process
 from support.stores import PROCESS_PATH
 from support.workshop import Workshop, prose
 
 from dagster_project import records, storage
+from dagster_project.event_text import unpack
 from dagster_project.records import open_records
 from dagster_project.storage import PooledSqliteEventLogStorage
 from raptor_assets import keys
@@ -24,12 +28,15 @@ from raptor_core.errors import RecordsError
 
 pytestmark = pytest.mark.slow
 
+THING = dg.AssetKey("thing")
+CHECK = dg.AssetCheckKey(THING, "sound")
 MATERIALIZED = dg.DagsterEventType.ASSET_MATERIALIZATION
 
 
 @dg.op
 def one():
-    yield dg.AssetMaterialization("thing", partition="p", tags={"dagster/data_version": "v"})
+    yield dg.AssetMaterialization(THING, partition="p", tags={"dagster/data_version": "v"})
+    yield dg.AssetCheckEvaluation(THING, "sound", passed=True, metadata={"n": 3}, partition="p")
     yield dg.Output(1)
 
 
@@ -47,51 +54,95 @@ def instance_of(folder, kind):
             "config": {"base_dir": str(folder / "events")},
         },
     }
+    folder.mkdir(exist_ok=True)
     (folder / "dagster.yaml").write_text(yaml.safe_dump(config))
     return dg.DagsterInstance.from_config(str(folder))
 
 
-def test_the_original_reads_what_it_wrote(tmp_path):
+def answers(instance, run_id):
+    """What the UI asks of a run, of an asset's partitions and of a check."""
+    log = instance.event_log_storage
+    (asset,) = instance.get_asset_records([THING])
+    checked = log.get_asset_check_execution_history(CHECK, limit=5)
+    (info,) = log.get_asset_check_partition_info([CHECK])
+    return {
+        "run": [(entry.message, entry.dagster_event) for entry in instance.all_logs(run_id)],
+        "steps": [step.status for step in instance.get_run_step_stats(run_id)],
+        "partitions": instance.get_materialized_partitions(THING),
+        "tags": log.get_latest_tags_by_partition(THING, MATERIALIZED, ["dagster/data_version"]),
+        "latest": asset.asset_entry.last_materialization,
+        "checks": [(record.status, record.partition, record.evaluation) for record in checked],
+        "checked": (info.partition_key, info.latest_execution_status),
+        "done": len(instance.fetch_run_status_changes(dg.DagsterEventType.RUN_SUCCESS, 5).records),
+    }
+
+
+def copied(entries, instance):
+    """Store a run's events one by one."""
+    for entry in entries:
+        instance.event_log_storage.store_event(entry)
+
+
+def test_the_same_events_give_the_answers_that_the_original_gives(tmp_path):
+    with instance_of(tmp_path / "ours", PooledSqliteEventLogStorage) as ours:
+        run_id = pooled_job.execute_in_process(instance=ours).run_id
+        found, entries = answers(ours, run_id), ours.all_logs(run_id)
+    with instance_of(tmp_path / "original", SqliteEventLogStorage) as original:
+        copied(entries, original)
+        assert answers(original, run_id) == found
+    assert found["partitions"] == {"p"}
+    assert [passed for _, _, passed in found["checks"]]
+
+
+def test_an_event_is_stored_once_and_packed(tmp_path):
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        entries = instance.all_logs(pooled_job.execute_in_process(instance=instance).run_id)
+    (path,) = (tmp_path / "events").glob("*.db")
+    with closing(sqlite3.connect(path)) as database:
+        rows = database.execute("select event from event_logs order by id").fetchall()
+    assert [unpack(row) for (row,) in rows] == [serialize_value(entry) for entry in entries]
+    assert 3 * sum(len(row) for (row,) in rows) < sum(len(unpack(row)) for (row,) in rows)
+
+
+def test_a_check_that_is_repeated_in_a_run_has_one_result(tmp_path):
     with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
         run_id = pooled_job.execute_in_process(instance=instance).run_id
-        written = [record.message for record in instance.all_logs(run_id)]
-    with instance_of(tmp_path, SqliteEventLogStorage) as instance:
-        assert not isinstance(instance.event_log_storage, PooledSqliteEventLogStorage)
-        assert [record.message for record in instance.all_logs(run_id)] == written
-        assert instance.get_materialized_partitions(dg.AssetKey("thing")) == {"p"}
+        checked = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+        copied(checked, instance)
+        log = instance.event_log_storage
+        (record,) = log.get_asset_check_execution_history(CHECK, limit=5)
+        assert record.event.dagster_event == checked[0].dagster_event
 
 
-def test_many_runs_keep_few_databases_open(tmp_path, monkeypatch):
+def test_runs_of_a_version_before_keep_their_databases(tmp_path, monkeypatch):
     monkeypatch.setattr(storage, "OPEN_SHARDS", 2)
+    with instance_of(tmp_path, SqliteEventLogStorage) as original:
+        old = [pooled_job.execute_in_process(instance=original).run_id for _ in range(3)]
+        found = [answers(original, run_id) for run_id in old]
+        late = original.all_logs(old[0])[-1]
     with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
-        runs = [pooled_job.execute_in_process(instance=instance).run_id for _ in range(4)]
+        assert [answers(instance, run_id) for run_id in old] == found
         assert len(instance.event_log_storage._engines) == 2
-        assert all(instance.all_logs(run_id) for run_id in runs)
+        copied([late], instance)
+        assert len(instance.all_logs(old[0])) == len(found[0]["run"]) + 1
+        new = pooled_job.execute_in_process(instance=instance).run_id
+        assert len(answers(instance, new)["run"]) == len(found[0]["run"])
+        records = instance.fetch_materializations(THING, limit=9, ascending=True).records
+        assert [record.run_id for record in records] == [*old, new]
+    assert {path.stem for path in (tmp_path / "events").glob("*.db")} == {"index", *old}
 
 
-def test_a_later_run_has_the_same_database_as_the_first(tmp_path):
-    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
-        runs = [pooled_job.execute_in_process(instance=instance).run_id for _ in range(3)]
-        shapes = []
-        for run_id in runs:
-            assert [r.message for r in instance.all_logs(run_id)]
-            with closing(sqlite3.connect(tmp_path / "events" / f"{run_id}.db")) as database:
-                rows = database.execute("select sql from sqlite_master order by name").fetchall()
-                revision = database.execute("select version_num from alembic_version").fetchall()
-                mode = database.execute("pragma journal_mode").fetchall()
-                shapes.append((rows, revision, mode))
-        assert shapes[0] == shapes[1] == shapes[2]
-        assert not list((tmp_path / "events").glob("*.part"))
-
-
-def test_a_run_of_a_later_process_has_its_own_events_alone(tmp_path):
-    for _ in range(2):
-        with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
-            runs = [pooled_job.execute_in_process(instance=instance).run_id for _ in range(2)]
-            for run_id in runs:
-                with closing(sqlite3.connect(tmp_path / "events" / f"{run_id}.db")) as database:
-                    query = "select distinct run_id from event_logs"
-                    assert database.execute(query).fetchall() == [(run_id,)]
+def test_who_watches_a_run_is_told_what_another_process_writes(tmp_path):
+    told = queue.Queue()
+    with (
+        instance_of(tmp_path, PooledSqliteEventLogStorage) as watching,
+        dg.DagsterInstance.from_config(str(tmp_path)) as writing,
+    ):
+        run_id = str(uuid.uuid4())
+        watching.watch_event_logs(run_id, None, lambda entry, _cursor: told.put(entry))
+        pooled_job.execute_in_process(instance=writing, run_id=run_id)
+        written = [entry.dagster_event for entry in writing.all_logs(run_id)]
+        assert [told.get(timeout=30).dagster_event for _ in written] == written
 
 
 def test_threads_share_it(tmp_path):
@@ -100,9 +151,7 @@ def test_threads_share_it(tmp_path):
         found = []
         threads = [
             threading.Thread(
-                target=lambda: found.append(
-                    instance.get_materialized_partitions(dg.AssetKey("thing"))
-                )
+                target=lambda: found.append(instance.get_materialized_partitions(THING))
             )
             for _ in range(6)
         ]
@@ -131,7 +180,7 @@ def test_planned_events_are_stored_together_or_not_at_all(tmp_path, monkeypatch)
         monkeypatch.undo()
         log.store_event(wrong)
         assert len(instance.all_logs(run_id)) == 2 * len(entries) + 1
-        assert instance.get_materialized_partitions(dg.AssetKey("thing")) == {"p"}
+        assert instance.get_materialized_partitions(THING) == {"p"}
 
 
 def refuse(*_arguments):

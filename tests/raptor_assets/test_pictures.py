@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from raptor_assets.cost_history import KEPT_BUILDS, cost_history, cost_metadata
+from raptor_assets.pictures import layers_picture
 from raptor_assets.plots import cost_svg, distribution_svg, layers_svg, map_svg
 from raptor_assets.svg import Drawing, svg_markdown, ticks
 from raptor_assets.tables_markdown import markdown_table
@@ -93,6 +94,11 @@ def test_layers_tell_their_numbers():
     assert {"layer 0", "layer 1", "5,000", "1", "100,000", "20"} <= set(texts(picture))
     assert is_inside(picture)
     assert layers_svg([5, 1], [100, 20]) != layers_svg([5, 2], [100, 20])
+
+
+def test_one_layer_is_told_by_its_numbers_alone():
+    assert layers_picture({0: 7}, {0: 90}) == {}
+    assert set(layers_picture({0: 7, 1: 1}, {0: 90, 1: 20})) == {"layers"}
 
 
 def test_costs_are_stacked_by_layer_and_the_last_build_is_told_in_full():

@@ -18,12 +18,13 @@ def show(browser, tmp_path):
     troubles = []
     contexts = []
 
-    def opened(report, fragment="", **options):
+    def opened(report, fragment="", before="", **options):
         path = tmp_path / "report.html"
         path.write_text(render_report(report), encoding="utf-8")
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 800}, **options})
         contexts.append(context)
         page = context.new_page()
+        page.add_init_script(before)
         page.set_default_timeout(15_000)
         page.on("console", lambda message: troubles.append(message.text))
         page.on("pageerror", lambda error: troubles.append(str(error)))

@@ -55,6 +55,13 @@ def test_the_policy_blocks_a_script_that_the_page_did_not_bring(show):
     assert page.evaluate("window.hacked") is None
 
 
+def test_a_browser_that_cannot_unpack_the_script_says_so(show):
+    page = show(lighthouse(), before="delete window.DecompressionStream")
+    assert page.locator("#too-old").is_visible()
+    assert page.locator("h1").inner_text() == ""
+    assert not show(lighthouse()).locator("#too-old").is_visible()
+
+
 def test_the_tree_is_walked_by_keyboard_down_to_a_leaf(show):
     page = show(lighthouse())
     items(page).first.focus()

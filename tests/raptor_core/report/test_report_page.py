@@ -1,7 +1,10 @@
 """The report as one file: what it holds, and that no text can become markup or script."""
 
+import base64
+import hashlib
 import json
 import re
+import zlib
 from html.parser import HTMLParser
 
 import pytest
@@ -34,29 +37,28 @@ from raptor_core.settings import Settings
 
 
 class Elements(HTMLParser):
-    """Start tags with their attributes, and what the data element holds."""
+    """Start tags with their attributes, and what the elements with ids hold."""
 
     def __init__(self, page):
         super().__init__()
         self.tags = []
-        self.data = ""
-        self._in_data = False
+        self.texts = {}
+        self._id = None
         self.feed(page)
 
     def handle_starttag(self, tag, attributes):
         self.tags.append((tag, dict(attributes)))
-        self._in_data = dict(attributes).get("id") == "data"
+        self._id = dict(attributes).get("id")
 
     def handle_endtag(self, tag):
-        self._in_data = False
+        self._id = None
 
     def handle_data(self, text):
-        if self._in_data:
-            self.data += text
+        self.texts[self._id] = self.texts.get(self._id, "") + text
 
 
 def values_of(report):
-    return json.loads(Elements(render_report(report)).data)
+    return json.loads(Elements(render_report(report)).texts["data"])
 
 
 def shown_text(values, number):
@@ -74,9 +76,13 @@ def test_the_page_loads_nothing_and_allows_only_its_own_script():
     policy = next(a["content"] for t, a in elements.tags if t == "meta" and "http-equiv" in a)
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe" not in policy
+    script = zlib.decompress(base64.b64decode(elements.texts["packed"])).decode()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"'sha256-{digest}'" in policy
+    assert not re.search(r"https?://|@import|url\(", script)
     sources = [a[name] for _, a in elements.tags for name in ("src", "href") if name in a]
     assert all(source.startswith(("#", "data:,")) for source in sources)
-    assert not re.search(r"https?://|@import|url\(", page.replace(elements.data, ""))
+    assert not re.search(r"https?://|@import|url\(", page.replace(elements.texts["data"], ""))
     assert not [a for _, a in elements.tags if any(name.startswith("on") for name in a)]
 
 
@@ -84,7 +90,7 @@ def test_hostile_text_neither_ends_the_data_nor_adds_an_element():
     hostile, plain = render_report(lighthouse()), render_report(large(2))
     assert [tag for tag, _ in Elements(hostile).tags] == [tag for tag, _ in Elements(plain).tags]
     assert shown_text(values_of(lighthouse()), 3) == HOSTILE
-    raw = Elements(hostile).data
+    raw = Elements(hostile).texts["data"]
     assert not set("<>&\u2028\u2029") & set(raw)
 
 
