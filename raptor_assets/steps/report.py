@@ -10,6 +10,7 @@ import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.bench import Bench
+from raptor_assets.columns import TREES
 from raptor_assets.costs import node_usages, read_usages
 from raptor_assets.report import (
     TreeRecord,
@@ -18,7 +19,7 @@ from raptor_assets.report import (
     next_record,
     read_findings,
     read_records,
-    records_frame,
+    records_table,
 )
 from raptor_assets.report_links import page_url
 from raptor_assets.steps.base import inputs_digest, recorded, save
@@ -76,7 +77,7 @@ class ReportStep:
                 self._usages(bench, work, trees),
             )
             bench.reports.write(work.name, render_report(report))
-            save(bench, self.key, work, records_frame(made), inputs, inputs)
+            save(bench, self.key, work, records_table(made), inputs, inputs)
         metadata = {
             **_numbers(list(records.values()), findings),
             "path": dg.MetadataValue.path(str(path)),
@@ -97,17 +98,17 @@ class ReportStep:
         for layer in range(self.max_layers + 1):
             for tree, members in work.nodes(bench, layer).items():
                 nodes.setdefault(tree, []).extend(members)
-        rows = bench.tables.read(keys.TREE.path, work.name).to_dict("records")
+        rows = TREES.rows(bench.tables.read(keys.TREE.path, work.name))
         return [
             ReportTree(
-                name=row["tree"],
-                build_id=row["build_id"],
-                published_at=row["published_at"],
-                ended=row["ended"],
-                nodes=tuple(nodes[row["tree"]]),
-                documents=documents.get(row["tree"], ()),
+                name=tree,
+                build_id=build_id,
+                published_at=published_at,
+                ended=ended,
+                nodes=tuple(nodes[tree]),
+                documents=documents.get(tree, ()),
             )
-            for row in rows
+            for tree, build_id, _, _, _, ended, published_at in rows
         ]
 
 
