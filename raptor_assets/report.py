@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -105,13 +106,13 @@ def merged_cost(records: Sequence[TreeRecord]) -> Cost | None:
 
 
 def read_findings(
-    tables: TableStore, partition: str, max_layers: int
+    tables: TableStore, partition: str, layers: Iterable[int]
 ) -> tuple[SentenceFinding, ...] | None:
-    """Findings of the audits of a partition, from the leaves up; None where none were recorded.
+    """Findings of the audits of some layers, in their order; None where none were recorded.
 
     Raises:
         TableError: a table is damaged.
     """
-    paths = [keys.findings(layer).path for layer in range(1, max_layers + 1)]
-    known = [table for path in paths if (table := tables.find(path, partition)) is not None]
-    return tuple(f for table in known for f in table_to_findings(table)) if known else None
+    found = (tables.find(keys.findings(layer).path, partition) for layer in layers)
+    known = [table for table in found if table is not None]
+    return tuple(itertools.chain(*map(table_to_findings, known))) if known else None

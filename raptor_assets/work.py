@@ -110,6 +110,10 @@ class Work:
             and any(done.groups for done in self.clusterings(bench, layer).values())
         )
 
+    def summary_layers(self, bench: Bench, max_layers: int) -> list[int]:
+        """Numbers of the layers of summaries that the partition has."""
+        return [layer for layer in range(1, max_layers + 1) if self.has_layer(bench, layer)]
+
     def flat_nodes(self, bench: Bench, layer: int) -> list[Node]:
         """Nodes of a layer, of all trees."""
         return [node for found in self.nodes(bench, layer).values() for node in found]

@@ -70,5 +70,6 @@ class FindingsStep:
         """Ids of the partition's summaries that no search may find, as the settings say."""
         if bench.settings.audit.on_unsupported != "quarantine":
             return set()
-        found = read_findings(bench.tables, work.name, max_layers) or ()
+        layers = work.summary_layers(bench, max_layers)
+        found = read_findings(bench.tables, work.name, layers) or ()
         return {finding.node_id for finding in found if finding.judgement == "unsupported"}

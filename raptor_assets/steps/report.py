@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,6 @@ from raptor_assets.steps.base import inputs_digest, recorded, save
 from raptor_assets.work import Outcome, Work
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.errors import RaptorError
-from raptor_core.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.report import Report, ReportTree, page_version, render_report, settings_text
 
@@ -52,7 +51,8 @@ class ReportStep:
         return outcomes
 
     def _report(self, bench: Bench, work: Work) -> Outcome:
-        findings = read_findings(bench.tables, work.name, self.max_layers)
+        layers = work.summary_layers(bench, self.max_layers)
+        findings = read_findings(bench.tables, work.name, layers)
         settings = settings_text(bench.settings)
         published = recorded(bench, keys.TREE, work)
         version = published.data_version if published else ""
@@ -64,6 +64,7 @@ class ReportStep:
         same = found is not None and found.inputs == inputs and path.exists()
         if not same:
             trees = self._trees(bench, work)
+            paid = read_usages(bench.tables, work.name, layers)
             cost = build_cost(work)
             made = [next_record(tree, records.get(tree.name), cost) for tree in trees]
             records = {record.tree: record for record in made}
@@ -74,7 +75,7 @@ class ReportStep:
                 findings,
                 settings,
                 merged_cost(made),
-                self._usages(bench, work, trees),
+                node_usages((node for tree in trees for node in tree.nodes), paid),
             )
             bench.reports.write(work.name, render_report(report))
             save(bench, self.key, work, records_table(made), inputs, inputs)
@@ -86,10 +87,6 @@ class ReportStep:
         if (url := page_url(bench.settings, work.name)) is not None:
             metadata["page"] = dg.MetadataValue.url(url)
         return Outcome(work, inputs, metadata, len(records), same)
-
-    def _usages(self, bench: Bench, work: Work, trees: Sequence[ReportTree]) -> Mapping[str, Usage]:
-        kept = read_usages(bench.tables, work.name, range(1, self.max_layers + 1))
-        return node_usages((node for tree in trees for node in tree.nodes), kept)
 
     def _trees(self, bench: Bench, work: Work) -> list[ReportTree]:
         """The published trees, from their tables: neither vectors nor the store are needed."""

@@ -126,7 +126,7 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
     return Report(
         name=tree,
         trees=(shown,),
-        findings=read_findings(tables, partition, settings.tree.max_layers),
+        findings=read_findings(tables, partition, layers),
         settings=settings_text(settings),
         cost=record.cost if record else None,
         usages=node_usages(nodes, read_usages(tables, partition, layers)),
