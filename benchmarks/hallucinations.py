@@ -157,10 +157,11 @@ def figures(home: Path, liar: Liar, settings: Settings) -> str:
         manifests = store.manifests()
         nodes: dict[str, Node] = {n.id: n for n in store.nodes() if not n.is_leaf}
     tables = parts.tables.tables()
+    layers = range(1, settings.tree.max_layers + 1)
     findings = [
         finding
         for manifest in manifests
-        for finding in read_findings(tables, manifest.tree, settings.tree.max_layers) or ()
+        for finding in read_findings(tables, manifest.tree, layers) or ()
     ]
     accused = {f.node_id for f in findings if f.judgement == "unsupported"}
     named = [f for f in findings if f.judgement == "unsupported"]

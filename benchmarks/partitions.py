@@ -22,7 +22,9 @@ from typing import Any
 
 from dagster_project.execute import build
 from dagster_project.home import Home
+from raptor_assets.columns import SCHEMAS
 from raptor_core import Document, Tools, build_trees
+from raptor_core.tables import TableStore
 
 WORDS = (
     "system river engine market animal theory signal garden bridge doctor winter letter music "
@@ -90,6 +92,27 @@ def tell_home(home: Path, n_documents: int) -> None:
             print(f"  {kind}: {each[0]:.1f} events, {each[1]:.1f} kB each")
 
 
+def tell_tables(home: Path) -> None:
+    """Print what the values of one table take to be read and written."""
+    tables = TableStore(str(home / "tables"))
+    found = [
+        (SCHEMAS[path.parent.name], path.relative_to(home / "tables").parent.parts, path.stem)
+        for path in (home / "tables").rglob("*.parquet")
+        if path.parent.name in SCHEMAS
+    ]
+    rows: list[list[tuple[Any, ...]]] = []
+
+    def read() -> None:
+        rows.extend(list(schema.rows(tables.read(*place))) for schema, *place in found)
+
+    def write() -> None:
+        for (schema, *place), values in zip(found, rows, strict=True):
+            tables.write(*place, schema.table(values))
+
+    reading, writing = (spent_on(work) / len(found) * 1000 for work in (read, write))
+    print(f"tables: {reading:.2f} CPU ms to read, {writing:.2f} to write each")
+
+
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -101,6 +124,7 @@ def main() -> None:
         build_home(root / "warm", documents[:N_WARMING], tools)
         whole = spent_on(lambda: build_home(root / "measured", documents, tools))
         tell_home(root / "measured" / "home", len(documents))
+        tell_tables(root / "measured" / "home")
     alone = spent_on(lambda: build_trees({doc.id: [doc] for doc in documents}, tools=tools))
     n_documents = len(documents)
     print(f"build: {whole / n_documents:.3f} CPU s each")

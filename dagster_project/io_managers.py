@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from dagster_project.resources import StoreResource, TablesResource
 from raptor_assets import keys
+from raptor_assets.columns import SCHEMAS
 from raptor_core.errors import StoreError, TableError
-from raptor_core.tables.findings import FINDING_COLUMNS
-from raptor_core.tables.frames import CLUSTER_COLUMNS, NODE_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 WHOLE = "all"
 """File name of a table without partitions."""
-
-_LAYER_COLUMNS = {
-    "clusters": CLUSTER_COLUMNS,
-    "summaries": NODE_COLUMNS,
-    "findings": FINDING_COLUMNS,
-}
-"""Of the tables of a layer of summaries, by the last part of their keys."""
 
 
 class TablesIOManager(dg.IOManager):
@@ -69,11 +60,13 @@ class TablesIOManager(dg.IOManager):
     def read(self, key: dg.AssetKey, partition: str) -> pd.DataFrame:
         """One table; without rows where the partition's trees end below its layer."""
         tables = self._tables.tables()
-        columns = _LAYER_COLUMNS.get(key.path[-1], ()) if len(key.path) > 1 else ()
-        is_absent = columns and not tables.exists(key.path, partition)
-        if is_absent and tables.exists(keys.TREE.path, partition):
-            return _empty(columns)
-        return tables.read(key.path, partition)
+        table = tables.find(key.path, partition)
+        schema = SCHEMAS.get(key.path[-1]) if len(key.path) > 1 else None
+        if table is None and schema and tables.exists(keys.TREE.path, partition):
+            table = schema.table(())
+        found = tables.read(key.path, partition) if table is None else table
+        frame: pd.DataFrame = found.to_pandas()
+        return frame
 
 
 class QdrantLayersIOManager(TablesIOManager):
@@ -115,12 +108,6 @@ class QdrantLayersIOManager(TablesIOManager):
             )
         frame["vector"] = frame["embedding_key"].map(vectors)
         return frame
-
-
-def _empty(columns: Sequence[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(columns=list(columns))
 
 
 def _is_frame(obj: Any) -> bool:

@@ -19,7 +19,7 @@ from raptor_assets import names
 from raptor_assets.report_folder import ReportFolder
 from raptor_core.documents import Document, Scan
 from raptor_core.settings import Settings
-from raptor_core.tables import frame_to_documents
+from raptor_core.tables import table_to_documents
 from raptor_core.tree.answers import AnswerLog
 from raptor_core.tree.tools import Tools
 
@@ -62,8 +62,6 @@ class Parts:
 
     def known(self, partition: str) -> Iterable[Document]:
         """Documents that a partition was last built from."""
-        tables = self.tables.tables()
-        if not tables.exists((names.DOCUMENTS,), partition):
-            return ()
-        trees = frame_to_documents(tables.read((names.DOCUMENTS,), partition))
+        table = self.tables.tables().find((names.DOCUMENTS,), partition)
+        trees = {} if table is None else table_to_documents(table)
         return (document for found in trees.values() for document in found)

@@ -11,18 +11,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, repeat
-from typing import TYPE_CHECKING
 
 from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
 from raptor_core.errors import TableError
 from raptor_core.settings import SourceSettings
-from raptor_core.tables import Properties, TableStore
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from raptor_core.tables import Properties, Schema, TableStore, table_properties
 
 KEY = ("source_scan",)
 _NAME = "files"
+_READINGS = Schema(("file", "bytes"), ("reading", "bytes"))
 _PARSERS = "parsers"
 _PARTS = "parts"
 
@@ -87,33 +84,20 @@ def save_catalog(
 def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> int:
     """Take in one part; how many there are, 0 where it is worth nothing."""
     try:
-        notes, readings = tables.read_rows(KEY, _name(number))
-        if notes.get(_PARSERS) != parsers:
-            return 0
-        catalog.add_packed(readings)
+        table = tables.read(KEY, _name(number))
     except TableError:  # a cache that cannot be read is as good as none
         return 0
+    notes = table_properties(table)
+    if notes.get(_PARSERS) != parsers:
+        return 0
+    catalog.add_packed(_READINGS.rows(table))
     return int(notes[_PARTS])
 
 
 def _write(
     tables: TableStore, number: int, readings: Sequence[tuple[bytes, bytes]], notes: Properties
 ) -> None:
-    import pyarrow as pa
-
-    columns = {"file": _bytes([key for key, _ in readings])}
-    columns["reading"] = _bytes([reading for _, reading in readings])
-    tables.write(KEY, _name(number), pa.table(columns), notes)
-
-
-def _bytes(values: Sequence[bytes]) -> pa.Array:
-    """From buffers, since making it of a list imports pandas, which takes longer than a look."""
-    import numpy as np
-    import pyarrow as pa
-
-    ends = np.cumsum([0, *map(len, values)], dtype=np.int64)
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(values))]
-    return pa.Array.from_buffers(pa.large_binary(), len(values), buffers)
+    tables.write(KEY, _name(number), _READINGS.table(readings), notes)
 
 
 def _split(catalog: Catalog, n_parts: int) -> Iterator[list[tuple[bytes, bytes]]]:

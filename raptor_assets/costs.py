@@ -15,7 +15,7 @@ from raptor_core.errors import DamagedTableError
 from raptor_core.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
-from raptor_core.tables import TableStore, frame_to_usages, usages_to_frame
+from raptor_core.tables import TableStore, table_to_usages, usages_to_table
 
 Usages = Mapping[str, Usage]
 """By content key; all attempts at the text together, failed ones too."""
@@ -33,9 +33,9 @@ def read_usages(tables: TableStore, partition: str, layers: Iterable[int]) -> di
     """
     found: dict[str, Usage] = {}
     for layer in layers:
-        if tables.exists(_path(layer), partition):
-            with suppress(DamagedTableError):
-                found |= frame_to_usages(tables.read(_path(layer), partition))
+        with suppress(DamagedTableError):
+            table = tables.find(_path(layer), partition)
+            found |= {} if table is None else table_to_usages(table)
     return found
 
 
@@ -48,7 +48,7 @@ def add_usages(tables: TableStore, partition: str, layer: int, paid: Usages) -> 
     if paid:
         known = read_usages(tables, partition, [layer])
         more = {key: known.get(key, Usage()) + usage for key, usage in paid.items()}
-        tables.write(_path(layer), partition, usages_to_frame(known | more))
+        tables.write(_path(layer), partition, usages_to_table(known | more))
 
 
 def keep_usages(
@@ -62,7 +62,7 @@ def keep_usages(
     known = read_usages(tables, partition, [layer])
     kept = {key: usage for key, usage in {**others, **known}.items() if key in set(wanted)}
     if kept and kept != known:
-        tables.write(_path(layer), partition, usages_to_frame(kept))
+        tables.write(_path(layer), partition, usages_to_table(kept))
     elif known and not kept:
         tables.delete(_path(layer), partition)
 

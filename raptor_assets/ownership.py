@@ -59,9 +59,8 @@ class Listing:
 
 def _trees(tables: TableStore, asset: str, partition: str) -> set[str] | None:
     """Names of the trees in a table; None where it is damaged."""
-    if not tables.exists((asset,), partition):
-        return set()
     try:
-        return {str(tree) for tree in tables.read((asset,), partition)["tree"]}
+        table = tables.find((asset,), partition, ["tree"])
     except DamagedTableError:
         return None
+    return set() if table is None else set(table.column("tree").to_pylist())

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from raptor_assets import keys
+from raptor_assets.columns import REPORTS
 from raptor_assets.work import Work
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.report import Change, ReportTree, change_since
 from raptor_core.report.values import Figure
-from raptor_core.tables import TableStore, frame_to_findings
+from raptor_core.tables import TableStore, table_to_findings
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pyarrow as pa
 
 Cost = Mapping[str, Figure]
 
@@ -41,39 +42,28 @@ def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
     Raises:
         TableError: the table is damaged.
     """
-    if not tables.exists(keys.REPORT.path, partition):
-        return {}
+    table = tables.find(keys.REPORT.path, partition)
+    rows = () if table is None else REPORTS.rows(table)
     found = {}
-    for row in tables.read(keys.REPORT.path, partition).to_dict("records"):
-        change = json.loads(row["change"])
-        found[row["tree"]] = TreeRecord(
-            row["tree"],
-            row["build_id"],
-            row["published_at"],
-            tuple(row["node_ids"]),
-            Change(change["previous"], tuple(change["added"]), change["n_removed"]),
-            json.loads(row["cost"]),
-        )
+    for tree, build_id, published_at, node_ids, told, cost in rows:
+        change = Change(told["previous"], tuple(told["added"]), told["n_removed"])
+        found[tree] = TreeRecord(tree, build_id, published_at, node_ids, change, cost)
     return found
 
 
-def records_frame(records: Iterable[TreeRecord]) -> pd.DataFrame:
-    """One row per tree; ``change`` and ``cost`` as JSON text."""
-    import pandas as pd
-
-    rows = [
+def records_table(records: Iterable[TreeRecord]) -> pa.Table:
+    """One row per tree."""
+    return REPORTS.table(
         (
             record.tree,
             record.build_id,
             record.published_at,
-            list(record.node_ids),
-            json.dumps(asdict(record.change)),
-            json.dumps(record.cost and dict(record.cost)),
+            record.node_ids,
+            asdict(record.change),
+            record.cost,
         )
         for record in records
-    ]
-    columns = ["tree", "build_id", "published_at", "node_ids", "change", "cost"]
-    return pd.DataFrame(rows, columns=columns)
+    )
 
 
 def next_record(tree: ReportTree, before: TreeRecord | None, cost: Cost | None) -> TreeRecord:
@@ -116,19 +106,13 @@ def merged_cost(records: Sequence[TreeRecord]) -> Cost | None:
 
 
 def read_findings(
-    tables: TableStore, partition: str, max_layers: int
+    tables: TableStore, partition: str, layers: Iterable[int]
 ) -> tuple[SentenceFinding, ...] | None:
-    """Findings of the audits of a partition, from the leaves up; None where none were recorded.
+    """Findings of the audits of some layers, in their order; None where none were recorded.
 
     Raises:
         TableError: a table is damaged.
     """
-    found: list[SentenceFinding] = []
-    known = [
-        key.path
-        for layer in range(1, max_layers + 1)
-        if tables.exists((key := keys.findings(layer)).path, partition)
-    ]
-    for path in known:
-        found += frame_to_findings(tables.read(path, partition))
-    return tuple(found) if known else None
+    found = (tables.find(keys.findings(layer).path, partition) for layer in layers)
+    known = [table for table in found if table is not None]
+    return tuple(itertools.chain(*map(table_to_findings, known))) if known else None

@@ -19,12 +19,12 @@ from raptor_core.quality.verdicts import Verdict
 from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
 from raptor_core.store.base import VectorStore
-from raptor_core.tables import frame_to_clusterings, frame_to_documents, frame_to_nodes
+from raptor_core.tables import table_to_clusterings, table_to_documents, table_to_nodes
 from raptor_core.tree.cluster import Clustering, cluster_top
 
 if TYPE_CHECKING:
     import dagster as dg
-    import pandas as pd
+    import pyarrow as pa
 
 Nodes = dict[str, tuple[Node, ...]]
 """Nodes of one layer by tree, in document order."""
@@ -92,14 +92,14 @@ class Work:
     def documents(self, bench: Bench) -> dict[str, tuple[Document, ...]]:
         """Documents by tree."""
         if self._documents is None:
-            self._documents = frame_to_documents(self._read(bench, keys.DOCUMENTS))
+            self._documents = table_to_documents(self._read(bench, keys.DOCUMENTS))
         return self._documents
 
     def nodes(self, bench: Bench, layer: int) -> Nodes:
         """Nodes of a layer by tree; a tree that ended below is left out."""
         if layer not in self._nodes:
             is_there = self.has_layer(bench, layer)
-            found = frame_to_nodes(self._read(bench, keys.nodes(layer))) if is_there else ()
+            found = table_to_nodes(self._read(bench, keys.nodes(layer))) if is_there else ()
             self.put_nodes(layer, found)
         return self._nodes[layer]
 
@@ -109,6 +109,10 @@ class Work:
             self.has_layer(bench, layer - 1)
             and any(done.groups for done in self.clusterings(bench, layer).values())
         )
+
+    def summary_layers(self, bench: Bench, max_layers: int) -> list[int]:
+        """Numbers of the layers of summaries that the partition has."""
+        return [layer for layer in range(1, max_layers + 1) if self.has_layer(bench, layer)]
 
     def flat_nodes(self, bench: Bench, layer: int) -> list[Node]:
         """Nodes of a layer, of all trees."""
@@ -191,8 +195,8 @@ class Work:
     def clusterings(self, bench: Bench, layer: int) -> dict[str, Clustering]:
         """Clusters that a layer is made of, by tree of the layer below."""
         if layer not in self._clusterings:
-            frame = self._read(bench, keys.clusters(layer))
-            self._clusterings[layer] = frame_to_clusterings(frame)
+            table = self._read(bench, keys.clusters(layer))
+            self._clusterings[layer] = table_to_clusterings(table)
         return self._clusterings[layer]
 
     def put_documents(self, documents: Mapping[str, Sequence[Document]]) -> None:
@@ -227,7 +231,7 @@ class Work:
         """Keep what a step made."""
         self._clusterings[layer] = dict(clusterings)
 
-    def _read(self, bench: Bench, key: dg.AssetKey) -> pd.DataFrame:
+    def _read(self, bench: Bench, key: dg.AssetKey) -> pa.Table:
         return bench.tables.read(key.path, self.name)
 
 

@@ -15,7 +15,7 @@ from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pyarrow as pa
 
 
 class Step(Protocol):
@@ -55,12 +55,12 @@ def recorded(bench: Bench, key: dg.AssetKey, work: Work) -> Record | None:
 
     A damaged table counts as none and is warned of: the step writes it anew.
     """
-    if not bench.tables.exists(key.path, work.name):
-        return None
     try:
         found = bench.tables.properties(key.path, work.name)
     except DamagedTableError as error:
         bench.warn(f"{error} It is made again now.")
+        return None
+    if found is None:
         return None
     history = json.loads(found.get("history", "[]"))
     return Record(found.get("data_version", ""), found.get("inputs", ""), history)
@@ -76,7 +76,7 @@ def save(
     bench: Bench,
     key: dg.AssetKey,
     work: Work,
-    frame: pd.DataFrame,
+    table: pa.Table,
     version: str,
     inputs: str,
     history: Sequence[Mapping[str, float]] = (),
@@ -85,4 +85,4 @@ def save(
     properties = {"data_version": version, "inputs": inputs}
     if history:
         properties["history"] = json.dumps([dict(means) for means in history])
-    bench.tables.write(key.path, work.name, frame, properties)
+    bench.tables.write(key.path, work.name, table, properties)

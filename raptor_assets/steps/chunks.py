@@ -12,7 +12,7 @@ from raptor_assets.versions import documents_version, nodes_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.errors import EmptySourceError, RaptorError
 from raptor_core.nodes import Node
-from raptor_core.tables import nodes_to_frame
+from raptor_core.tables import nodes_to_table
 from raptor_core.tree.steps import make_leaves
 
 
@@ -41,7 +41,7 @@ class ChunksStep:
             leaves = self._leaves(bench, work)
             version = nodes_version(leaves)
             work.put_nodes(0, leaves)
-            save(bench, self.key, work, nodes_to_frame(leaves), version, inputs)
+            save(bench, self.key, work, nodes_to_table(leaves), version, inputs)
         nodes = work.nodes(bench, 0)
         without = sorted(set(documents) - nodes.keys())
         metadata = {**nodes_metadata(nodes), "n_trees_without_text": len(without)}

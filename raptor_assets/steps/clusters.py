@@ -13,7 +13,7 @@ from raptor_assets.versions import clusters_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.documents.base import Document
 from raptor_core.errors import RaptorError, TableError
-from raptor_core.tables import clusterings_to_frame
+from raptor_core.tables import clusterings_to_table
 from raptor_core.tree.earlier import earlier_clusters
 
 
@@ -49,8 +49,7 @@ class ClustersStep:
             }
             work.put_clusterings(self.layer, done)
             version = clusters_version(list(done.values()))
-            frame = clusterings_to_frame(done.values())
-            save(bench, self.key, work, frame, version, inputs)
+            save(bench, self.key, work, clusterings_to_table(done.values()), version, inputs)
         reused = before is not None and before.data_version == version
         found = list(work.clusterings(bench, self.layer).values())
         below = {} if reused else work.layers(bench, self.layer - 1)

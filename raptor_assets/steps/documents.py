@@ -11,7 +11,7 @@ from raptor_assets.steps.base import recorded_version, save
 from raptor_assets.versions import documents_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.errors import SourceError
-from raptor_core.tables import documents_to_frame
+from raptor_core.tables import documents_to_table
 
 
 class DocumentsStep:
@@ -31,7 +31,7 @@ class DocumentsStep:
             version = documents_version(trees)
             reused = recorded_version(bench, self.key, work, version) == version
             if not reused:
-                save(bench, self.key, work, documents_to_frame(trees), version, version)
+                save(bench, self.key, work, documents_to_table(trees), version, version)
             n_rows = sum(len(found) for found in trees.values())
             outcomes.append(
                 Outcome(work, version, documents_metadata(trees, bench.corpus), n_rows, reused)

@@ -8,7 +8,6 @@ from raptor_assets import keys
 from raptor_assets.bench import Bench
 from raptor_assets.metadata import embeddings_metadata
 from raptor_assets.opening import HELD_NODES, StoreCache
-from raptor_assets.steps.base import inputs_digest, recorded_version, save
 from raptor_assets.versions import nodes_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.money.usage import Usage
@@ -65,21 +64,6 @@ class EmbeddingsStep:
         self, bench: Bench, work: Work, nodes: Sequence[Node], known: set[str], usage: Usage
     ) -> Outcome:
         version = nodes_version(nodes)
-        inputs = inputs_digest(bench, self.key, version)
-        if recorded_version(bench, self.key, work, inputs) is None:
-            save(bench, self.key, work, _frame(nodes), version, inputs)
         metadata = embeddings_metadata(nodes, known, bench.tools, usage)
         reused = not metadata.get("n_computed")
         return Outcome(work, version, metadata, len(nodes), reused)
-
-
-def _frame(nodes: Sequence[Node]):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    import pandas as pd
-
-    return pd.DataFrame(
-        {
-            "tree": [node.tree for node in nodes],
-            "id": [node.id for node in nodes],
-            "embedding_key": [node.embedding_key for node in nodes],
-        }
-    )

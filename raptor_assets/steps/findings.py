@@ -16,7 +16,7 @@ from raptor_core.audit.report import Audit, AuditReport, run_audits
 from raptor_core.money import AUDITS, Usage
 from raptor_core.quality.hallucination import evaluate_audit
 from raptor_core.quality.registry import located
-from raptor_core.tables import audit_to_frame, known_findings
+from raptor_core.tables import audit_to_table, known_findings
 
 
 class FindingsStep:
@@ -59,7 +59,7 @@ class FindingsStep:
         inputs = inputs_digest(bench, self.key, nodes_version(nodes), judge)
         version = findings_version(report)
         if before is None or (before.data_version, before.inputs) != (version, inputs):
-            save(bench, self.key, work, audit_to_frame(report), version, inputs)
+            save(bench, self.key, work, audit_to_table(report), version, inputs)
         verdicts = located([evaluate_audit(report, bench.settings)], nodes)
         metadata = findings_metadata(report, usage, node_link(bench.settings, work.name))
         n_rows, reused = len(report.findings), report.n_judged == 0
@@ -70,5 +70,6 @@ class FindingsStep:
         """Ids of the partition's summaries that no search may find, as the settings say."""
         if bench.settings.audit.on_unsupported != "quarantine":
             return set()
-        found = read_findings(bench.tables, work.name, max_layers) or ()
+        layers = work.summary_layers(bench, max_layers)
+        found = read_findings(bench.tables, work.name, layers) or ()
         return {finding.node_id for finding in found if finding.judgement == "unsupported"}

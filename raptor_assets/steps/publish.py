@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from raptor_assets import keys
 from raptor_assets.audits import audit_metadata
 from raptor_assets.bench import Bench
+from raptor_assets.columns import TREES
 from raptor_assets.cost_history import cost_history, cost_metadata
 from raptor_assets.history import drift_metadata, rebuild_metadata
 from raptor_assets.metadata import published_metadata
@@ -34,7 +34,7 @@ from raptor_core.tree.publish import make_manifest
 from raptor_core.tree.steps import cluster_top
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pyarrow as pa
 
 
 @dataclass
@@ -197,7 +197,7 @@ class PublishStep:
         )
         before = recorded(bench, self.key, work)
         costs = cost_history(before.history if before else (), work)
-        save(bench, self.key, work, _frame(trees, manifests), version, version, costs)
+        save(bench, self.key, work, _table(trees, manifests), version, version, costs)
         metadata = {
             **published_metadata(trees, manifests, part.published, part.gone, bench.settings),
             **rebuild_metadata(work),
@@ -216,18 +216,17 @@ def _gone(bench: Bench, part: _Ready, unfinished: Listing, published: Listing) -
     return sorted({*known, *unfinished(name) - live})
 
 
-def _frame(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pd.DataFrame:
-    import pandas as pd
-
-    found = [manifests[tree.name] for tree in trees]
-    return pd.DataFrame(
-        {
-            "tree": [manifest.tree for manifest in found],
-            "build_id": [manifest.build_id for manifest in found],
-            "layer_sizes": [json.dumps(manifest.layer_sizes) for manifest in found],
-            "n_nodes": [sum(manifest.layer_sizes) for manifest in found],
-            "n_tokens": [manifest.n_tokens for manifest in found],
-            "ended": [manifest.end for manifest in found],
-            "published_at": [manifest.published_at for manifest in found],
-        }
+def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table:
+    found = (manifests[tree.name] for tree in trees)
+    return TREES.table(
+        (
+            manifest.tree,
+            manifest.build_id,
+            manifest.layer_sizes,
+            sum(manifest.layer_sizes),
+            manifest.n_tokens,
+            manifest.end,
+            manifest.published_at,
+        )
+        for manifest in found
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.bench import Bench
+from raptor_assets.columns import TREES
 from raptor_assets.costs import node_usages, read_usages
 from raptor_assets.report import (
     TreeRecord,
@@ -18,14 +19,13 @@ from raptor_assets.report import (
     next_record,
     read_findings,
     read_records,
-    records_frame,
+    records_table,
 )
 from raptor_assets.report_links import page_url
 from raptor_assets.steps.base import inputs_digest, recorded, save
 from raptor_assets.work import Outcome, Work
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.errors import RaptorError
-from raptor_core.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.report import Report, ReportTree, page_version, render_report, settings_text
 
@@ -51,7 +51,8 @@ class ReportStep:
         return outcomes
 
     def _report(self, bench: Bench, work: Work) -> Outcome:
-        findings = read_findings(bench.tables, work.name, self.max_layers)
+        layers = work.summary_layers(bench, self.max_layers)
+        findings = read_findings(bench.tables, work.name, layers)
         settings = settings_text(bench.settings)
         published = recorded(bench, keys.TREE, work)
         version = published.data_version if published else ""
@@ -63,6 +64,7 @@ class ReportStep:
         same = found is not None and found.inputs == inputs and path.exists()
         if not same:
             trees = self._trees(bench, work)
+            paid = read_usages(bench.tables, work.name, layers)
             cost = build_cost(work)
             made = [next_record(tree, records.get(tree.name), cost) for tree in trees]
             records = {record.tree: record for record in made}
@@ -73,10 +75,10 @@ class ReportStep:
                 findings,
                 settings,
                 merged_cost(made),
-                self._usages(bench, work, trees),
+                node_usages((node for tree in trees for node in tree.nodes), paid),
             )
             bench.reports.write(work.name, render_report(report))
-            save(bench, self.key, work, records_frame(made), inputs, inputs)
+            save(bench, self.key, work, records_table(made), inputs, inputs)
         metadata = {
             **_numbers(list(records.values()), findings),
             "path": dg.MetadataValue.path(str(path)),
@@ -86,10 +88,6 @@ class ReportStep:
             metadata["page"] = dg.MetadataValue.url(url)
         return Outcome(work, inputs, metadata, len(records), same)
 
-    def _usages(self, bench: Bench, work: Work, trees: Sequence[ReportTree]) -> Mapping[str, Usage]:
-        kept = read_usages(bench.tables, work.name, range(1, self.max_layers + 1))
-        return node_usages((node for tree in trees for node in tree.nodes), kept)
-
     def _trees(self, bench: Bench, work: Work) -> list[ReportTree]:
         """The published trees, from their tables: neither vectors nor the store are needed."""
         documents = work.documents(bench)
@@ -97,17 +95,17 @@ class ReportStep:
         for layer in range(self.max_layers + 1):
             for tree, members in work.nodes(bench, layer).items():
                 nodes.setdefault(tree, []).extend(members)
-        rows = bench.tables.read(keys.TREE.path, work.name).to_dict("records")
+        rows = TREES.rows(bench.tables.read(keys.TREE.path, work.name))
         return [
             ReportTree(
-                name=row["tree"],
-                build_id=row["build_id"],
-                published_at=row["published_at"],
-                ended=row["ended"],
-                nodes=tuple(nodes[row["tree"]]),
-                documents=documents.get(row["tree"], ()),
+                name=tree,
+                build_id=build_id,
+                published_at=published_at,
+                ended=ended,
+                nodes=tuple(nodes[tree]),
+                documents=documents.get(tree, ()),
             )
-            for row in rows
+            for tree, build_id, _, _, _, ended, published_at in rows
         ]
 
 

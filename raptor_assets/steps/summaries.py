@@ -20,7 +20,7 @@ from raptor_core.nodes import Node
 from raptor_core.quality.registry import layer_means, layer_verdicts
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.summarizing.base import FailedSummary
-from raptor_core.tables import nodes_to_frame
+from raptor_core.tables import nodes_to_table
 from raptor_core.tree.steps import Summarized, summarize_clusters
 
 NAMED_FAILURES = 3
@@ -128,7 +128,7 @@ class SummariesStep:
         means = layer_means(nodes, self._below(bench, work))
         kept = list(before.history if before else ())[-bench.settings.checks.history_builds :]
         history = [*kept, means] if means else kept
-        save(bench, self.key, work, nodes_to_frame(nodes), version, inputs, history)
+        save(bench, self.key, work, nodes_to_table(nodes), version, inputs, history)
         return version
 
     def _keep_usages(self, bench: Bench, work: Work, content_keys: set[str]) -> None:

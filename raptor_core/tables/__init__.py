@@ -1,30 +1,33 @@
-"""Tables: values as data frames, and frames as Parquet files on any fsspec path."""
+"""Tables: values as Arrow tables, and tables as Parquet files on any fsspec path."""
 
-from raptor_core.tables.files import Properties, TableStore, table_name
-from raptor_core.tables.findings import audit_to_frame, frame_to_findings, known_findings
-from raptor_core.tables.frames import (
-    clusterings_to_frame,
-    documents_to_frame,
-    frame_to_clusterings,
-    frame_to_documents,
-    frame_to_nodes,
-    nodes_to_frame,
+from raptor_core.tables.files import Properties, TableStore, table_name, table_properties
+from raptor_core.tables.findings import audit_to_table, known_findings, table_to_findings
+from raptor_core.tables.schema import Schema
+from raptor_core.tables.usages import table_to_usages, usages_to_table
+from raptor_core.tables.values import (
+    clusterings_to_table,
+    documents_to_table,
+    nodes_to_table,
+    table_to_clusterings,
+    table_to_documents,
+    table_to_nodes,
 )
-from raptor_core.tables.usages import frame_to_usages, usages_to_frame
 
 __all__ = [
     "Properties",
+    "Schema",
     "TableStore",
-    "audit_to_frame",
-    "clusterings_to_frame",
-    "documents_to_frame",
-    "frame_to_clusterings",
-    "frame_to_documents",
-    "frame_to_findings",
-    "frame_to_nodes",
-    "frame_to_usages",
+    "audit_to_table",
+    "clusterings_to_table",
+    "documents_to_table",
     "known_findings",
-    "nodes_to_frame",
+    "nodes_to_table",
     "table_name",
-    "usages_to_frame",
+    "table_properties",
+    "table_to_clusterings",
+    "table_to_documents",
+    "table_to_findings",
+    "table_to_nodes",
+    "table_to_usages",
+    "usages_to_table",
 ]

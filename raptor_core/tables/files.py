@@ -6,9 +6,9 @@ import io
 import os
 import posixpath
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from raptor_core.errors import TableError
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Properties = Mapping[str, str]
+T = TypeVar("T")
 _PROPERTY_PREFIX = "raptor."
-_ROWS_PER_BATCH = 2000
-_INTEGERS = frozenset({"layer", "n_tokens", "position", "start", "end", "cluster"})
-_LISTS = frozenset({"documents", "children", "section", "node_ids"})
+_SMALL_BYTES = 100_000
+"""Up to here a table is packed by Snappy: Zstandard's own start is what its files would cost."""
 
 
 class TableStore:
@@ -72,42 +72,24 @@ class TableStore:
         self,
         key: Sequence[str],
         partition: str,
-        frame: pd.DataFrame | pa.Table,
+        table: pa.Table | pd.DataFrame,
         properties: Properties | None = None,
     ) -> str:
-        """Write one table and return its path; an Arrow table is written as it is.
+        """Write one table and return its path.
+
+        Of a data frame Arrow infers the types; a column without any value becomes one of text.
 
         Raises:
             TableError: the path cannot be written; what stood there is as it was.
         """
-        import pyarrow as pa
-
         path = self.path(key, partition)
-        table = frame if isinstance(frame, pa.Table) else _to_table(frame)
         notes = {f"{_PROPERTY_PREFIX}{name}": text for name, text in (properties or {}).items()}
-        data = _to_bytes(table.replace_schema_metadata({**notes, SEAL: EMPTY}))
+        data = _encode(table, {**notes, SEAL: EMPTY})
         if self._is_local:
-            self._replace(path, data)
+            _replace(Path(path), data)
         else:
             self._put(path, data)
         return path
-
-    def _replace(self, path: str, data: bytes) -> None:
-        part = f"{path}.{uuid.uuid4().hex}.part"
-        try:
-            self._files.makedirs(posixpath.dirname(path), exist_ok=True)
-            with self._files.open(part, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, path)  # noqa: PTH105 - fsspec paths are plain text
-        except OSError as error:
-            if self._files.exists(part):
-                self._files.rm_file(part)
-            raise TableError(
-                f"cannot write the table {path}: {error}. Free space or fix the permissions, "
-                "then run again; what stood there before is unharmed"
-            ) from error
 
     def _put(self, path: str, data: bytes) -> None:
         """One put: a file that is written in parts would be closed, half written, by an error."""
@@ -120,42 +102,41 @@ class TableStore:
                 "the address under [tables], then run again"
             ) from error
 
-    def read(self, key: Sequence[str], partition: str) -> pd.DataFrame:
-        """One table as a data frame.
+    def read(self, key: Sequence[str], partition: str) -> pa.Table:
+        """One table; ``table_properties`` gives its properties.
 
         Raises:
             TableError: it is missing.
             DamagedTableError: its bytes are not those that were written.
         """
-        path = self.path(key, partition)
-        with _readable(path):
-            frame: pd.DataFrame = self._open(path).read().to_pandas()
-        return frame
+        table = self.find(key, partition)
+        if table is None:
+            path = self.path(key, partition)
+            told = f"no table at {path}; materialize its asset for this partition first"
+            raise TableError(told)
+        return table
 
-    def read_rows(
-        self, key: Sequence[str], partition: str
-    ) -> tuple[dict[str, str], Iterator[tuple[Any, ...]]]:
-        """Properties and rows of one table, by one get; rows are decoded as they are taken.
-
-        Raises:
-            TableError, DamagedTableError: as ``read``.
-        """
-        path = self.path(key, partition)
-        with _readable(path):
-            file = self._open(path)
-        return _properties(file.schema_arrow), _rows(file, path)
-
-    def properties(self, key: Sequence[str], partition: str) -> dict[str, str]:
-        """The properties of one table that is whole, without decoding its rows.
+    def find(
+        self, key: Sequence[str], partition: str, columns: Sequence[str] | None = None
+    ) -> pa.Table | None:
+        """One table, or some columns of it, by one get; None where there is none.
 
         Raises:
-            TableError: it is missing.
+            TableError: its place does not answer, or refuses.
             DamagedTableError: its bytes are not those that were written.
         """
         path = self.path(key, partition)
-        with _readable(path):
-            schema = self._open(path).schema_arrow
-        return _properties(schema)
+        return self._take(path, lambda file: file.read(columns, use_threads=False))
+
+    def properties(self, key: Sequence[str], partition: str) -> dict[str, str] | None:
+        """The properties of a table that is whole, without decoding its rows; None without one.
+
+        Raises:
+            TableError, DamagedTableError: as ``find``.
+        """
+        path = self.path(key, partition)
+        schema = self._take(path, lambda file: file.schema_arrow)
+        return None if schema is None else _properties(schema)
 
     def delete(self, key: Sequence[str], partition: str) -> bool:
         """Delete one table; whether it was there.
@@ -170,13 +151,21 @@ class TableStore:
             self._files.rm_file(path)
         return True
 
-    def _open(self, path: str) -> Any:
+    def _take(self, path: str, take: Callable[[Any], T]) -> T | None:
+        """What is wanted of a Parquet file; None where there is none."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with reached(path):
-            data = self._files.cat_file(path)
+        try:
+            with reached(path):
+                data = self._files.cat_file(path)
+        except FileNotFoundError:
+            return None
         check_seal(data, path)
-        return pq.ParquetFile(io.BytesIO(data))
+        try:
+            return take(pq.ParquetFile(pa.BufferReader(data)))
+        except (pa.ArrowException, OSError) as error:
+            raise damaged(path, error) from error
 
 
 def table_name(key: Sequence[str], partition: str) -> str:
@@ -184,13 +173,12 @@ def table_name(key: Sequence[str], partition: str) -> str:
     return posixpath.join(*key, f"{quote(partition, safe=' ')}.parquet")
 
 
-def _rows(file: Any, path: str) -> Iterator[tuple[Any, ...]]:
-    with _readable(path):
-        for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, use_threads=False):
-            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+def table_properties(table: pa.Table) -> dict[str, str]:
+    """The properties with which a table that was read had been written."""
+    return _properties(table.schema)
 
 
-def _properties(schema: Any) -> dict[str, str]:
+def _properties(schema: pa.Schema) -> dict[str, str]:
     notes = {name.decode(): text.decode() for name, text in (schema.metadata or {}).items()}
     return {
         name.removeprefix(_PROPERTY_PREFIX): text
@@ -199,55 +187,56 @@ def _properties(schema: Any) -> dict[str, str]:
     }
 
 
-def _to_bytes(table: Any) -> bytes:
+def _encode(table: pa.Table | pd.DataFrame, notes: Mapping[str, str]) -> bytes:
+    """A sealed Parquet file.
+
+    Of our own tables the types follow from Parquet's, every column is read whole, and most have
+    few rows: dictionaries, statistics and a copy of the schema would be most of the file.
+    """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd")
-    return seal(buffer.getvalue())
+    file = io.BytesIO()
+    if not isinstance(table, pa.Table):
+        pq.write_table(_from_frame(table).replace_schema_metadata(notes), file, compression="zstd")
+        return seal(file.getvalue())
+    with pq.ParquetWriter(
+        file,
+        table.schema,
+        compression="snappy" if table.nbytes <= _SMALL_BYTES else "zstd",
+        use_dictionary=False,
+        write_statistics=False,
+        store_schema=False,
+    ) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(notes)
+    return seal(file.getvalue())
+
+
+def _from_frame(frame: pd.DataFrame) -> pa.Table:
+    import pyarrow as pa
+
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    fields = [f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in table.schema]
+    return table.cast(pa.schema(fields))
+
+
+def _replace(path: Path, data: bytes) -> None:
+    part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise TableError(
+            f"cannot write the table {path}: {error}. Free space or fix the permissions, "
+            "then run again; what stood there before is unharmed"
+        ) from error
 
 
 def _protocols(files: Any) -> tuple[str, ...]:
     return (files.protocol,) if isinstance(files.protocol, str) else tuple(files.protocol)
-
-
-def _to_table(frame: pd.DataFrame) -> Any:
-    """The frame with known columns of fixed types, so that an empty table equals a full one.
-
-    Other columns, as tables of a team's own have them, keep the types that Arrow infers.
-    """
-    import pyarrow as pa
-
-    inferred = pa.Schema.from_pandas(frame, preserve_index=False)
-    schema = pa.schema([_typed(field, is_empty=frame.empty) for field in inferred])
-    if frame.empty:
-        return schema.empty_table()
-    return pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
-
-
-def _typed(field: Any, *, is_empty: bool) -> Any:
-    """The field with its fixed type, where its values can have it."""
-    import pyarrow as pa
-
-    kind = field.type
-    unknown = is_empty or pa.types.is_null(kind)
-    if field.name in _LISTS and (unknown or pa.types.is_list(kind)):
-        return field.with_type(pa.list_(pa.string()))
-    if field.name in _INTEGERS and (unknown or pa.types.is_integer(kind)):
-        return field.with_type(pa.int64())
-    texts = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return field.with_type(pa.string()) if unknown or texts else field
-
-
-@contextmanager
-def _readable(path: str) -> Iterator[None]:
-    """A table that is missing, or is no Parquet, as an error of ours."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except FileNotFoundError as error:
-        told = f"no table at {path}; materialize its asset for this partition first"
-        raise TableError(told) from error
-    except (pa.ArrowException, OSError) as error:
-        raise damaged(path, error) from error

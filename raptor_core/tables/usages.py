@@ -1,40 +1,33 @@
-"""What summaries were paid for as a data frame, and back: a row for each text."""
+"""What summaries were paid for as a table, and back: a row for each text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 from raptor_core.money.usage import Usage
+from raptor_core.tables.schema import Schema
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pyarrow as pa
 
-USAGE_COLUMNS = ("content_key", "calls", "prompt_tokens", "completion_tokens", "retries", "usd")
+USAGES = Schema(
+    ("content_key", "string"),
+    ("calls", "int"),
+    ("prompt_tokens", "int"),
+    ("completion_tokens", "int"),
+    ("retries", "int"),
+    ("usd", "float"),
+)
+"""The fields of a usage in their order, behind the text's content key."""
 
 
-def usages_to_frame(usages: Mapping[str, Usage]) -> pd.DataFrame:
+def usages_to_table(usages: Mapping[str, Usage]) -> pa.Table:
     """One row per content key, sorted; ``usd`` is empty where no price was set."""
-    import pandas as pd
-
-    rows = [
-        (key, used.calls, used.prompt_tokens, used.completion_tokens, used.retries, used.usd)
-        for key, used in sorted(usages.items())
-    ]
-    return pd.DataFrame(rows, columns=list(USAGE_COLUMNS)).astype({"usd": "float64"})
+    return USAGES.table((key, *astuple(used)) for key, used in sorted(usages.items()))
 
 
-def frame_to_usages(frame: pd.DataFrame) -> dict[str, Usage]:
-    """The usages of a frame that ``usages_to_frame`` made, by content key."""
-    import pandas as pd
-
-    return {
-        str(row["content_key"]): Usage(
-            int(row["calls"]),
-            int(row["prompt_tokens"]),
-            int(row["completion_tokens"]),
-            int(row["retries"]),
-            None if pd.isna(row["usd"]) else float(row["usd"]),
-        )
-        for row in frame.to_dict("records")
-    }
+def table_to_usages(table: pa.Table) -> dict[str, Usage]:
+    """The usages of a table that ``usages_to_table`` made, by content key."""
+    return {key: Usage(*used) for key, *used in USAGES.rows(table)}

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from raptor_core.errors import ExportError
 from raptor_core.nodes import Node
-from raptor_core.tables import frame_to_nodes, nodes_to_frame
+from raptor_core.tables import nodes_to_table, table_to_nodes
 from raptor_core.vectors import Vectors
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 VECTOR = "vector"
-_INTEGERS = frozenset({"layer", "n_tokens", "position", "start", "end"})
-_LISTS = frozenset({"documents", "children", "section"})
 
 
 def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors], n_dims: int) -> bytes:
@@ -32,8 +26,6 @@ def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors], n_dims: i
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    frame = nodes_to_frame(nodes)
-    columns = {name: pa.array(frame[name].tolist(), type=_type(pa, name)) for name in frame.columns}
     known = [node.embedding_key in vectors for node in nodes]
     rows = [
         vectors[node.embedding_key] if there else np.zeros(n_dims, dtype=np.float32)
@@ -41,9 +33,9 @@ def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors], n_dims: i
     ]
     flat = np.asarray(rows, dtype=np.float32).reshape(-1)
     lost = pa.array([not there for there in known])
-    columns[VECTOR] = pa.FixedSizeListArray.from_arrays(pa.array(flat), n_dims, mask=lost)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(flat), n_dims, mask=lost)
     file = io.BytesIO()
-    pq.write_table(pa.table(columns), file, compression="zstd")
+    pq.write_table(nodes_to_table(nodes).append_column(VECTOR, column), file, compression="zstd")
     return file.getvalue()
 
 
@@ -59,16 +51,10 @@ def decode_rows(data: bytes, where: str) -> tuple[tuple[Node, ...], dict[str, Ve
     try:
         table = pq.read_table(io.BytesIO(data))
         vectors = table.column(VECTOR).combine_chunks()
-        nodes = frame_to_nodes(table.drop_columns([VECTOR]).to_pandas())
+        nodes = table_to_nodes(table)
     except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
         raise ExportError(f"{where} is not a tree of an export: {error}; export again") from error
     flat = vectors.flatten().to_numpy(zero_copy_only=False)
     there = np.flatnonzero(vectors.is_valid().to_numpy(zero_copy_only=False))
     rows = np.asarray(flat, dtype=np.float32).reshape(len(there), vectors.type.list_size)
     return nodes, {nodes[at].embedding_key: row for at, row in zip(there, rows, strict=True)}
-
-
-def _type(pa: Any, name: str) -> pa.DataType:
-    if name in _LISTS:
-        return pa.list_(pa.string())
-    return pa.int64() if name in _INTEGERS else pa.string()

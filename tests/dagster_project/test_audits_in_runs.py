@@ -12,7 +12,7 @@ from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.chunking.sentences import sentences
 from raptor_core.store.base import Where
 from raptor_core.summarizing.base import Summary
-from raptor_core.tables import frame_to_findings
+from raptor_core.tables import table_to_findings
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +62,7 @@ def lying(tmp_path, **audit):
 
 def findings(workshop, partition, layer=1):
     tables = workshop.parts().tables.tables()
-    return frame_to_findings(tables.read([f"layer_{layer}", "findings"], partition))
+    return table_to_findings(tables.read([f"layer_{layer}", "findings"], partition))
 
 
 def lies(workshop):

@@ -11,7 +11,7 @@ from support.workshop import Workshop, prose
 from raptor_assets.costs import node_usages, read_usages
 from raptor_core.money.usage import Usage
 from raptor_core.store.base import Where
-from raptor_core.tables.frames import NODE_COLUMNS
+from raptor_core.tables.values import NODES
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +60,7 @@ def shown(workshop):
     return {node["id"]: node["u"] for node in page(workshop)["nodes"] if "u" in node}
 
 
-def frames(workshop, partition="a.md"):
+def nodes(workshop, partition="a.md"):
     tables = workshop.parts().tables.tables()
     return [tables.read([f"layer_{layer}", "summaries"], partition) for layer in LAYERS]
 
@@ -76,7 +76,7 @@ def test_every_summary_has_its_calls_tokens_and_money(tmp_path, server):
     assert sum(usage.retries for usage in found.values()) == 1
     total = sum(found.values(), Usage())
     assert total.usd == pytest.approx((total.prompt_tokens + 2 * total.completion_tokens) / 1e6)
-    assert all(tuple(frame.columns) == NODE_COLUMNS for frame in frames(workshop))
+    assert all(tuple(table.column_names) == NODES.names for table in nodes(workshop))
 
     layer = workshop.metadata("layer_1/summaries", "a.md")
     first = read_usages(workshop.parts().tables.tables(), "a.md", [1])
@@ -101,10 +101,10 @@ def test_every_summary_has_its_calls_tokens_and_money(tmp_path, server):
 def test_a_reused_summary_keeps_its_cost_and_a_gone_one_leaves_none(tmp_path, server):
     workshop = paying(tmp_path, server, "a.md")
     workshop.build()
-    before, tables = paid(workshop), frames(workshop)
+    before, tables = paid(workshop), nodes(workshop)
     workshop.build(force=True)
     assert paid(workshop) == before
-    assert all(map(type(tables[0]).equals, tables, frames(workshop)))
+    assert nodes(workshop) == tables
     assert "costliest_summaries" not in workshop.metadata("layer_1/summaries", "a.md")
     text = (workshop.docs / "a.md").read_text()
     workshop.write("a.md", text.replace(".", " indeed.", 1))

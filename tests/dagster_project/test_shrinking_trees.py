@@ -9,7 +9,7 @@ from dagster_project.io_managers import QdrantLayersIOManager, TablesIOManager
 from dagster_project.status import read_status
 from raptor_assets import keys
 from raptor_core.errors import TableError
-from raptor_core.tables.frames import NODE_COLUMNS
+from raptor_core.tables.values import NODES
 
 pytestmark = pytest.mark.slow
 
@@ -91,7 +91,7 @@ def test_a_table_of_a_layer_that_a_tree_lacks_is_read_without_rows(shrunken):
     parts = shrunken.parts()
     tables, layers = TablesIOManager(parts.tables), QdrantLayersIOManager(parts.tables, parts.store)
     found = tables.read(keys.summaries(1), NAME)
-    assert (len(found), tuple(found)) == (0, NODE_COLUMNS)
+    assert (len(found), tuple(found)) == (0, NODES.names)
     assert "vector" in layers.read(keys.embeddings(2), NAME)
     assert len(layers.read(keys.embeddings(0), NAME)) == 1
     with pytest.raises(TableError, match="materialize its asset"):

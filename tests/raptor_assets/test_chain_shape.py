@@ -3,7 +3,6 @@
 import pytest
 
 from raptor_assets import keys
-from raptor_assets.columns import column_schema
 from raptor_assets.steps import build_steps
 from raptor_assets.versions import (
     build_version,
@@ -16,7 +15,6 @@ from raptor_assets.versions import (
 from raptor_core.documents.base import Document
 from raptor_core.nodes import End
 from raptor_core.settings import Settings
-from raptor_core.tables.frames import CLUSTER_COLUMNS, DOCUMENT_COLUMNS, NODE_COLUMNS
 from raptor_core.tree.cluster import Clustering
 
 
@@ -84,16 +82,3 @@ def test_a_published_version_begins_with_what_is_known_before_building():
 def test_clusters_that_ended_have_a_version_of_their_own():
     ended = Clustering("t", 0, (), End(0, "1 nodes"))
     assert clusters_version([ended]) != clusters_version([Clustering("t", 0, (("a", "b"),))])
-
-
-@pytest.mark.parametrize(
-    ("key", "columns"),
-    [
-        (keys.CHUNKS, NODE_COLUMNS),
-        (keys.summaries(1), NODE_COLUMNS),
-        (keys.DOCUMENTS, DOCUMENT_COLUMNS),
-        (keys.clusters(1), CLUSTER_COLUMNS),
-    ],
-)
-def test_the_column_schemas_are_those_of_the_tables(key, columns):
-    assert tuple(column.name for column in column_schema(key).columns) == columns

@@ -100,7 +100,7 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
     from raptor_core.documents import partition_key
     from raptor_core.report import Report, ReportTree, settings_text
     from raptor_core.store.base import Where
-    from raptor_core.tables import frame_to_documents
+    from raptor_core.tables import table_to_documents
 
     with published(home, settings) as store:
         require_trees(store, (tree,))
@@ -108,9 +108,8 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
         nodes = store.nodes(Where(trees=(tree,)))
     tables = TablesResource(settings, home).tables()
     partition = partition_key(tree, settings.grouping)
-    documents = {}
-    if tables.exists(keys.DOCUMENTS.path, partition):
-        documents = frame_to_documents(tables.read(keys.DOCUMENTS.path, partition))
+    table = tables.find(keys.DOCUMENTS.path, partition)
+    documents = {} if table is None else table_to_documents(table)
     layers = range(1, len(manifest.layer_sizes))
     record = read_records(tables, partition).get(tree)
     if record and record.build_id != manifest.build_id:
@@ -127,7 +126,7 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
     return Report(
         name=tree,
         trees=(shown,),
-        findings=read_findings(tables, partition, settings.tree.max_layers),
+        findings=read_findings(tables, partition, layers),
         settings=settings_text(settings),
         cost=record.cost if record else None,
         usages=node_usages(nodes, read_usages(tables, partition, layers)),

@@ -141,3 +141,11 @@ def test_status_and_tree_load_no_model(own):
     assert not status & {*MODELS, "pandas", "matplotlib"}
     tree = imported_by("tree", "soup.md", "--home", own.home)
     assert not tree & {*MODELS, "pandas", "dagster"}
+
+
+@pytest.mark.slow
+def test_a_plan_and_a_build_of_an_edit_do_without_data_frames(own):
+    path = own.docs / "soup.md"
+    path.write_text(path.read_text().replace("sherry", "brandy"))
+    for command in ("plan", "build"):
+        assert "pandas" not in imported_by(command, "--home", own.home)

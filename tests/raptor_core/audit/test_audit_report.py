@@ -16,7 +16,7 @@ from raptor_core.money import Usage
 from raptor_core.quality.hallucination import evaluate_audit
 from raptor_core.settings import Settings
 from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
-from raptor_core.tables import audit_to_frame, frame_to_findings, known_findings
+from raptor_core.tables import audit_to_table, known_findings, table_to_findings
 from raptor_core.tree.tools import Tools
 
 LEAVES = [leaf("a", "The ferry sank near Kverndal."), leaf("b", "Its bell was found in 1931.")]
@@ -52,16 +52,16 @@ def test_a_report_counts_nodes_and_sentences():
 def test_findings_survive_a_table_and_are_not_sought_again():
     judge = Counting()
     report = audit(TRUE, FALSE, judge=judge)
-    frame = audit_to_frame(report)
-    assert frame_to_findings(frame) == report.findings
-    again = audit(TRUE, FALSE, judge=judge, known=known_findings(frame))
+    table = audit_to_table(report)
+    assert table_to_findings(table) == report.findings
+    again = audit(TRUE, FALSE, judge=judge, known=known_findings(table))
     assert judge.asked == ["true", "false"]
     assert (again.n_judged, again.by_node) == (0, report.by_node)
 
 
 def test_a_changed_text_child_or_judge_is_judged_again():
     judge = Counting()
-    known = known_findings(audit_to_frame(audit(TRUE, FALSE, judge=judge)))
+    known = known_findings(audit_to_table(audit(TRUE, FALSE, judge=judge)))
     audit(TRUE, replace(FALSE, text="The ferry sank near Kverndal."), judge=judge, known=known)
     assert judge.asked[2:] == ["false"]
     judge.version = "other"
@@ -71,7 +71,7 @@ def test_a_changed_text_child_or_judge_is_judged_again():
 
 def test_a_known_finding_is_told_of_the_node_that_has_the_text_now():
     judge = Counting()
-    known = known_findings(audit_to_frame(audit(FALSE, judge=judge)))
+    known = known_findings(audit_to_table(audit(FALSE, judge=judge)))
     moved = replace(FALSE, id="elsewhere")
     report = audit(moved, judge=judge, known=known)
     assert {finding.node_id for finding in report.findings} == {"elsewhere"}
@@ -83,9 +83,9 @@ def test_equal_summaries_of_two_nodes_are_judged_once_and_told_of_both():
     report = audit(FALSE, replace(FALSE, id="twin"), judge=judge)
     assert judge.asked in (["twin"], ["false"])
     assert sorted(report.unsupported_nodes) == ["false", "twin"]
-    frame = audit_to_frame(report)
-    assert len(frame) == 4
-    assert [len(found) for found in known_findings(frame).values()] == [2]
+    table = audit_to_table(report)
+    assert len(table) == 4
+    assert [len(found) for found in known_findings(table).values()] == [2]
 
 
 def test_what_was_not_judged_is_asked_again_and_never_counts_as_unsupported():
@@ -104,7 +104,7 @@ def test_what_was_not_judged_is_asked_again_and_never_counts_as_unsupported():
     assert "no answer" in verdict.summary
     blocking = Settings.model_validate({"audit": {"on_unsupported": "block"}})
     assert evaluate_audit(report, blocking).severity == "warn"
-    audit(TRUE, judge=judge, known=known_findings(audit_to_frame(report)))
+    audit(TRUE, judge=judge, known=known_findings(audit_to_table(report)))
     assert judge.asked == ["true", "true"]
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raptor_core.money.usage import Usage
-from raptor_core.tables import TableStore, frame_to_usages, usages_to_frame
+from raptor_core.tables import TableStore, table_to_usages, usages_to_table
 
 counts = st.integers(0, 10_000)
 usages = st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 100))
@@ -47,5 +47,5 @@ def test_nobody_has_no_part_and_who_weighs_nothing_has_none():
 )
 def test_a_table_of_usages_gives_them_back(kept, tmp_path):
     tables = TableStore(str(tmp_path))
-    tables.write(["layer_1", "usages"], "p", usages_to_frame(kept))
-    assert frame_to_usages(tables.read(["layer_1", "usages"], "p")) == kept
+    tables.write(["layer_1", "usages"], "p", usages_to_table(kept))
+    assert table_to_usages(tables.read(["layer_1", "usages"], "p")) == kept

@@ -3,29 +3,39 @@
 import os
 import subprocess
 import sys
+from dataclasses import fields
+from io import BytesIO
 from pathlib import Path
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from raptor_core.documents.base import Document, Section
-from raptor_core.errors import TableError
+from raptor_core.errors import DamagedTableError, TableError
+from raptor_core.money.usage import Usage
 from raptor_core.nodes import End, Fit, Node
 from raptor_core.tables import (
+    Schema,
     TableStore,
-    clusterings_to_frame,
-    documents_to_frame,
-    frame_to_clusterings,
-    frame_to_documents,
-    frame_to_nodes,
-    nodes_to_frame,
+    clusterings_to_table,
+    documents_to_table,
+    nodes_to_table,
+    table_to_clusterings,
+    table_to_documents,
+    table_to_nodes,
 )
+from raptor_core.tables.sealing import EMPTY, SEAL, seal
+from raptor_core.tables.usages import USAGES
+from raptor_core.tables.values import NODES
 from raptor_core.tree.cluster import Clustering
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 METADATA = st.dictionaries(TEXT, st.one_of(TEXT, st.integers(-5, 5), st.booleans()), max_size=3)
-NODES = st.builds(
+ANY_NODE = st.builds(
     Node,
     id=TEXT,
     tree=TEXT,
@@ -48,16 +58,75 @@ NODES = st.builds(
 )
 
 
-def through_a_file(folder, frame):
+NODE = Node("1", "t", 0, "k", "text", 1, 0, ("a.md",), (), "f", "e", metadata={"n": 1})
+
+KINDS = {
+    "string": TEXT,
+    "int": st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)),
+    "float": st.one_of(st.none(), st.floats(allow_nan=False)),
+    "list[string]": st.lists(TEXT, max_size=3).map(tuple),
+    "json": st.one_of(st.none(), METADATA, st.lists(TEXT, max_size=2)),
+    "bytes": st.binary(max_size=9),
+}
+ALL_KINDS = Schema(*((kind, kind) for kind in KINDS))
+
+
+def through_a_file(folder, table):
     store = TableStore(str(folder))
-    store.write(["layer_1", "summaries"], "a/b c", frame, {"input": "version"})
+    store.write(["layer_1", "summaries"], "a/b c", table, {"input": "version"})
     return store.read(["layer_1", "summaries"], "a/b c")
 
 
-@given(st.lists(NODES, max_size=4))
+@given(st.lists(ANY_NODE, max_size=4))
 def test_nodes_survive(tmp_path_factory, nodes):
-    frame = through_a_file(tmp_path_factory.mktemp("t"), nodes_to_frame(nodes))
-    assert list(frame_to_nodes(frame)) == nodes
+    table = through_a_file(tmp_path_factory.mktemp("t"), nodes_to_table(nodes))
+    assert list(table_to_nodes(table)) == nodes
+
+
+@given(st.lists(st.tuples(*KINDS.values()), max_size=9))
+def test_rows_of_every_kind_survive(tmp_path_factory, rows):
+    table = through_a_file(tmp_path_factory.mktemp("t"), ALL_KINDS.table(rows))
+    table.validate(full=True)
+    assert list(ALL_KINDS.rows(table)) == rows
+
+
+def test_the_columns_of_nodes_and_usages_are_their_fields_in_order():
+    assert NODES.names == tuple(field.name for field in fields(Node))
+    assert USAGES.names[1:] == tuple(field.name for field in fields(Usage))
+
+
+def test_a_table_that_an_earlier_version_wrote_is_read(tmp_path):
+    """With a copy of the schema, dictionaries, statistics, and packed by Zstandard."""
+    store = TableStore(str(tmp_path))
+    path = Path(store.write(["chunks"], "p", nodes_to_table([NODE])))
+    plain = pa.Table.from_pandas(nodes_to_table([NODE]).to_pandas(), preserve_index=False)
+    file = BytesIO()
+    notes = {"raptor.data_version": "v", SEAL: EMPTY}
+    pq.write_table(plain.replace_schema_metadata(notes), file, compression="zstd")
+    path.write_bytes(seal(file.getvalue()))
+    assert table_to_nodes(store.read(["chunks"], "p")) == (NODE,)
+    assert store.properties(["chunks"], "p") == {"data_version": "v"}
+    path.write_bytes(path.read_bytes().replace(b"raptor.data_version", b"raptor.data_versioN"))
+    with pytest.raises(DamagedTableError):
+        store.properties(["chunks"], "p")
+
+
+def test_a_data_frame_keeps_its_types_and_a_column_without_values_is_text(tmp_path):
+    frame = pd.DataFrame({"layer": [1, 2], "at": pd.Timestamp("2024-01-01"), "word": ["a", None]})
+    frame["kind"] = pd.Categorical(["x", "y"])
+    store = TableStore(str(tmp_path))
+    store.write(["own"], "p", frame.assign(empty=None))
+    found = store.read(["own"], "p")
+    assert found.schema.field("empty").type == pa.string()
+    pd.testing.assert_frame_equal(found.drop("empty").to_pandas(), frame)
+
+
+def test_some_columns_of_a_table_are_found_and_none_of_one_that_is_missing(tmp_path):
+    store = TableStore(str(tmp_path))
+    assert store.find(["chunks"], "p") is None
+    assert store.properties(["chunks"], "p") is None
+    store.write(["chunks"], "p", nodes_to_table([NODE]))
+    assert store.find(["chunks"], "p", ["tree"]).to_pylist() == [{"tree": "t"}]
 
 
 def test_documents_survive(tmp_path):
@@ -67,8 +136,8 @@ def test_documents_survive(tmp_path):
             Document("b.md", "", "", "src/b.md"),
         )
     }
-    frame = through_a_file(tmp_path, documents_to_frame(documents))
-    assert frame_to_documents(frame) == documents
+    table = through_a_file(tmp_path, documents_to_table(documents))
+    assert table_to_documents(table) == documents
 
 
 def test_clusterings_survive_with_their_end(tmp_path):
@@ -79,25 +148,25 @@ def test_clusterings_survive_with_their_end(tmp_path):
         ),
         "b": Clustering("b", 0, (), End(0, "one node"), {}),
     }
-    frame = through_a_file(tmp_path, clusterings_to_frame(clusterings.values()))
-    assert frame_to_clusterings(frame) == clusterings
+    table = through_a_file(tmp_path, clusterings_to_table(clusterings.values()))
+    assert table_to_clusterings(table) == clusterings
 
 
 def test_an_empty_table_has_the_schema_of_a_full_one(tmp_path):
-    frame = through_a_file(tmp_path, nodes_to_frame([]))
-    assert frame_to_nodes(frame) == ()
-    assert frame["n_tokens"].dtype == "int64"
+    table = through_a_file(tmp_path, nodes_to_table([]))
+    assert table_to_nodes(table) == ()
+    assert table.schema == through_a_file(tmp_path, nodes_to_table([NODE])).schema
 
 
 def test_properties_are_read_without_the_rows(tmp_path):
     store = TableStore(str(tmp_path))
-    store.write(["chunks"], "p", nodes_to_frame([]), {"input": "v1", "code": "ü"})
+    store.write(["chunks"], "p", nodes_to_table([]), {"input": "v1", "code": "ü"})
     assert store.properties(["chunks"], "p") == {"input": "v1", "code": "ü"}
 
 
 def test_a_table_on_another_filesystem(tmp_path):
     store = TableStore("memory://tables-test")
-    store.write(["chunks"], "p", nodes_to_frame([]))
+    store.write(["chunks"], "p", nodes_to_table([]))
     assert store.exists(["chunks"], "p")
     assert store.delete(["chunks"], "p")
     assert not store.exists(["chunks"], "p")
@@ -107,7 +176,7 @@ def test_a_table_on_another_filesystem(tmp_path):
 @pytest.mark.parametrize("partition", ["a", "a/b", "../up", "a b", "ä", "x%2Fy", "."])
 def test_any_partition_name_is_one_file_below_the_key(tmp_path, partition):
     store = TableStore(str(tmp_path))
-    store.write(["chunks"], partition, nodes_to_frame([]))
+    store.write(["chunks"], partition, nodes_to_table([]))
     assert [path.parent for path in tmp_path.rglob("*.parquet")] == [tmp_path / "chunks"]
     assert store.exists(["chunks"], partition)
 
@@ -119,7 +188,7 @@ def test_a_missing_table_says_what_to_do(tmp_path):
 
 def test_a_damaged_table_is_named(tmp_path):
     store = TableStore(str(tmp_path))
-    path = store.write(["chunks"], "p", nodes_to_frame([]))
+    path = store.write(["chunks"], "p", nodes_to_table([]))
     with Path(path).open("r+b") as file:
         file.truncate(30)
     with pytest.raises(TableError, match=r"chunks/p\.parquet is damaged"):
@@ -131,16 +200,16 @@ def test_a_damaged_table_is_named(tmp_path):
 FULL_DISK = """
 import resource, signal, sys
 from raptor_core.errors import TableError
-from raptor_core.tables import TableStore, documents_to_frame
+from raptor_core.tables import TableStore, documents_to_table
 from raptor_core.documents.base import Document
 import random
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 store = TableStore(sys.argv[1])
-store.write(["chunks"], "p", documents_to_frame({"t": [Document("a", "old")]}))
+store.write(["chunks"], "p", documents_to_table({"t": [Document("a", "old")]}))
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 text = "".join(chr(random.randint(32, 900)) for _ in range(200_000))
 try:
-    store.write(["chunks"], "p", documents_to_frame({"t": [Document("a", text)]}))
+    store.write(["chunks"], "p", documents_to_table({"t": [Document("a", text)]}))
 except TableError as error:
     print(error)
 """
@@ -152,6 +221,6 @@ def test_a_full_disk_is_an_error_with_a_remedy_and_the_old_table_stays(tmp_path)
     )
     assert "cannot write the table" in run.stdout
     assert "Free space" in run.stdout
-    documents = frame_to_documents(TableStore(str(tmp_path)).read(["chunks"], "p"))
+    documents = table_to_documents(TableStore(str(tmp_path)).read(["chunks"], "p"))
     assert documents["t"][0].text == "old"
     assert [name for _, _, names in os.walk(tmp_path) for name in names] == ["p.parquet"]

@@ -1,0 +1,87 @@
+"""Tables of fixed columns, made of rows of values and taken apart again, without pandas.
+
+``pa.array`` imports pandas, which takes longer than a plan or a build of one edit, so arrays are
+made from buffers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Kind = Literal["string", "int", "float", "list[string]", "json", "bytes"]
+"""What a column holds; ``int`` and ``float`` may be missing, ``json`` is any value as JSON text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column, with words on what it holds."""
+
+    name: str
+    kind: Kind
+    description: str = ""
+
+
+class Schema:
+    """The columns of a table, in order; the same types whatever its rows hold, also none."""
+
+    def __init__(self, *columns: tuple[str, Kind] | tuple[str, Kind, str]) -> None:
+        self.columns = tuple(Column(*column) for column in columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def table(self, rows: Iterable[Sequence[Any]]) -> pa.Table:
+        """The table of some rows, each with a value for every column."""
+        import pyarrow as pa
+
+        columns = list(zip(*rows, strict=True)) or [()] * len(self.columns)
+        pairs = zip(self.columns, columns, strict=True)
+        arrays = [_array(column.kind, values) for column, values in pairs]
+        return pa.Table.from_arrays(arrays, names=list(self.names))
+
+    def rows(self, table: pa.Table) -> Iterator[tuple[Any, ...]]:
+        """The rows of a table that ``table`` made, lists as tuples.
+
+        Raises:
+            KeyError: it lacks a column.
+        """
+        cells = (_values(column.kind, table.column(column.name)) for column in self.columns)
+        return zip(*cells, strict=True)
+
+
+def _array(kind: Kind, values: Sequence[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    if kind == "list[string]":
+        ends = pa.py_buffer(np.cumsum([0, *map(len, values)], dtype=np.int32))
+        starts = pa.Array.from_buffers(pa.int32(), len(values) + 1, [None, ends])
+        texts = [text for value in values for text in value]
+        return pa.ListArray.from_arrays(starts, _array("string", texts))
+    if kind in ("int", "float"):
+        known = np.array([value is not None for value in values], dtype=bool)
+        numbers = np.array([value or 0 for value in values], dtype=f"{kind}64")
+        buffers = [pa.py_buffer(np.packbits(known, bitorder="little")), pa.py_buffer(numbers)]
+        return pa.Array.from_buffers(getattr(pa, f"{kind}64")(), len(values), buffers)
+    if kind == "json":
+        values = [json.dumps(value, ensure_ascii=False, default=dict) for value in values]
+    data = values if kind == "bytes" else [text.encode() for text in values]
+    ends = pa.py_buffer(np.cumsum([0, *map(len, data)], dtype=np.int64))
+    type_ = pa.large_binary() if kind == "bytes" else pa.large_string()
+    return pa.Array.from_buffers(type_, len(data), [None, ends, pa.py_buffer(b"".join(data))])
+
+
+def _values(kind: Kind, column: pa.ChunkedArray) -> Iterable[Any]:
+    values = column.to_pylist()
+    if kind == "json":
+        return map(json.loads, values)
+    return map(tuple, values) if kind == "list[string]" else values

@@ -1,0 +1,135 @@
+"""Documents, nodes and clusters as tables and back, without loss. Every table has a ``tree``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from raptor_core.documents.base import Document, Section
+from raptor_core.nodes import End, Fit, Node
+from raptor_core.tables.schema import Schema
+from raptor_core.tree.cluster import Clustering
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NODES = Schema(
+    ("id", "string", "UUIDv5 of tree, layer and content"),
+    ("tree", "string", "name of the tree"),
+    ("layer", "int", "0 for leaves"),
+    ("content_key", "string", "digest of text and settings; for a summary, of its children"),
+    ("text", "string", "the chunk, or the summary"),
+    ("n_tokens", "int", "tokens of text"),
+    ("position", "int", "order in its document; of a summary, of its first child"),
+    ("documents", "list[string]", "ids of the documents under the node"),
+    ("children", "list[string]", "ids of the nodes that it summarizes"),
+    ("fingerprint", "string", "settings that made the text"),
+    ("embedding_key", "string", "key of the node's vector"),
+    ("start", "int", "first character in the document; -1 for a summary"),
+    ("end", "int", "character after the last; -1 for a summary"),
+    ("section", "list[string]", "headings over the span, outermost first"),
+    ("source", "string", "path or URL of the document"),
+    ("context", "string", "what the embedder reads before the text"),
+    ("metadata", "json", "of the document; of a summary, what its children agree on"),
+    ("quality", "json", "numbers that judge the node"),
+    ("slot", "string", "of a summary: identity of its cluster, kept while its text changes"),
+)
+"""The fields of a node in their order."""
+
+DOCUMENTS = Schema(
+    ("tree", "string", "tree that the document belongs to"),
+    ("id", "string", "unique in the corpus"),
+    ("title", "string"),
+    ("source", "string", "path or URL"),
+    ("text", "string", "what spans refer to"),
+    ("sections", "json", "headings with the spans that they govern"),
+    ("metadata", "json"),
+    ("content_hash", "string", "changes with what the document says, not with its place"),
+)
+
+CLUSTERS = Schema(
+    ("tree", "string", "name of the tree"),
+    ("layer", "int", "layer that was clustered"),
+    ("cluster", "int", "number of the cluster; -1 where the tree ended"),
+    ("slot", "string", "identity of the cluster, kept while its members change"),
+    ("node_ids", "list[string]", "members in document order"),
+    ("ended", "string", "why the tree ended at this layer"),
+    ("details", "json", "numbers that explain the clustering"),
+    ("fit", "json", "the last fit of the layer, and how far it has moved since"),
+)
+
+
+def nodes_to_table(nodes: Iterable[Node]) -> pa.Table:
+    """One row per node."""
+    return NODES.table(map(attrgetter(*NODES.names), nodes))
+
+
+def table_to_nodes(table: pa.Table) -> tuple[Node, ...]:
+    """The nodes of a table that ``nodes_to_table`` made."""
+    return tuple(Node(*row) for row in NODES.rows(table))
+
+
+def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:
+    """One row per document, with the tree that it belongs to."""
+    return DOCUMENTS.table(
+        (
+            tree,
+            document.id,
+            document.title,
+            document.source,
+            document.text,
+            [asdict(section) for section in document.sections],
+            document.metadata,
+            document.content_hash,
+        )
+        for tree, found in documents.items()
+        for document in found
+    )
+
+
+def table_to_documents(table: pa.Table) -> dict[str, tuple[Document, ...]]:
+    """The documents of a table that ``documents_to_table`` made, by tree."""
+    found: dict[str, list[Document]] = {}
+    for tree, name, title, source, text, sections, metadata, _ in DOCUMENTS.rows(table):
+        spans = tuple(Section(**section) for section in sections)
+        document = Document(name, text, title, source, spans, metadata)
+        found.setdefault(tree, []).append(document)
+    return {tree: tuple(documents) for tree, documents in found.items()}
+
+
+def clusterings_to_table(clusterings: Iterable[Clustering]) -> pa.Table:
+    """One row per cluster; a tree that ended has one row without cluster, and its reason."""
+    rows: list[tuple[Any, ...]] = []
+    for done in clusterings:
+        told = (done.details, asdict(done.fit) if done.fit else None)
+        if done.end:
+            rows.append((done.tree, done.layer, -1, "", (), done.end.reason, *told))
+        rows += [
+            (done.tree, done.layer, number, slot, group, "", *told)
+            for number, (group, slot) in enumerate(zip(done.groups, done.slots, strict=True))
+        ]
+    return CLUSTERS.table(rows)
+
+
+def table_to_clusterings(table: pa.Table) -> dict[str, Clustering]:
+    """The clusterings of a table that ``clusterings_to_table`` made, by tree."""
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for row in CLUSTERS.rows(table):
+        found.setdefault(row[0], []).append(row)
+    return {tree: _clustering(rows) for tree, rows in found.items()}
+
+
+def _clustering(rows: Sequence[tuple[Any, ...]]) -> Clustering:
+    (tree, layer, _, _, _, reason, details, fit), *_ = rows
+    groups = () if reason else rows
+    return Clustering(
+        tree=tree,
+        layer=layer,
+        groups=tuple(row[4] for row in groups),
+        end=End(layer, reason) if reason else None,
+        details=details,
+        slots=tuple(row[3] for row in groups),
+        fit=Fit(**fit) if fit else None,
+    )
