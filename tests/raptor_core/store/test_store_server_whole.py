@@ -1,6 +1,6 @@
 """Publications on a server that end at any point: readers see the old tree or the new one.
 
-The server is the stand-in at the wire; a publisher dies where its requests begin to fail.
+A publisher dies where its requests begin to fail.
 """
 
 import threading
@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 from support.qdrant_faults import Fault
+from support.qdrant_server import KEY, READING_KEY
 from support.stores import (
     faults,
     make_manifest,
@@ -33,7 +34,7 @@ CLEAN = {"identity", "epoch", "live", "manifest"}
 
 @pytest.fixture
 def small(stand_in, monkeypatch):
-    """The stand-in takes small requests only, and a dead publisher is noticed soon."""
+    """The server takes small requests only, and a dead publisher is noticed soon."""
     monkeypatch.setattr(parts, "PART_BYTES", 4_000)
     monkeypatch.setattr(redo, "RECORD_BYTES", 2_000)
     monkeypatch.setattr(whole, "MARKER_SECONDS", 0.05)
@@ -203,21 +204,21 @@ def test_a_drop_that_began_is_completed_by_who_reads_next(small):
 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
 def test_a_reader_that_may_not_write_says_what_is_to_be_done(small, monkeypatch):
-    small.key, small.reading_key = "may-write", "may-read"
-    monkeypatch.setenv("QDRANT_API_KEY", "may-write")
+    small.keyed = True
+    monkeypatch.setenv("QDRANT_API_KEY", KEY)
     with opened(small) as store:
         publish(store, OLD)
         small.fail_after = 2
         with pytest.raises(StoreError, match="503"):
             store.drop("t")
     small.fail_after = None
-    monkeypatch.setenv("QDRANT_API_KEY", "may-read")
+    monkeypatch.setenv("QDRANT_API_KEY", READING_KEY)
     with (
         opened(small, identity=None) as reader,
         pytest.raises(StoreError, match=r"broken off.*a key that may write completes it"),
     ):
         reader.nodes()
-    monkeypatch.setenv("QDRANT_API_KEY", "may-write")
+    monkeypatch.setenv("QDRANT_API_KEY", KEY)
     with opened(small, identity=None) as reader:
         assert reader.nodes() == []
 
