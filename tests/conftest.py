@@ -5,6 +5,10 @@ import shutil
 from pathlib import Path
 
 import hypothesis
+from support.qdrant_server import summary_line
+from support.stand_ins import qdrant_server
+
+__all__ = ["qdrant_server"]
 
 MEMORY = Path("/dev/shm")
 NEEDED_BYTES = 6 << 30
@@ -27,6 +31,11 @@ def pytest_configure(config):
     # Half of the time of small builds is waiting for a disk that is to hold nothing.
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > NEEDED_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say which Qdrant server served."""
+    terminalreporter.write_line(summary_line())
 
 
 def pytest_ignore_collect(collection_path, config):

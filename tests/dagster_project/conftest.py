@@ -2,5 +2,6 @@
 
 from support.session_servers import postgres, s3, s3_server
 from support.source_homes import built, start
+from support.stand_ins import stand_in
 
-__all__ = ["built", "postgres", "s3", "s3_server", "start"]
+__all__ = ["built", "postgres", "s3", "s3_server", "stand_in", "start"]

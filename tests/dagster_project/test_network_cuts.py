@@ -1,6 +1,6 @@
 """Builds whose network is cut in the middle: packets vanish, and nobody says so.
 
-The vectors lie on the stand-in for a Qdrant server, the summaries come from the endpoint of the
+The vectors lie on a Qdrant server, the summaries come from the endpoint of the
 tests, each behind a link of its own.
 """
 
@@ -13,7 +13,7 @@ from support.command import Place, embedder_made_by
 from support.hashing import HashingEmbedder
 from support.links import Link
 from support.openai_server import FakeOpenAI
-from support.stand_ins import qdrant_stand_in
+from support.stand_ins import qdrant_at_wire
 from support.workshop import prose, settings_text
 
 from dagster_project.home import Home
@@ -119,9 +119,9 @@ class Network:
 
 
 @pytest.fixture(scope="module")
-def network(tmp_path_factory):
+def network(tmp_path_factory, qdrant_server):
     """A network in which everything has been published once."""
-    with pytest.MonkeyPatch.context() as patch, qdrant_stand_in() as store:
+    with pytest.MonkeyPatch.context() as patch, qdrant_at_wire(qdrant_server) as store:
         patch.setattr(retries, "BASE_SECONDS", 0.001)
         with (
             FakeOpenAI() as endpoint,

@@ -1,8 +1,8 @@
-"""A home whose vectors lie on a server: a stand-in at the wire, which checks every request."""
+"""A home whose vectors lie on a server: at the wire every request is checked."""
 
 import pytest
 from support.qdrant_faults import Fault
-from support.stand_ins import qdrant_stand_in
+from support.stand_ins import qdrant_at_wire
 from support.workshop import Workshop, prose
 
 from dagster_project.transfer import export_home, import_home
@@ -12,10 +12,10 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def served(tmp_path, monkeypatch):
+def served(tmp_path, qdrant_server, monkeypatch):
     """A home with a document, and its server."""
     monkeypatch.setattr(retries, "BASE_SECONDS", 0.001)
-    with qdrant_stand_in() as server:
+    with qdrant_at_wire(qdrant_server) as server:
         made = Workshop(tmp_path, store={"kind": "server", "url": server.url, "max_retries": 2})
         made.write("a.md", prose(24, seed=1))
         yield made, server

@@ -1,6 +1,6 @@
 """Dagster's daemon, its queue and two Celery workers, each with a home of its own.
 
-What they share is on servers: PostgreSQL, S3, Redis, and a stand-in for Qdrant's.
+What they share is on servers: PostgreSQL, S3, Redis, and Qdrant.
 """
 
 import os
@@ -12,7 +12,6 @@ from pathlib import Path
 import dagster as dg
 import pytest
 from support.processes import kill_group, process_of, wait_until
-from support.qdrant_stand_in import StandIn
 from support.redis_server import redis_server
 from support.workshop import prose, settings_text
 
@@ -60,25 +59,20 @@ class Team:
 
 
 @pytest.fixture
-def team(postgres, s3, tmp_path, monkeypatch):
-    stand_in = StandIn()
-    bucket = s3.new_bucket()
+def team(postgres, s3, stand_in, tmp_path, monkeypatch):
     settings = settings_text(
         tmp_path / "docs",
         source={"settle_seconds": 0},
         audit={"judge": "overlap"},
         runs={"max_partitions": 1},
         store={"kind": "server", "url": stand_in.url},
-        tables={"url": f"s3://{bucket}/raptor"},
+        tables={"url": f"s3://{s3.new_bucket()}/raptor"},
     )
-    try:
-        with redis_server(tmp_path) as broker:
-            given = {URL_VARIABLE: postgres.new_database(), BROKER_VARIABLE: broker}
-            for name, value in given.items():
-                monkeypatch.setenv(name, value)
-            yield Team(tmp_path, settings, given)
-    finally:
-        stand_in.close()
+    with redis_server(tmp_path) as broker:
+        given = {URL_VARIABLE: postgres.new_database(), BROKER_VARIABLE: broker}
+        for name, value in given.items():
+            monkeypatch.setenv(name, value)
+        yield Team(tmp_path, settings, given)
 
 
 def published(instance):

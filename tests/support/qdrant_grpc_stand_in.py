@@ -8,21 +8,21 @@ It takes what the stand-in for HTTP holds, and shows that all that the store ask
 from concurrent import futures
 
 import grpc as rpc
-from qdrant_client import grpc, models
+from qdrant_client import QdrantClient, grpc, models
 from qdrant_client.conversions.conversion import GrpcToRest, RestToGrpc
 from qdrant_client.grpc.collections_service_pb2_grpc import (
     CollectionsServicer,
     add_CollectionsServicer_to_server,
 )
 from qdrant_client.grpc.points_service_pb2_grpc import PointsServicer, add_PointsServicer_to_server
+from support.qdrant_server import KEY
 
 
 class Collections(CollectionsServicer):
     """Collections and aliases."""
 
-    def __init__(self, stand_in):
-        self.stand_in = stand_in
-        self.client = stand_in.client
+    def __init__(self, client):
+        self.client = client
 
     def List(self, request, context):
         found = [grpc.CollectionDescription(name=c.name) for c in self.named()]
@@ -67,9 +67,8 @@ class Collections(CollectionsServicer):
 class Points(PointsServicer):
     """Points of a collection."""
 
-    def __init__(self, stand_in):
-        self.stand_in = stand_in
-        self.client = stand_in.client
+    def __init__(self, client):
+        self.client = client
 
     def UpdateBatch(self, request, context):
         operations = [
@@ -81,7 +80,6 @@ class Points(PointsServicer):
         return grpc.UpdateBatchResponse(result=[done] * len(operations))
 
     def CreateFieldIndex(self, request, context):
-        self.stand_in.indexes.append(request.field_name)
         done = grpc.UpdateResult(operation_id=1, status=grpc.UpdateStatus.Completed)
         return grpc.PointsOperationResponse(result=done)
 
@@ -128,22 +126,21 @@ class Points(PointsServicer):
 
 
 class Failing(rpc.ServerInterceptor):
-    """Ends calls with the codes that the stand-in has in ``faults``, and asks for its key."""
+    """Records calls, and ends them with the codes that a server at the wire has in ``faults``."""
 
-    def __init__(self, stand_in):
-        self.stand_in = stand_in
+    def __init__(self, service):
+        self.service = service
 
     def intercept_service(self, continuation, details):
-        self.stand_in.calls.append(details.method.rpartition("/")[2])
-        given = dict(details.invocation_metadata).get("api-key")
-        code = self.stand_in.faults.pop(0) if self.stand_in.faults else None
-        if self.stand_in.key not in (None, given):
+        self.service.calls.append(details.method.rpartition("/")[2])
+        code = self.service.faults.pop(0) if self.service.faults else None
+        if self.service.bars(dict(details.invocation_metadata).get("api-key")):
             code = rpc.StatusCode.UNAUTHENTICATED
         if code is None:
             return continuation(details)
 
         def ended(request, context):
-            context.abort(code, "the stand-in was told to fail")
+            context.abort(code, "the server was told to fail")
 
         handler = continuation(details)
         return rpc.unary_unary_rpc_method_handler(
@@ -152,22 +149,26 @@ class Failing(rpc.ServerInterceptor):
 
 
 class GrpcStandIn:
-    """The service over a client in local mode; ``credentials`` make it one over TLS."""
+    """The service over local mode; ``credentials`` make it one over TLS."""
 
-    def __init__(self, client, credentials=None):
-        self.client = client
-        self.indexes = []
+    def __init__(self, credentials=None):
+        self.client = QdrantClient(":memory:")
         self.calls = []
         self.faults = []
-        self.key = None
+        self.keyed = False
         self._server = rpc.server(futures.ThreadPoolExecutor(1), interceptors=[Failing(self)])
-        add_CollectionsServicer_to_server(Collections(self), self._server)
-        add_PointsServicer_to_server(Points(self), self._server)
+        add_CollectionsServicer_to_server(Collections(self.client), self._server)
+        add_PointsServicer_to_server(Points(self.client), self._server)
         if credentials is None:
             self.port = self._server.add_insecure_port("127.0.0.1:0")
         else:
             self.port = self._server.add_secure_port("127.0.0.1:0", credentials)
         self._server.start()
 
+    def bars(self, key):
+        """Whether a key is not good enough."""
+        return self.keyed and key != KEY
+
     def close(self):
         self._server.stop(0).wait()
+        self.client.close()

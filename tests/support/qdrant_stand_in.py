@@ -1,20 +1,16 @@
 """A stand-in for a Qdrant server: its REST routes over HTTP, answered by local mode.
 
-It proves what the client sends and reads at the wire, not how a server behaves under load. Every
-request is checked against Qdrant's published OpenAPI description (``qdrant_checks.py``), and every
-answer of the stand-in itself; it fails on demand.
+It serves where no binary of a server is found. It proves what the client sends and reads at the
+wire, not how a server behaves.
 """
 
 import json
 import re
-import time
-from http.server import ThreadingHTTPServer
-from threading import Lock, Thread
 
 from pydantic import BaseModel, TypeAdapter
 from qdrant_client import QdrantClient, models
-from support.qdrant_checks import wrong_answer, wrong_request
-from support.qdrant_faults import handler
+from support.qdrant_server import KEY, READING_KEY
+from support.qdrant_wire import Wire, told
 
 ROUTES = [
     ("GET", r"/aliases", "aliases"),
@@ -32,9 +28,6 @@ ROUTES = [
 ]
 
 
-_READS = re.compile("points$|scroll$|count$|query/batch$")
-
-
 def plain(value):
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_none=True)
@@ -43,6 +36,7 @@ def plain(value):
     return value
 
 
+<<<<<<< HEAD
 def told(error):
     return json.dumps({"status": {"error": str(error)}, "time": 0.0}).encode()
 
@@ -68,96 +62,39 @@ class StandIn:
     applies batches so slowly that others see every state in between. ``key`` is asked of each
     request, ``reading_key`` may only read. ``wrong`` is what differs from the description.
     """
+=======
+class StandIn(Wire):
+    """The server at the wire, over local mode."""
+>>>>>>> h-servers
 
     def __init__(self, context=None):
         self.client = QdrantClient(":memory:")
-        self.requests = []
-        self.wrong = []
-        self.indexes = {}
-        self.created = {}
-        self.fail_with = None
-        self.fail_after = None
-        self.faults = []
-        self.point_by_point = False
-        self.max_bytes = 32 * 2**20
-        self.key = None
-        self.reading_key = None
-        self._lock = Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
-        self._server.daemon_threads = True
-        if context is not None:
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self._thread = Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-        self._thread.start()
-        scheme = "http" if context is None else "https"
-        self.url = f"{scheme}://127.0.0.1:{self._server.server_port}"
+        super().__init__(context)
 
-    def close(self):
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-        self.client.close()
+    def barred(self, key, writes):
+        if not self.keyed or key == KEY or (key == READING_KEY and not writes):
+            return None
+        if key == READING_KEY:
+            return 403, told("Forbidden: Global write access is required")
+        return 401, b"Must provide an API key or an Authorization bearer token"
 
-    def points(self, collection):
-        """All points of a collection, for tests to look at."""
-        return self.client.scroll(collection, limit=10_000)[0]
-
-    def fault(self, path):
-        """What happens to the next request."""
+    def answer(self, method, path, headers, data):
+        bare, body = path.partition("?")[0], json.loads(data) if data else {}
         with self._lock:
-            due = self.faults and (self.faults[0] is None or self.faults[0].only in path)
-            return self.faults.pop(0) if due else None
-
-    def respond(self, method, path, headers, data):
-        bare, _, _ = path.partition("?")
-        body = json.loads(data) if data else {}
-        with self._lock:
-            self.requests.append((method, path, body, dict(headers)))
-            refused = self._refused(method, bare, path, headers, data, body)
-            if refused is not None:
-                return refused
             for verb, pattern, name in ROUTES:
                 found = re.fullmatch(pattern, bare)
                 if verb == method and found:
-                    return self._answer(name, found.groups(), method, path, body)
+                    return self._answer(name, found.groups(), body)
         return 404, told("no such route")
 
-    def _refused(self, method, bare, path, headers, data, body):
-        writes = method != "GET" and not _READS.search(bare)
-        if self.fail_with is not None:
-            return self.fail_with
-        if self.key is not None and headers.get("api-key") != self.key:
-            if writes and headers.get("api-key") == self.reading_key:
-                return 403, told("Forbidden: Global write access is required")
-            if headers.get("api-key") != self.reading_key:
-                return 401, b"Must provide an API key or an Authorization bearer token"
-        if self.fail_after is not None and writes:
-            self.fail_after -= 1
-            if self.fail_after < 0:
-                return 503, b"gone"
-        return self._malformed(method, path, data, body)
-
-    def _malformed(self, method, path, data, body):
-        if len(data) > self.max_bytes:
-            return 413, told(f"Payload error: JSON payload ({len(data)} bytes) is larger")
-        wrong = wrong_request(method, path, body)
-        if wrong:
-            self.wrong.append(wrong)
-            return 400, told(f"Format error in JSON body: {wrong}")
-        return None
-
-    def _answer(self, name, groups, method, path, body):
+    def _answer(self, name, groups, body):
         try:
             result = getattr(self, f"on_{name}")(*groups, body)
         except FileExistsError as error:
             return 409, told(f"Wrong input: Collection `{error}` already exists!")
         except ValueError as error:  # local mode's way to say no
             return 404 if "not found" in str(error) else 400, told(error)
-        answer = {"result": plain(result), "status": "ok", "time": 0.0}
-        wrong = wrong_answer(method, path, answer)
-        if wrong:
-            self.wrong.append(wrong)
-        return 200, json.dumps(answer).encode()
+        return 200, json.dumps({"result": plain(result), "status": "ok", "time": 0.0}).encode()
 
     def on_aliases(self, body):
         return self.client.get_aliases()
@@ -178,7 +115,6 @@ class StandIn:
     def on_create(self, name, body):
         if self.client.collection_exists(name):
             raise FileExistsError(name)
-        self.created[name] = body
         request = models.CreateCollection(**body)
         for params in request.vectors.values():
             # a server leaves unit vectors alone under Cosine; local mode does so under Dot only
@@ -191,20 +127,10 @@ class StandIn:
         )
 
     def on_index(self, name, body):
-        self.indexes[body["field_name"]] = body["field_schema"]
         return {"operation_id": 0, "status": "completed"}
 
     def on_batch(self, name, body):
-        operations = models.UpdateOperations(**body).operations
-        if not self.point_by_point:
-            return self.client.batch_update_points(name, operations)
-        for operation in operations:
-            for single in _singles(operation):
-                self.client.batch_update_points(name, [single])
-                self._lock.release()
-                time.sleep(0.002)
-                self._lock.acquire()
-        return []
+        return self.client.batch_update_points(name, models.UpdateOperations(**body).operations)
 
     def on_retrieve(self, name, body):
         request = models.PointRequest(**body)

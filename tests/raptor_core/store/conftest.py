@@ -1,11 +1,16 @@
 import pytest
 from support.authority import make_authority
-from support.stand_ins import qdrant_stand_in
+from support.qdrant_server import KEY
+from support.stand_ins import qdrant_by_grpc, stand_in
 from support.stores import open_at
 
 from raptor_core.store import retries
 
+__all__ = ["stand_in"]
+
 EMBEDDED = ("edge", "local")
+SERVERS = ("server", "grpc")
+NO_HTTP = "http://127.0.0.1:1"
 
 
 @pytest.fixture(scope="session")
@@ -15,24 +20,35 @@ def authority(tmp_path_factory):
 
 
 @pytest.fixture
-def stand_in(monkeypatch):
-    """A stand-in for a Qdrant server, which is asked again at once."""
+def service(qdrant_server, monkeypatch):
+    """A Qdrant server by gRPC, which is asked again at once."""
     monkeypatch.setattr(retries, "BASE_SECONDS", 0.001)
-    with qdrant_stand_in() as server:
-        yield server
+    with qdrant_by_grpc(qdrant_server) as service:
+        yield service
 
 
-@pytest.fixture(params=[*EMBEDDED, "memory", "server"])
+@pytest.fixture(params=[*EMBEDDED, "memory", *SERVERS])
 def store(request, tmp_path):
-    """An empty store of each kind; the server is a stand-in at the wire."""
+    """An empty store of each kind; a server by gRPC asks for its key."""
     if request.param == "memory":
         opened = open_at(None, "local")
     elif request.param == "server":
         opened = open_at(None, "server", url=request.getfixturevalue("stand_in").url)
+    elif request.param == "grpc":
+        service = request.getfixturevalue("service")
+        request.getfixturevalue("monkeypatch").setenv("QDRANT_API_KEY", KEY)
+        service.keyed = True
+        opened = open_at(None, "server", url=NO_HTTP, grpc=True, grpc_port=service.port)
     else:
         opened = open_at(tmp_path, request.param)
     with opened:
         yield opened
+
+
+@pytest.fixture
+def counts_deleted(request, qdrant_server):
+    """Whether the store's IDF counts points that were deleted, as a real server's does."""
+    return qdrant_server is not None and request.node.callspec.params["store"] in SERVERS
 
 
 @pytest.fixture(params=EMBEDDED)

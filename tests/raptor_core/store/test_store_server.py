@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from qdrant_client import models
 from support.stores import (
     IDENTITY,
     make_manifest,
@@ -106,9 +107,9 @@ def test_a_collection_of_another_schema_is_left_as_it_is(stand_in, schema, remed
 
 def test_a_collection_of_somebody_else_is_refused(stand_in):
     stand_in.client.create_collection("theirs", vectors_config={})
-    stand_in.on_change_aliases(
-        {"actions": [{"create_alias": {"collection_name": "theirs", "alias_name": "corpus"}}]}
-    )
+    alias = models.CreateAlias(collection_name="theirs", alias_name="corpus")
+    actions = [models.CreateAliasOperation(create_alias=alias)]
+    stand_in.client.update_collection_aliases(actions)
     with pytest.raises(StoreError, match="not made by this program"):
         open_at(None, "server", url=stand_in.url)
 

@@ -1,32 +1,12 @@
-"""A server by gRPC, at the wire of a stand-in."""
-
-from contextlib import contextmanager
+"""A server by gRPC, at the wire."""
 
 import pytest
+from support.qdrant_server import KEY
+from support.stand_ins import qdrant_by_grpc
 from support.stores import faults, make_node, make_tree, open_at, publish, vectors_of
 
 from raptor_core.errors import StoreError
-from raptor_core.store import Where, retries
-
-
-@contextmanager
-def serving(credentials=None):
-    """A stand-in for the gRPC service of a Qdrant server."""
-    from qdrant_client import QdrantClient
-    from support.qdrant_grpc_stand_in import GrpcStandIn
-
-    client = QdrantClient(":memory:")
-    service = GrpcStandIn(client, credentials)
-    yield service
-    service.close()
-    client.close()
-
-
-@pytest.fixture
-def service(monkeypatch):
-    monkeypatch.setattr(retries, "BASE_SECONDS", 0.001)
-    with serving() as service:
-        yield service
+from raptor_core.store import Where
 
 
 def opened(service, scheme="http", **settings):
@@ -51,8 +31,15 @@ def test_all_that_a_store_does_goes_by_grpc(service):
         assert store.search(vectors_of([odd]), 1)[0][0].node == odd
     with opened(service, identity=None) as store:
         assert store.drop("t") == 16
-    assert "tree" in service.indexes
-    assert {"UpdateBatch", "Get", "Scroll", "Count", "QueryBatch", "Create"} <= set(service.calls)
+    assert {
+        "UpdateBatch",
+        "Get",
+        "Scroll",
+        "Count",
+        "QueryBatch",
+        "Create",
+        "CreateFieldIndex",
+    } <= set(service.calls)
 
 
 def test_faults_that_pass_are_asked_again_and_others_told(service):
@@ -76,10 +63,10 @@ def test_faults_that_pass_are_asked_again_and_others_told(service):
 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
 def test_the_key_goes_along_and_stands_in_no_message(service, monkeypatch):
-    service.key = "planted-key"
+    service.keyed = True
     with pytest.raises(StoreError, match=r"UNAUTHENTICATED.*\(not set\)"):
         opened(service)
-    monkeypatch.setenv("QDRANT_API_KEY", "planted-key")
+    monkeypatch.setenv("QDRANT_API_KEY", KEY)
     opened(service).close()
     monkeypatch.setenv("QDRANT_API_KEY", "another-key")
     with pytest.raises(StoreError, match="UNAUTHENTICATED") as caught:
@@ -87,11 +74,11 @@ def test_the_key_goes_along_and_stands_in_no_message(service, monkeypatch):
     assert "another-key" not in str(caught.value)
 
 
-def test_an_own_authority_is_trusted_by_grpc(authority):
+def test_an_own_authority_is_trusted_by_grpc(qdrant_server, authority):
     from grpc import ssl_server_credentials
 
     pair = ((authority / "key.pem").read_bytes(), (authority / "ca.pem").read_bytes())
-    with serving(ssl_server_credentials([pair])) as service:
+    with qdrant_by_grpc(qdrant_server, ssl_server_credentials([pair])) as service:
         with opened(service, "https", tls_ca=str(authority / "ca.pem")) as store:
             assert publish(store, make_tree()).added == 15
             assert store.count() == 15

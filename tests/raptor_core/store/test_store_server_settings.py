@@ -5,7 +5,8 @@ import ssl
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from support.stand_ins import qdrant_stand_in
+from support.qdrant_server import KEY
+from support.stand_ins import qdrant_at_wire
 from support.stores import make_tree, open_at, publish, vectors_of
 
 from raptor_core.errors import StoreError
@@ -28,16 +29,16 @@ def searches(stand_in):
 
 
 @pytest.fixture
-def tls_stand_in(authority):
+def tls_stand_in(qdrant_server, authority):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(authority / "ca.pem", authority / "key.pem")
-    with qdrant_stand_in(context) as server:
+    with qdrant_at_wire(qdrant_server, context) as server:
         yield server
 
 
 def test_an_own_authority_is_trusted_and_no_other(tls_stand_in, authority, monkeypatch, tmp_path):
-    monkeypatch.setenv("QDRANT_API_KEY", "planted-key")
-    tls_stand_in.key = "planted-key"
+    monkeypatch.setenv("QDRANT_API_KEY", KEY)
+    tls_stand_in.keyed = True
     with opened(tls_stand_in, tls_ca=str(authority / "ca.pem")) as store:
         assert publish(store, make_tree()).added == 15
         assert store.count() == 15

@@ -1,22 +1,14 @@
 import pytest
-from support.stand_ins import qdrant_stand_in
+from support.stand_ins import stand_in
 from support.stores import make_tree, open_at
 from support.transfers import ODD, exported, publish, rich_tree
 
-from raptor_core.store import retries
-
-
-@pytest.fixture
-def stand_in(monkeypatch):
-    """A stand-in for a Qdrant server, which is asked again at once."""
-    monkeypatch.setattr(retries, "BASE_SECONDS", 0.001)
-    with qdrant_stand_in() as server:
-        yield server
+__all__ = ["stand_in"]
 
 
 @pytest.fixture
 def open_kind(tmp_path, stand_in):
-    """Opens a store of a kind at a name; the server is a stand-in at the wire."""
+    """Opens a store of a kind at a name; the server is at the wire."""
 
     def opened(kind, name, **options):
         if kind == "server":
