@@ -36,36 +36,8 @@ def plain(value):
     return value
 
 
-<<<<<<< HEAD
-def told(error):
-    return json.dumps({"status": {"error": str(error)}, "time": 0.0}).encode()
-
-
-def _singles(operation):
-    if isinstance(operation, models.UpsertOperation):
-        only = operation.upsert.update_filter
-        for point in operation.upsert.points:
-            single = models.PointsList(points=[point], update_filter=only)
-            yield models.UpsertOperation(upsert=single)
-    elif isinstance(operation.delete, models.FilterSelector):
-        yield operation
-    else:
-        for point_id in operation.delete.points:
-            yield models.DeleteOperation(delete=models.PointIdsList(points=[point_id]))
-
-
-class StandIn:
-    """The server; ``requests`` is what came, ``fail_with`` a status and body to answer instead.
-
-    ``faults`` happen to the next requests, one each; None lets one pass. ``fail_after`` is a
-    number of requests that change something, after which they fail, too. ``point_by_point``
-    applies batches so slowly that others see every state in between. ``key`` is asked of each
-    request, ``reading_key`` may only read. ``wrong`` is what differs from the description.
-    """
-=======
 class StandIn(Wire):
     """The server at the wire, over local mode."""
->>>>>>> h-servers
 
     def __init__(self, context=None):
         self.client = QdrantClient(":memory:")

@@ -27,7 +27,9 @@ def _singles(operations):
     """The operations of a batch, each of one point."""
     for operation in operations:
         ((kind, body),) = operation.items()
-        for point in body["points"]:
+        if "points" not in body:
+            yield operation
+        for point in body.get("points", ()):
             yield {kind: {**body, "points": [point]}}
 
 
