@@ -94,7 +94,7 @@ def tell_home(home: Path, n_documents: int) -> None:
 
 def tell_tables(home: Path) -> None:
     """Print what the values of one table take to be read and written."""
-    tables = TableStore(str(home / "tables"))
+    tables, copies = TableStore(str(home / "tables")), TableStore(str(home / "copies"))
     found = [
         (SCHEMAS[path.parent.name], path.relative_to(home / "tables").parent.parts, path.stem)
         for path in (home / "tables").rglob("*.parquet")
@@ -107,7 +107,7 @@ def tell_tables(home: Path) -> None:
 
     def write() -> None:
         for (schema, *place), values in zip(found, rows, strict=True):
-            tables.write(*place, schema.table(values))
+            copies.write(*place, schema.table(values))
 
     reading, writing = (spent_on(work) / len(found) * 1000 for work in (read, write))
     print(f"tables: {reading:.2f} CPU ms to read, {writing:.2f} to write each")

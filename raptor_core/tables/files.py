@@ -7,6 +7,7 @@ import os
 import posixpath
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
@@ -77,7 +78,8 @@ class TableStore:
     ) -> str:
         """Write one table and return its path.
 
-        Of a data frame Arrow infers the types; a column without any value becomes one of text.
+        Of an Arrow table Parquet's own types are kept. Of a data frame Arrow infers the types; a
+        column without any value becomes one of text.
 
         Raises:
             TableError: the path cannot be written; what stood there is as it was.
@@ -231,7 +233,8 @@ def _replace(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
         raise TableError(
             f"cannot write the table {path}: {error}. Free space or fix the permissions, "
             "then run again; what stood there before is unharmed"
