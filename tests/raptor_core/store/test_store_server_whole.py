@@ -202,7 +202,6 @@ def test_a_drop_that_began_is_completed_by_who_reads_next(small):
     assert states(small) == {"identity", "epoch"}
 
 
-@pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
 def test_a_reader_that_may_not_write_says_what_is_to_be_done(small, monkeypatch):
     small.keyed = True
     monkeypatch.setenv("QDRANT_API_KEY", KEY)
