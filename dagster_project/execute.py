@@ -19,6 +19,7 @@ from raptor_assets import names
 from raptor_core.documents import Scan, Skipped
 from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings
+from raptor_core.store import check_writable
 from raptor_core.tables import TableStore
 from raptor_core.tree.tools import Tools
 
@@ -95,6 +96,7 @@ def build(
     Raises:
         SettingsError: a partition is named that the source does not hold.
         SourceError: the source cannot be read, or is empty; nothing was changed.
+        StoreError: the store cannot be read, or its key may not write; nothing was changed.
     """
     scan = scan or look(TableStore(home.tables_url(settings)), settings.source)
     parts = Parts.of(settings, home, tools=tools, scan=scan)
@@ -106,6 +108,7 @@ def build(
     removed = changes.removed if partitions is None else ()
     report = BuildReport(changes, scan.inventory.skipped)
     if due or removed:
+        check_writable(settings.store)
         _follow(report, home, settings, parts, due, removed, on_plan, on_progress)
     return report
 

@@ -35,6 +35,7 @@ from raptor_assets.work import Failure, Outcome, Work
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.quality.verdicts import blocking_failures
 from raptor_core.settings import Settings
+from raptor_core.store import check_writable
 
 RESOURCES = {"source", "tools", "tables", "store", "reports", "golden", "progress", "turns"}
 
@@ -106,7 +107,9 @@ class _Run:
 
         Raises:
             Failure: it names each failed partition with asset, reason and remedy.
+            StoreError: the store's key may not write; nothing was begun.
         """
+        check_writable(self._settings.store)
         self._bench.tools.ledger.begin()
         self._tag(turn_tags(self._context.run.run_id))
         cases = self._context.resources.golden.cases() if GOLDEN_KEY in self._checks else ()

@@ -38,6 +38,7 @@ __all__ = [
     "StoreIdentity",
     "VectorStore",
     "Where",
+    "check_writable",
     "open_store",
     "stored_identities",
     "stored_identity",
@@ -78,6 +79,18 @@ def open_store(
     from raptor_core.store.embedded import open_embedded
 
     return open_embedded(settings, root, identity, beside=beside)
+
+
+def check_writable(settings: StoreSettings) -> None:
+    """Find out, before anything is made for it, whether a server takes what is written.
+
+    Raises:
+        StoreError: its key may not write, or the server does not answer.
+    """
+    if settings.kind == "server":
+        from raptor_core.store.server import check_server
+
+        check_server(settings)
 
 
 def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity | None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ipaddress
+import logging
 import math
 import os
 import ssl
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from raptor_core.errors import StoreError
 from raptor_core.settings.stores import StoreSettings
@@ -15,49 +19,78 @@ from raptor_core.store.layout import Layout
 from raptor_core.store.qdrant import Place
 from raptor_core.store.retries import PatientClient
 
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
 KEPT_CONNECTIONS = 20
-"""Connections that stay open between requests."""
+"""Connections to a server that stay open between requests."""
+
+_log = logging.getLogger(__name__)
 
 
 def connect(settings: StoreSettings) -> Corpus:
-    """The corpus on the server; nothing is asked of it yet.
+    """The corpus on the server, or on the nodes of its cluster; nothing is asked of it yet.
 
     Raises:
-        StoreError: the authority's file cannot be read, or the URL is none.
+        StoreError: the authority's file cannot be read, or a URL is none.
     """
-    import httpx
-    from qdrant_client import QdrantClient
-
-    key = os.environ.get(settings.api_key_env) or None
-    place = Place(
-        settings.url,
-        f"check store.url, that the Qdrant server runs, and the key in {settings.api_key_env} "
-        f"({'set' if key else 'not set'})",
-        key,
-    )
-    trust = _trust(settings)
+    secret = os.environ.get(settings.api_key_env) or None
+    key = f"the key in {settings.api_key_env} ({'set' if secret else 'not set'})"
+    remedy = f"check store.url, that the Qdrant server runs, and {key}"
+    place = Place(settings.url, remedy, secret, key)
+    urls = [url.strip() for url in settings.url.split(",")]
+    for url in urls if secret else ():
+        _tell_open_key(url, settings.api_key_env)
     with place.errors():
-        client = QdrantClient(
-            url=settings.url,
-            api_key=key,
-            timeout=max(1, math.ceil(settings.timeout_seconds)),
-            check_compatibility=False,
-            prefer_grpc=settings.grpc,
-            grpc_port=settings.grpc_port,
-            # The client by itself connects anew for each request to a server on this machine, and
-            # takes compressed answers, which a server sends in pieces: over a connection that is
-            # kept, the second piece waits 40 ms for the first to be acknowledged.
-            limits=httpx.Limits(max_keepalive_connections=KEPT_CONNECTIONS),
-            headers=None if settings.grpc else {"accept-encoding": "identity"},
-            **trust,
-        )
-    patient = PatientClient.over(client, settings.max_retries)
+        clients = [_client(settings, url, secret) for url in urls]
+    patient = PatientClient.over(clients, settings.max_retries)
     return Corpus(patient, place, settings.corpus, Layout(settings))
 
 
-def _trust(settings: StoreSettings) -> dict[str, Any]:
+def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantClient:
+    import httpx
+    from qdrant_client import QdrantClient
+
+    # As a header, the key makes the client say nothing of its own about plain HTTP.
+    headers = {"api-key": key} if key else {}
+    # A compressed answer comes in pieces, and over a connection that is kept the second one waits
+    # 40 ms for the first to be acknowledged. To this machine the client by itself keeps none.
+    compression = {} if settings.grpc else {"accept-encoding": "identity"}
+    return QdrantClient(
+        url=url,
+        headers=headers | compression,
+        limits=httpx.Limits(max_keepalive_connections=KEPT_CONNECTIONS),
+        timeout=max(1, math.ceil(settings.timeout_seconds)),
+        check_compatibility=False,
+        prefer_grpc=settings.grpc,
+        grpc_port=settings.grpc_port,
+        **_trust(settings, url),
+    )
+
+
+@cache
+def _tell_open_key(url: str, variable: str) -> None:
+    """Say once that a key goes to another machine in the clear."""
+    parts = urlsplit(url)
+    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+        _log.warning(
+            "the key in %s goes to %s as plain text; use https in store.url, or let nothing else "
+            "see that network",
+            variable,
+            parts.netloc.rpartition("@")[2],
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _trust(settings: StoreSettings, url: str) -> dict[str, Any]:
     """What the client verifies the server's certificate by."""
-    if not settings.url.startswith("https:"):
+    if not url.startswith("https:"):
         return {}
     if not settings.tls_verify:
         return {"verify": False}

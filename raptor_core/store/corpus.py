@@ -22,6 +22,7 @@ SCHEMA = 3
 """Version of what lies on a server; another one is refused, and an export carries trees over."""
 
 IDENTITY_ID = str(uuid.uuid5(NODE_NAMESPACE, "identity"))
+_NO_POINT_ID = str(uuid.uuid5(NODE_NAMESPACE, "no point"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +62,34 @@ class Corpus:
             StoreError: somebody else made it.
             StoreMismatchError: it has another schema.
         """
-        with self._place.errors():
-            aliases = self.client.get_aliases().aliases
-        names = [a.collection_name for a in aliases if a.alias_name == self._name]
-        if not names:
+        name = self._aliased()
+        if name is None:
             return None
-        found = self._read(names[0])
+        found = self._read(name)
         if found is None:
             raise StoreError(
                 f"{self.where} was not made by this program; choose another corpus name "
                 "(store.corpus)"
             )
         return found
+
+    def _aliased(self) -> str | None:
+        with self._place.errors():
+            aliases = self.client.get_aliases().aliases
+        return next((a.collection_name for a in aliases if a.alias_name == self._name), None)
+
+    def check_writable(self) -> None:
+        """Ask for a change that changes nothing: of the live collection, or else of no alias.
+
+        Raises:
+            StoreError: the key may not write, or the server does not answer.
+        """
+        name = self._aliased()
+        if name is not None:
+            self.engine(name).apply(Batch(deletes=(_NO_POINT_ID,)))
+            return
+        with self._place.errors():
+            self.client.update_collection_aliases([])
 
     def others(self, live: Collection) -> list[Collection]:
         """The whole collections that are built beside the live one."""

@@ -25,6 +25,7 @@ from raptor_core.store.lexical import Sparse
 from raptor_core.store.outlines import OUTLINED, Found, outlined
 from raptor_core.store.payload import Payload
 from raptor_core.store.ranking import just_under, ranked
+from raptor_core.store.reasons import reason, remedy
 from raptor_core.store.retries import is_refusal
 
 if TYPE_CHECKING:
@@ -37,11 +38,15 @@ SCROLL_POINTS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the collection is, for messages: a path or URL, what to do, what never to show."""
+    """Where the collection is, for messages: a path or URL, what to do, what never to show.
+
+    ``key`` names a server's key, never its value.
+    """
 
     name: str
     remedy: str
     secret: str | None = None
+    key: str = ""
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -58,11 +63,12 @@ class Place:
             yield
         except (ApiException, QdrantException, grpc.RpcError, *local) as error:
             kind = StoreRefusedError if is_refusal(error) else StoreError
-            raise kind(f"{self.name}: {self._reason(error)}; {self.remedy}") from None
+            helps = remedy(error, self.key) or self.remedy
+            raise kind(f"{self.name}: {self._reason(error)}; {helps}") from None
 
     def _reason(self, error: Exception) -> str:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        return (reason.replace(self.secret, "***") if self.secret else reason)[:500]
+        said = reason(error)
+        return (said.replace(self.secret, "***") if self.secret else said)[:500]
 
 
 class Search(NamedTuple):

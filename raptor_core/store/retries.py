@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
+
+from raptor_core.store.reasons import code
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -32,38 +34,49 @@ _GRPC_PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABOR
 class PatientClient:
     """A QdrantClient whose methods are called again while their fault may pass.
 
-    ``wait`` is a seam for tests.
+    Of several clients, one for each node of a cluster, another is asked at once; a call waits when
+    all of them have failed it. ``wait`` is a seam for tests.
     """
 
     def __init__(
-        self, client: QdrantClient, max_retries: int, wait: Callable[[float], None] = time.sleep
+        self,
+        clients: Sequence[QdrantClient],
+        max_retries: int,
+        wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._client = client
+        self._clients = clients
         self._max_retries = max_retries
         self._wait = wait
+        self._at = 0
 
     @classmethod
-    def over(cls, client: QdrantClient, max_retries: int) -> QdrantClient:
-        """The client, patient; it has the same methods."""
-        return cast("QdrantClient", cls(client, max_retries))
+    def over(cls, clients: Sequence[QdrantClient], max_retries: int) -> QdrantClient:
+        """The clients, patient, as one; it has the same methods."""
+        return cast("QdrantClient", cls(clients, max_retries))
+
+    def close(self) -> None:
+        """Close all clients."""
+        for client in self._clients:
+            client.close()
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._client, name)
-        if name == "close" or not callable(method):
-            return method
-        return lambda *given, **named: self._call(lambda: method(*given, **named))
+        return lambda *given, **named: self._call(name, given, named)
 
-    def _call(self, request: Callable[[], Any]) -> Any:
+    def _call(self, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         n_failed = 0
         while True:
+            at = self._at
             try:
-                return request()
+                return getattr(self._clients[at], name)(*given, **named)
             except Exception as error:
                 n_failed += 1
-                seconds = wait_seconds(error, n_failed)
-                if seconds is None or n_failed > self._max_retries:
+                n_rounds, n_tried = divmod(n_failed, len(self._clients))
+                seconds = wait_seconds(error, max(n_rounds, 1))
+                if seconds is None or n_rounds > self._max_retries:
                     raise
-                self._wait(seconds)
+                self._at = (at + 1) % len(self._clients)
+                if n_tried == 0:
+                    self._wait(seconds)
 
 
 def wait_seconds(error: Exception, n_failed: int) -> float | None:
@@ -87,7 +100,7 @@ def wait_seconds(error: Exception, n_failed: int) -> float | None:
         return backoff if status == _BUSY or status >= 500 else None
     if isinstance(error, ResponseHandlingException):
         return backoff if _is_transport(error.source) else None
-    return backoff if _grpc_code(error) in _GRPC_PASSING else None
+    return backoff if code(error) in _GRPC_PASSING else None
 
 
 def _is_transport(error: Exception) -> bool:
@@ -96,21 +109,13 @@ def _is_transport(error: Exception) -> bool:
     return isinstance(error, httpx.TransportError)
 
 
-def _grpc_code(error: Exception) -> str:
-    """Name of the status code of a gRPC error; empty for any other error."""
-    import grpc
-
-    code = error.code() if isinstance(error, grpc.RpcError) and hasattr(error, "code") else None
-    return "" if code is None else str(code.name)
-
-
 def is_conflict(error: Exception) -> bool:
     """Whether the server says that what was to be made is there already."""
     from qdrant_client.http.exceptions import UnexpectedResponse
 
     if isinstance(error, UnexpectedResponse):
         return error.status_code == _CONFLICT
-    return _grpc_code(error) == "ALREADY_EXISTS"
+    return code(error) == "ALREADY_EXISTS"
 
 
 def is_refusal(error: Exception) -> bool:
@@ -119,4 +124,4 @@ def is_refusal(error: Exception) -> bool:
 
     if isinstance(error, UnexpectedResponse):
         return error.status_code in _REFUSALS
-    return _grpc_code(error) in ("INVALID_ARGUMENT", "OUT_OF_RANGE")
+    return code(error) in ("INVALID_ARGUMENT", "OUT_OF_RANGE")

@@ -64,6 +64,15 @@ def server_identities(settings: StoreSettings, *, beside: bool) -> list[StoreIde
         corpus.client.close()
 
 
+def check_server(settings: StoreSettings) -> None:
+    """See ``check_writable``."""
+    corpus = connect(settings)
+    try:
+        corpus.check_writable()
+    finally:
+        corpus.client.close()
+
+
 def _choose(
     corpus: Corpus, identity: StoreIdentity | None, *, beside: bool
 ) -> tuple[Collection, bool]:

@@ -2,10 +2,12 @@
 
 import pytest
 from support.qdrant_faults import Fault
+from support.qdrant_server import KEY, READING_KEY
 from support.stand_ins import qdrant_at_wire
 from support.workshop import Workshop, prose
 
 from dagster_project.transfer import export_home, import_home
+from raptor_core.errors import StoreError
 from raptor_core.store import retries
 
 pytestmark = pytest.mark.slow
@@ -42,13 +44,26 @@ def test_a_home_is_built_edited_moved_and_dropped_through_a_server_that_stumbles
     assert workshop.manifests() == {}
 
 
+def test_a_key_that_may_only_read_is_told_before_anything_is_embedded(served, monkeypatch):
+    workshop, server = served
+    server.keyed = True
+    for _ in ("no corpus", "a corpus"):
+        n_embedded = workshop.embedder.n_embedded
+        monkeypatch.setenv("QDRANT_API_KEY", READING_KEY)
+        with pytest.raises(StoreError, match=r"403.*QDRANT_API_KEY \(set\)"):
+            workshop.build(force=True)
+        assert workshop.embedder.n_embedded == n_embedded
+        monkeypatch.setenv("QDRANT_API_KEY", KEY)
+        assert workshop.build().failed == {}
+
+
 def test_a_server_that_goes_in_the_middle_leaves_the_published_tree_and_the_work(served):
     workshop, server = served
     workshop.build()
     before = workshop.manifests()["a.md"].build_id
     workshop.write("a.md", prose(30, seed=1))
     n_embedded = workshop.embedder.n_embedded
-    server.fail_after = 3
+    server.fail_after = 5
     report = workshop.build()
     assert report.failed.keys() == {"a.md"}
     assert server.url in report.failed["a.md"].reason

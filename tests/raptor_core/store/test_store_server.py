@@ -123,7 +123,6 @@ def test_a_dead_server_is_named_with_the_remedy():
     assert "QDRANT_API_KEY (not set)" in str(caught.value)
 
 
-@pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
 def test_the_key_comes_from_the_environment_and_is_never_shown(stand_in, monkeypatch):
     monkeypatch.setenv("QDRANT_API_KEY", KEY)
     stand_in.fail_with = (401, f'{{"status": {{"error": "bad key {KEY}"}}}}'.encode())

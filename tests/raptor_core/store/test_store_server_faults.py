@@ -4,14 +4,16 @@ import json
 
 import pytest
 from qdrant_client import models
+from support.ports import free_port
 from support.qdrant_checks import wrong_answer, wrong_request
 from support.qdrant_faults import Fault
 from support.qdrant_server import KEY, READING_KEY
-from support.stores import IDENTITY, make_tree, open_at, publish
+from support.stores import IDENTITY, faults, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import open_store, retries
+from raptor_core.store import check_writable, open_store, retries
+from raptor_core.store.connecting import connect
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +112,6 @@ def test_a_fault_of_ours_is_asked_once(stand_in, status):
     assert stand_in.faults == []
 
 
-@pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
 def test_a_key_is_asked_for_and_one_that_may_only_read_reads(stand_in, monkeypatch):
     stand_in.keyed = True
     with pytest.raises(StoreError, match=r"401.*QDRANT_API_KEY \(not set\)"):
@@ -142,8 +143,52 @@ def test_vectors_of_another_length_than_the_collection_are_told(stand_in):
 def test_a_collection_that_somebody_removes_is_told(stand_in):
     with opened(stand_in) as store:
         stand_in.client.delete_collection(NAME)
-        with pytest.raises(StoreError, match=r"404.*[Nn]ot found"):
+        with pytest.raises(StoreError, match=r"404 Not Found: .*open the store again") as caught:
             store.count()
+    assert "Raw response" not in str(caught.value)
+
+
+def test_a_key_that_may_not_write_is_told_before_anything_is_written(stand_in, monkeypatch):
+    stand_in.keyed = True
+    settings = StoreSettings(kind="server", url=stand_in.url)
+    for _ in ("no corpus", "a corpus"):
+        monkeypatch.setenv("QDRANT_API_KEY", READING_KEY)
+        with pytest.raises(StoreError, match=r"403.*check the key in QDRANT_API_KEY \(set\)"):
+            check_writable(settings)
+        monkeypatch.setenv("QDRANT_API_KEY", KEY)
+        check_writable(settings)
+        with opened(stand_in) as store:
+            publish(store, make_tree())
+            assert faults(store) == []
+
+
+def test_a_key_in_plain_text_to_another_machine_is_said_once(monkeypatch, caplog):
+    monkeypatch.setenv("QDRANT_API_KEY", KEY)
+    for _ in range(2):
+        for host in ("http://localhost:1", "http://[::1]:1", "https://qdrant.example:1"):
+            connect(StoreSettings(kind="server", url=host)).client.close()
+        url = "http://qdrant.example:1,http://127.0.0.1:1"
+        connect(StoreSettings(kind="server", url=url)).client.close()
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "QDRANT_API_KEY goes to qdrant.example:1 as plain text" in said
+    assert KEY not in said
+
+
+def test_of_several_nodes_one_that_answers_is_asked(stand_in, monkeypatch):
+    waits = []
+    monkeypatch.setattr(retries.PatientClient.__init__, "__defaults__", (waits.append,))
+    dead = f"http://127.0.0.1:{free_port()}"
+    with open_at(None, "server", url=f"{dead}, {stand_in.url}", max_retries=0) as store:
+        publish(store, make_tree())
+        stand_in.faults = [Fault(cut=True)]
+        with pytest.raises(StoreError, match=rf"{dead}, {stand_in.url}.*store\.url"):
+            store.count()
+        assert store.count() == 15
+    assert waits == []
+    with open_at(None, "server", url=f"{stand_in.url},{stand_in.url}", max_retries=1) as store:
+        stand_in.faults = [Fault(503, b"busy")] * 3
+        assert store.count() == 15
+    assert len(waits) == 1
 
 
 def test_the_check_finds_what_differs_from_the_description(stand_in):
