@@ -53,10 +53,8 @@ class Collections(CollectionsServicer):
             context.abort(rpc.StatusCode.ALREADY_EXISTS, f"Collection `{name}` already exists!")
         dense = request.vectors_config.params_map.map["dense"]
         vectors = {"dense": models.VectorParams(size=dense.size, distance=models.Distance.DOT)}
-        lexical = models.SparseVectorParams(modifier=models.Modifier.IDF)
-        self.client.create_collection(
-            name, vectors_config=vectors, sparse_vectors_config={"lexical": lexical}
-        )
+        words = {"lexical": models.SparseVectorParams()}
+        self.client.create_collection(name, vectors_config=vectors, sparse_vectors_config=words)
         return grpc.CollectionOperationResponse(result=True)
 
     def Delete(self, request, context):

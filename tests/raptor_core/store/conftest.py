@@ -45,12 +45,6 @@ def store(request, tmp_path):
         yield opened
 
 
-@pytest.fixture
-def counts_deleted(request, qdrant_server):
-    """Whether the store's IDF counts points that were deleted, as a real server's does."""
-    return qdrant_server is not None and request.node.callspec.params["store"] in SERVERS
-
-
 @pytest.fixture(params=EMBEDDED)
 def kind(request):
     """The kinds that live in a directory."""
