@@ -84,7 +84,10 @@ class ClientEngine:
         self._params = layout.search_params() if layout else None
 
     def apply(self, batch: Batch) -> None:
-        """Write and delete in one request, so that a server applies them in this order."""
+        """Write and delete in one request, so that a server applies them in this order.
+
+        Of a cluster one node orders them, and another when that one is dead.
+        """
         from qdrant_client import models
 
         operations: list[Any] = []
@@ -101,7 +104,7 @@ class ClientEngine:
             return
         with self._place.errors():
             self._client.batch_update_points(
-                self._collection, operations, wait=True, ordering=models.WriteOrdering.STRONG
+                self._collection, operations, wait=True, ordering=models.WriteOrdering.MEDIUM
             )
 
     def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:
@@ -173,15 +176,17 @@ class ClientEngine:
     def _ranked(
         self, queries: Sequence[Asked], limit: int, condition: Condition, *, with_payload: Any
     ) -> list[list[Any]]:
+        # Copies count words each by its own history: by their scores no two would ever agree.
+        lexical = any(isinstance(asked, Sparse) for asked in queries)
+        consistency = {} if lexical else self._consistency
+
         def ask(least: Mapping[int, float | None], n: int) -> list[list[Any]]:
             requests = [
                 self._request(queries[row], n, condition, just_under(score), with_payload)
                 for row, score in least.items()
             ]
             with self._place.errors():
-                answers = self._client.query_batch_points(
-                    self._collection, requests, **self._consistency
-                )
+                answers = self._client.query_batch_points(self._collection, requests, **consistency)
             return [[(p.id, p.score, p.payload or {}) for p in a.points] for a in answers]
 
         return ranked(ask, len(queries), limit)
