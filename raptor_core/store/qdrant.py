@@ -94,7 +94,10 @@ class ClientEngine:
         self._params = layout.search_params() if layout else None
 
     def apply(self, batch: Batch) -> None:
-        """Write and delete in one request, so that a server applies them in this order."""
+        """Write and delete in one request, so that a server applies them in this order.
+
+        Of a cluster one node orders them, and another when that one is dead.
+        """
         from qdrant_client import models
 
         operations: list[Any] = []
@@ -136,7 +139,7 @@ class ClientEngine:
             return
         with self._place.errors():
             self._client.batch_update_points(
-                self._collection, operations, wait=True, ordering=models.WriteOrdering.STRONG
+                self._collection, operations, wait=True, ordering=models.WriteOrdering.MEDIUM
             )
 
     def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:

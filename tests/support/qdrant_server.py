@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import time
@@ -92,6 +93,7 @@ class QdrantServer:
                 env={**os.environ, **self.environ},
                 stdout=file,
                 stderr=file,
+                restore_signals=False,  # a write over ``limit_files`` fails, and kills nobody
             )
         last = time.monotonic() + PATIENCE_SECONDS
         while not self.ready():
@@ -114,6 +116,11 @@ class QdrantServer:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+    def limit_files(self, n_bytes: int) -> None:
+        """Let no file grow over a size, until the next start: writes fail as on a full disk."""
+        limit = (n_bytes, resource.RLIM_INFINITY)
+        resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, limit)
 
     def client(self):
         """A client that is not the one under test, with the key that may write."""

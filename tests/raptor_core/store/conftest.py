@@ -1,12 +1,15 @@
 import pytest
 from support.authority import make_authority
-from support.qdrant_server import KEY
+from support.qdrant_server import KEY, find_qdrant
 from support.stand_ins import qdrant_by_grpc, stand_in
 from support.stores import open_at
 
 from raptor_core.store import retries
 
 __all__ = ["stand_in"]
+
+collect_ignore_glob = [] if find_qdrant() else ["test_qdrant_*.py"]
+"""What only a real server can be made to do."""
 
 EMBEDDED = ("edge", "local")
 SERVERS = ("server", "grpc")

@@ -57,7 +57,7 @@ def test_a_publication_is_three_ordered_requests(stand_in):
         store.publish(make_manifest(new), new)
     writes = [request for request in stand_in.requests if "batch?" in request[1]]
     writes = [request for request in writes if "query" not in request[1]]
-    assert all("wait=true" in path and "ordering=strong" in path for _, path, *_ in writes)
+    assert all("wait=true" in path and "ordering=medium" in path for _, path, *_ in writes)
     operations = [[next(iter(one)) for one in body["operations"]] for _, _, body, _ in writes]
     assert operations == [["upsert"], ["upsert"], ["delete", "delete"]]
     states = [

@@ -1,0 +1,93 @@
+"""A cluster of three real servers, each killed and brought back while others publish and read."""
+
+import threading
+
+import pytest
+from support.qdrant_cluster import qdrant_cluster, wait_for
+from support.qdrant_server import KEY
+from support.stores import IDENTITY, faults, open_at, publish, rebuild
+
+from raptor_core.errors import StoreError
+
+pytestmark = pytest.mark.slow
+
+NAME = "corpus-ab12cd34"
+COPIES = {"replication_factor": 3, "write_consistency_factor": 2, "read_consistency": "quorum"}
+
+
+class Traffic:
+    """A publisher and a reader that go on, whatever becomes of a node."""
+
+    def __init__(self, url):
+        self.url = url
+        self.published, self.n_reads, self.wrong = 0, 0, []
+        self._number = {self._ids(rebuild("t", 0)): 0}
+        self._done = threading.Event()
+        with self.open(IDENTITY) as store:
+            publish(store, rebuild("t", 0))
+        self._threads = [threading.Thread(target=run) for run in (self._publish, self._read)]
+        for thread in self._threads:
+            thread.start()
+
+    def open(self, identity=None):
+        return open_at(None, "server", identity, url=self.url, timeout_seconds=5, **COPIES)
+
+    def end(self):
+        self._done.set()
+        for thread in self._threads:
+            thread.join()
+
+    @staticmethod
+    def _ids(nodes):
+        return frozenset(node.id for node in nodes)
+
+    def _publish(self):
+        while not self._done.is_set():
+            following = rebuild("t", self.published + 1)
+            self._number[self._ids(following)] = self.published + 1
+            try:
+                with self.open(IDENTITY) as store:
+                    publish(store, following)
+            except StoreError:
+                continue  # once more the same
+            self.published += 1
+
+    def _read(self):
+        while not self._done.is_set():
+            known = self.published
+            try:
+                with self.open() as store:
+                    seen = self._number.get(self._ids(store.nodes()))
+            except StoreError:
+                continue
+            self.n_reads += 1
+            if seen is None:
+                self.wrong.append("mixed")
+            elif seen < known:
+                self.wrong.append(f"{seen} was read after {known} was published")
+
+
+def goes_on(traffic):
+    """Wait until both have got on a little."""
+    published, n_reads = traffic.published, traffic.n_reads
+    wait_for(lambda: traffic.published > published + 2 and traffic.n_reads > n_reads + 3)
+
+
+def test_any_node_may_die_and_come_back_while_others_publish_and_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("QDRANT_API_KEY", KEY)
+    with qdrant_cluster(tmp_path) as cluster:
+        traffic = Traffic(cluster.url)
+        try:
+            for node in cluster.nodes:
+                goes_on(traffic)
+                node.kill()
+                goes_on(traffic)
+                node.start()
+                wait_for(lambda: cluster.is_whole(NAME))
+        finally:
+            traffic.end()
+        assert traffic.wrong == []
+        for node in cluster.nodes:
+            with open_at(None, "server", None, url=node.url) as store:
+                assert faults(store) == []
+                assert traffic._ids(store.nodes()) == traffic._ids(rebuild("t", traffic.published))
