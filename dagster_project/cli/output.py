@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from pydantic_core import to_json
 
-from raptor_core.nodes import Node
-from raptor_core.reading import Passage, Quote
-from raptor_core.retrieval import Retrieval
-from raptor_core.store.base import Hit
+if TYPE_CHECKING:
+    from raptor_core.nodes import Node
+    from raptor_core.reading import Passage, Quote
+    from raptor_core.retrieval import Retrieval
+    from raptor_core.store.base import Hit
 
 TEXT_CHARS = 300
 NAMED_DOCUMENTS = 3
@@ -20,8 +21,11 @@ _INTERNAL = ("content_key", "embedding_key", "fingerprint", "context")
 
 
 def print_json(value: Any) -> None:
-    """One JSON value, indented."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    """One JSON value, indented; dataclasses by their fields.
+
+    Python's own encoder takes twenty times as long once it indents.
+    """
+    click.echo(to_json(value, indent=2, inf_nan_mode="constants"))
 
 
 def shorten(text: str, chars: int = TEXT_CHARS) -> str:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dagster_project.home import Home
 from dagster_project.published import open_home, published, refuse_unknown, require_trees
 from dagster_project.source_state import look
 from raptor_core.documents import Inventory, Partitions, Scan, partition_key
 from raptor_core.money import Ledger
-from raptor_core.retrieval import Query, Retrieval, Retriever
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.spending import BudgetSettings
 from raptor_core.tables import TableStore
-from raptor_core.tree.tools import Tools
+
+if TYPE_CHECKING:
+    from raptor_core.retrieval import Query, Retrieval
+    from raptor_core.tree.tools import Tools
 
 
 def retrieve(
@@ -28,6 +31,8 @@ def retrieve(
     Raises:
         UnknownTreeError: nothing is published, or a tree that the query names is not.
     """
+    from raptor_core.retrieval import Retriever
+
     with published(home, settings) as store:
         require_trees(store, query.where.trees or ())
     vectors = tools.embedder.embed_queries([question])

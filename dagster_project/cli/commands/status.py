@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ def _values(found: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
         "sources": list(sources),
         "trees": [_tree_values(tree) for tree in found.trees],
         "unpublished": list(found.unpublished),
-        "checks": [_check_values(result) for result in found.checks],
+        "checks": found.checks,
         "n_trees": len(found.trees),
         "all_structural_checks_passed": all(tree.structural_passed for tree in found.trees),
     }
@@ -57,23 +57,11 @@ def _values(found: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
 
 def _tree_values(tree: TreeStatus) -> dict[str, Any]:
     return {
-        **asdict(tree.manifest),
+        **{field.name: getattr(tree.manifest, field.name) for field in fields(tree.manifest)},
         "partition": tree.partition,
         "published": True,
         "structural_checks_passed": tree.structural_passed,
-        "checks": [_check_values(result) for result in tree.checks],
-    }
-
-
-def _check_values(result: CheckResult) -> dict[str, Any]:
-    """What ``asdict`` gives, in a tenth of its time: there are some sixty for each tree."""
-    return {
-        "asset": result.asset,
-        "name": result.name,
-        "passed": result.passed,
-        "severity": result.severity,
-        "blocking": result.blocking,
-        "description": result.description,
+        "checks": tree.checks,
     }
 
 
