@@ -13,7 +13,6 @@ EVERYWHERE = Where()
 
 NODE = Match("state", ("live", "staged", "coming"))
 LIVE = Match("state", ("live",))
-STAGED = Match("state", ("staged", "coming"))
 MANIFEST = Match("state", ("manifest",))
 PUBLISHED = Match("state", ("live", "manifest"))
 
@@ -39,7 +38,7 @@ def live_condition(where: Where) -> Condition | None:
 
 
 def tree_condition(tree: str) -> Condition:
-    """Condition for all nodes of a tree, staged, live and about to be."""
+    """Condition for all nodes of a tree, live and about to be, or of unfinished work of before."""
     return Condition((Match("tree", (tree,)), NODE))
 
 

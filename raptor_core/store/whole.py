@@ -89,11 +89,7 @@ class WholeEngine:
         self._where = where
 
     def apply(self, batch: Batch) -> None:
-        """Write and delete; what is only staged concerns no reader."""
-        if not batch.deletes and all(p.payload["state"] == "staged" for p in batch.upserts):
-            for part in split(batch):
-                self._engine.apply(part)
-            return
+        """Write and delete."""
         if next(islice(split(batch), 1, None), None) is not None:
             batch = self._sent_ahead(batch)
         publication = str(uuid.uuid4())

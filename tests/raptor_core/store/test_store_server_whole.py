@@ -9,18 +9,10 @@ from dataclasses import replace
 
 import pytest
 from support.qdrant_faults import Fault
-from support.stores import (
-    faults,
-    make_manifest,
-    make_tree,
-    open_at,
-    publish,
-    publish_together,
-    vectors_of,
-)
+from support.stores import edition, faults, make_tree, open_at, publish, publish_together
 
 from raptor_core.errors import StoreError, StoreRefusedError
-from raptor_core.store import Edition, parts, redo, whole
+from raptor_core.store import parts, redo, whole
 from raptor_core.store.engine import Batch, Point
 from raptor_core.store.parts import point_bytes, split
 from raptor_core.store.payload import manifest_id
@@ -63,7 +55,7 @@ def test_a_tree_larger_than_a_request_is_published_in_parts(small):
         assert faults(store) == []
         assert words(store) == {"new"}
     writes = [body for _, path, body, _ in small.requests if "points/batch" in path]
-    assert len(writes) > 6
+    assert len(writes) > 4
     assert states(small) == CLEAN
     marked = [
         number
@@ -76,17 +68,15 @@ def test_a_tree_larger_than_a_request_is_published_in_parts(small):
 
 
 def before(store):
-    """Two trees that are published, and the next ones staged."""
+    """Two trees that are published."""
     publish_together(store, {"t": OLD, "gone": GONE}, ["beside"])
-    for nodes in (NEW, BESIDE):
-        store.stage(nodes, vectors_of(nodes))
 
 
 def replace_trees(store):
     """One tree anew, one more and one less, in one commit."""
     with store.publishing() as publishing:
-        publishing.publish([Edition(make_manifest(NEW), NEW)])
-        publishing.publish([Edition(make_manifest(BESIDE, "beside"), BESIDE)])
+        publishing.publish([edition(NEW)])
+        publishing.publish([edition(BESIDE, "beside")])
         publishing.drop(["gone"])
 
 
@@ -129,10 +119,9 @@ def test_a_large_tree_that_changes_in_place_comes_whole(small):
     for n_done in range(20):
         with opened(small) as store:
             publish(store, OLD)
-            store.stage(moved, vectors_of(moved))
             small.fail_after = n_done
             try:
-                assert store.publish(make_manifest(moved), moved).updated == 5
+                assert publish(store, moved).updated == 5
             except StoreError:
                 died = True
             else:
@@ -149,18 +138,15 @@ def test_a_large_tree_that_changes_in_place_comes_whole(small):
 def test_nodes_that_were_sent_ahead_of_a_tree_that_never_came_go_with_the_next(small):
     with opened(small) as store:
         publish(store, OLD)
-        store.stage(NEW, vectors_of(NEW))
         small.fail_after = 1
         with pytest.raises(StoreError, match="503"):
-            store.publish(make_manifest(NEW), NEW)
+            publish(store, NEW)
     small.fail_after = None
     assert "coming" in states(small)
     with opened(small) as store:
         assert words(store) == {"old"}
-        assert store.staged_trees() == ["t"]
         assert store.search_text(["new"], 9)[0] == []
         publish(store, OLD)
-        assert store.staged_trees() == []
     assert "coming" not in states(small)
 
 
@@ -225,11 +211,10 @@ def test_a_reader_that_may_not_write_says_what_is_to_be_done(small, monkeypatch)
 def test_a_publication_that_the_server_refuses_is_given_up_at_once(stand_in):
     with opened(stand_in) as store:
         publish(store, OLD)
-        store.stage(NEW, vectors_of(NEW))
         wrong = Fault(400, b'{"status": {"error": "Wrong input"}}', only="points/batch")
         stand_in.faults = [Fault(only="points/batch"), wrong]
         with pytest.raises(StoreError, match="Wrong input"):
-            store.publish(make_manifest(NEW), NEW)
+            publish(store, NEW)
     assert "publishing" not in states(stand_in)
     with opened(stand_in) as store:
         assert words(store) == {"old"}
@@ -278,15 +263,14 @@ def test_who_compared_a_tree_before_another_published_it_is_refused(stand_in, ch
             globals()[changes](one, two)
         assert faults(two) == []
         assert words(two) == {"new", "gone"}
-    assert states(stand_in) - {"staged"} == CLEAN
+    assert states(stand_in) == CLEAN
 
 
 def publish_both(one, two):
     """One compares two trees, then another publishes the first of them."""
     with one.publishing() as publishing:
         for nodes, tree in ((OLD[1:], "t"), (BESIDE, "beside")):
-            one.stage(nodes, vectors_of(nodes))
-            publishing.publish([Edition(make_manifest(nodes, tree), nodes)])
+            publishing.publish([edition(nodes, tree)])
         publish(two, NEW)
 
 
@@ -302,7 +286,6 @@ def test_who_meets_another_marker_of_its_tree_takes_its_own_back(stand_in):
         marker = whole._Marker(ids[is_refused], 1, (manifest_id(tree),))
         with opened(stand_in) as store:
             publish(store, OLD)
-            store.stage(NEW, vectors_of(NEW))
             if is_refused:
                 with pytest.raises(StoreRefusedError):
                     publish_beside(store, marker)
@@ -318,7 +301,7 @@ def test_who_meets_another_marker_of_its_tree_takes_its_own_back(stand_in):
 def publish_beside(store, marker):
     """Publish NEW; another publisher's marker comes after it was compared."""
     with store.publishing() as publishing:
-        publishing.publish([Edition(make_manifest(NEW), NEW)])
+        publishing.publish([edition(NEW)])
         store._engine._engine.apply(Batch((marker.point(),)))
 
 
@@ -331,7 +314,7 @@ def test_publishers_of_one_tree_at_one_time_never_mix_their_nodes(stand_in):
             with opened(stand_in) as store:
                 try:
                     publish(store, make_tree(n=4, word=f"{word}{number}"))
-                except StoreError as error:  # or its staged points went with the other's tree
+                except StoreError as error:
                     refused.append(error)
 
     with opened(stand_in) as store:
