@@ -38,7 +38,7 @@ SERVERS = Path(__file__).with_name("hostile_servers.py")
 CONCURRENCY = 3
 SHORT_SECONDS = 2.5
 POINTS = {
-    "staging": '"state":"staged"',
+    "a look-up": '"key":"embedding_key"',
     "publication": '"state":"publishing"',
     "an LLM call": '"messages"',
 }

@@ -195,7 +195,6 @@ class Run:
         self._embedder = Remembering(self.base.embedder)
         self._ours, self._counted = self._tools()
         self._theirs, self._their_counted = self._tools()
-        self._their_cache = MemoryCache()
         self._documents: dict[str, Sequence[Document]] = {}
 
     def _tools(self) -> tuple[Tools, Counted]:
@@ -214,13 +213,13 @@ class Run:
             self.ours.pop(gone)
             self.theirs.pop(gone, None)
         before = {tree: self.ours[tree] for tree in changed if tree in self.ours}
-        cache = _stored(self.ours)
-        plan = plan_rebuild(before, changed, tools=self._ours, cache=cache)
+        known, tools = _stored(self.ours), self._ours.with_cache(MemoryCache())
+        plan = plan_rebuild(before, changed, tools=tools, known=known)
         counted = self._counted
         start = (counted.calls, counted.tokens, counted.seconds, self._embedder.seconds)
         started = time.perf_counter()
         if changed:
-            made = build_trees(changed, tools=self._ours, cache=cache, previous=before)
+            made = build_trees(changed, tools=tools, known=known, previous=before)
             self.ours.update(made)
         seconds = time.perf_counter() - started
         seconds -= counted.seconds - start[2] + self._embedder.seconds - start[3]
@@ -249,7 +248,7 @@ class Run:
         """Fit the changed trees anew, with a cache of all texts; the calls that this takes."""
         before = self._their_counted.calls
         if changed and self.fresh:
-            self.theirs.update(build_trees(changed, tools=self._theirs, cache=self._their_cache))
+            self.theirs.update(build_trees(changed, tools=self._theirs))
         return self._their_counted.calls - before
 
     def _print(self, row: Row) -> None:
@@ -307,8 +306,8 @@ def _stored(trees: Mapping[str, Tree]) -> MemoryCache:
     """What a store holds: the published trees, and nothing of what was deleted."""
     cache = MemoryCache()
     for tree in trees.values():
-        for layer in tree.layers:
-            cache.stage(layer.nodes, layer.vectors)
+        cache.keep_vectors(tree.vectors())
+        cache.keep_texts({node.content_key: node.text for node in tree.nodes() if node.layer})
     return cache
 
 

@@ -76,15 +76,15 @@ def make_node(i: int, text: str) -> Node:
 
 
 def fill(store: VectorStore, nodes: list[Node], vectors: Vectors) -> None:
-    """Stage and publish tree by tree."""
+    """Publish tree by tree."""
     for at in range(0, len(nodes), TREE_NODES):
         rows = slice(at, at + TREE_NODES)
         part, tree = nodes[rows], nodes[at].tree
-        store.stage(part, vectors[rows])
         manifest = Manifest(
             tree, f"b{at}", (len(part),), 90 * len(part), {f"{tree}.md": "h"}, "", "", ""
         )
-        store.publish(manifest, part)
+        keys = (node.embedding_key for node in part)
+        store.publish(manifest, part, dict(zip(keys, vectors[rows], strict=True)))
 
 
 def seconds(call: Callable[[], object]) -> float:

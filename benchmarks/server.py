@@ -78,10 +78,11 @@ def vectors_of(nodes: list[Node]) -> Vectors:
 def publish(store: VectorStore, tree: str, round_number: int) -> None:
     """Make it the tree's last round."""
     nodes = make_tree(tree, round_number)
-    store.stage(nodes, vectors_of(nodes))
+    keys = (node.embedding_key for node in nodes)
+    vectors = dict(zip(keys, vectors_of(nodes), strict=True))
     build = f"{tree} {round_number}"
     documents = {f"{tree}.md": build}
-    store.publish(Manifest(tree, build, (len(nodes),), 9000, documents, "", "", ""), nodes)
+    store.publish(Manifest(tree, build, (len(nodes),), 9000, documents, "", "", ""), nodes, vectors)
 
 
 def keep_publishing(settings: StoreSettings, number: int, enough: Any, n_done: Any) -> None:

@@ -64,7 +64,7 @@ def build_definitions(
             "turns": parts.turns,
             "progress": progress,
             TABLES: tables,
-            QDRANT: QdrantLayersIOManager(parts.tables, parts.store),
+            QDRANT: QdrantLayersIOManager(parts.tables, parts.store, parts.tools),
             "io_manager": tables,
         },
     )

@@ -18,7 +18,7 @@ import dagster as dg
 from dagster_project.waiting import POLL_SECONDS, WaitingTurn, lock_number
 from raptor_core.errors import RecordsError
 
-_KEEPALIVES = {
+KEEPALIVES = {
     "keepalives": 1,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
@@ -111,7 +111,7 @@ def _connect(instance: dg.DagsterInstance, name: str) -> Any:
         storage._token_provider,  # noqa: SLF001 - as ``keep_connections`` does
         isolation_level="AUTOCOMMIT",
         poolclass=NullPool,
-        connect_args={"application_name": name, **_KEEPALIVES},
+        connect_args={"application_name": name, **KEEPALIVES},
     )
     connection = engine.connect()
     for setting, value in _SERVER_KEEPALIVES.items():

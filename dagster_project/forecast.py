@@ -11,13 +11,13 @@ from dagster_project.parts import Parts
 from dagster_project.plan import Changes, find_changes
 from dagster_project.standing import read_standing
 from raptor_assets import names
-from raptor_assets.opening import StoreCache
+from raptor_assets.opening import KnownStore
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_core.documents import Document, Inventory, Partitions, Scan, group_documents
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, plan_rebuild
 from raptor_core.settings import Settings
-from raptor_core.tree.cache import MemoryCache, NodeCache
+from raptor_core.tree.cache import Known
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.published import Published, published_tree
 from raptor_core.tree.tools import Tools
@@ -56,8 +56,8 @@ def forecast(
     gone = _gone(parts, settings, changes if partitions is None else None, chosen, set(documents))
     used = parts.tools.tools()
     previous = _earlier(parts, documents, gone, used)
-    cache: NodeCache = StoreCache(parts.store, hold=False) if previous else MemoryCache()
-    return Forecast(changes, plan_rebuild(previous, documents, tools=used, cache=cache))
+    known: Known | None = KnownStore(parts.store) if previous else None
+    return Forecast(changes, plan_rebuild(previous, documents, tools=used, known=known))
 
 
 def _documents(

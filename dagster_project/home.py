@@ -95,7 +95,7 @@ class Home:
 
     @property
     def answers(self) -> Path:
-        """Paid answers that the vector store does not have yet; empty between runs."""
+        """What is made, or paid for, and not published yet."""
         return self.path / "answers"
 
     @property

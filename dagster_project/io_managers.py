@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from dagster_project.resources import StoreResource, TablesResource
+from dagster_project.resources import StoreResource, TablesResource, ToolsResource
 from raptor_assets import keys
 from raptor_assets.columns import SCHEMAS
 from raptor_core.errors import StoreError, TableError
+from raptor_core.tree.cache import Together
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,39 +73,42 @@ class TablesIOManager(dg.IOManager):
 class QdrantLayersIOManager(TablesIOManager):
     """``layer_k/embeddings`` as a data frame: the layer's nodes with a ``vector`` column.
 
-    Nodes come from the layer's table, vectors (float32) from the vector store.
+    Nodes come from the layer's table, vectors (float32) from the cache of unfinished work, or from
+    the vector store once they are published.
     """
 
-    def __init__(self, tables: TablesResource, store: StoreResource) -> None:
+    def __init__(self, tables: TablesResource, store: StoreResource, tools: ToolsResource) -> None:
         super().__init__(tables)
         self._store = store
+        self._tools = tools
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
-        """Refuse: only the chain stages layers.
+        """Refuse: only the chain makes layers.
 
         Raises:
             StoreError: always.
         """
         raise StoreError(
             f"asset {context.asset_key.to_user_string()} cannot write layers: {type(obj).__name__} "
-            "given. Only the chain stages nodes in the vector store; use another io_manager_key"
+            "given. Only the chain makes them; use another io_manager_key"
         )
 
     def read(self, key: dg.AssetKey, partition: str) -> pd.DataFrame:
         """Nodes and vectors of one layer and partition.
 
         Raises:
-            StoreError: a vector is not in the store.
+            StoreError: a vector is neither kept nor published.
         """
         layer = int(key.path[0].removeprefix("layer_"))
         frame = super().read(keys.nodes(layer), partition)
         with self._store.open_existing() as store:
-            vectors = store.vectors(frame["embedding_key"])
+            known = Together(self._tools.tools().cache, store)
+            vectors = known.vectors(frame["embedding_key"])
         missing = set(frame["embedding_key"]) - vectors.keys()
         if missing:
             raise StoreError(
                 f"{len(missing)} of {len(frame)} vectors of {key.to_user_string()}, partition "
-                f"{partition!r}, are not in the vector store; materialize it again"
+                f"{partition!r}, are neither kept nor published; materialize it again"
             )
         frame["vector"] = frame["embedding_key"].map(vectors)
         return frame

@@ -18,6 +18,7 @@ from raptor_assets.turns import turn_tags
 from raptor_assets.versions import DROPPED
 from raptor_core.settings import Settings
 from raptor_core.tables import TableStore
+from raptor_core.tree.cache import NodeCache
 
 BUILD = "build"
 DROP = "drop_partitions"
@@ -60,7 +61,7 @@ def build_drop_job(settings: Settings) -> dg.JobDefinition:
         name=_DROP_OP,
         description="Remove trees from Qdrant, then tables, pages, partition keys; log a tombstone "
         "for every asset.",
-        required_resource_keys={"tables", "store", "reports", "turns"},
+        required_resource_keys={"tables", "tools", "store", "reports", "turns"},
         out=dg.Out(dg.Nothing),
     )
     def drop_partitions(
@@ -71,7 +72,8 @@ def build_drop_job(settings: Settings) -> dg.JobDefinition:
         context.instance.add_run_tags(context.run_id, turn_tags(context.run_id))
         for partition in config.partitions:
             with turn.take([partition]):
-                n_nodes = _drop(partition, tables, context.resources.store, settings)
+                cache = context.resources.tools.tools(context.instance).cache
+                n_nodes = _drop(partition, tables, context.resources.store, cache, settings)
                 context.resources.reports.delete(partition)
                 yield from _tombstones(context.instance, partition, settings, n_nodes)
                 turn.require()
@@ -95,6 +97,7 @@ def _drop(
     partition: str,
     tables: TableStore,
     place: StoreResource,
+    cache: NodeCache,
     settings: Settings,
 ) -> int:
     """Nodes first, so that a crash in between leaves nothing live without its table."""
@@ -108,6 +111,7 @@ def _drop(
     for store in place.open_each():
         with store.publishing() as publishing:
             n_nodes += publishing.drop(gone)
+    cache.forget({*gone, *Listing(cache.unfinished, grouping)(partition)})
     for key in reversed(keys.chain_keys(keys.MAX_LAYERS)):
         tables.delete(key.path, partition)
     delete_usages(tables, partition, range(1, keys.MAX_LAYERS + 1))

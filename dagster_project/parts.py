@@ -20,7 +20,6 @@ from raptor_assets.report_folder import ReportFolder
 from raptor_core.documents import Document, Scan
 from raptor_core.settings import Settings
 from raptor_core.tables import table_to_documents
-from raptor_core.tree.answers import AnswerLog
 from raptor_core.tree.tools import Tools
 
 
@@ -47,7 +46,7 @@ class Parts:
         scan: Scan | None = None,
     ) -> Parts:
         """Resources that load nothing until they are used."""
-        made = ToolsResource(settings, tools, AnswerLog(home.answers))
+        made = ToolsResource(settings, home, tools)
         tables = TablesResource(settings, home)
         return cls(
             source=SourceResource(settings, tables, scan),

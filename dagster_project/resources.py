@@ -33,10 +33,12 @@ from raptor_core.store import (
     stored_identity,
 )
 from raptor_core.tables import TableStore
-from raptor_core.tree.answers import AnswerLog
+from raptor_core.tree.sqlite_cache import SqliteCache
 from raptor_core.tree.tools import Tools
 
 if TYPE_CHECKING:
+    import dagster as dg
+
     from raptor_assets.chain import Progress
 
 
@@ -109,13 +111,26 @@ class SourceResource:
 class ToolsResource:
     """The tools, made once in a process: a loaded model serves all runs of it."""
 
-    def __init__(
-        self, settings: Settings, tools: Tools | None = None, answers: AnswerLog | None = None
-    ) -> None:
-        self._tools = tools or Tools(settings, answers=answers)
+    def __init__(self, settings: Settings, home: Home, tools: Tools | None = None) -> None:
+        made = tools or Tools(settings, batches=home.answers / "batches")
+        stores = None if settings.store.kind == "server" else home.qdrant
+        self._corpus = settings.store.corpus
+        self._is_shared = False
+        self._tools = made.with_cache(SqliteCache(home.answers, self._corpus, stores))
 
-    def tools(self) -> Tools:
-        """Chunker, embedder, clusterer, summarizer; each loads what it needs when it is used."""
+    def tools(self, instance: dg.DagsterInstance | None = None) -> Tools:
+        """Chunker, embedder, clusterer, summarizer; each loads what it needs when it is used.
+
+        What they make is kept in the home, or beside the records of an instance that is given,
+        where PostgreSQL keeps those: then runs on all machines find it.
+        """
+        from dagster_project.records import is_postgres
+
+        if instance is not None and not self._is_shared and is_postgres(instance):
+            from dagster_project.database_cache import DatabaseCache
+
+            self._is_shared = True
+            self._tools = self._tools.with_cache(DatabaseCache(instance, self._corpus))
         return self._tools
 
 

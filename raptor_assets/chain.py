@@ -93,7 +93,7 @@ class _Run:
         self._bench = Bench(
             settings=settings,
             versions=self._versions,
-            tools=context.resources.tools.tools(),
+            tools=context.resources.tools.tools(context.instance),
             tables=context.resources.tables.tables(),
             store=HeldStore(context.resources.store),
             read_source=lambda: context.resources.source.corpus(context.partition_keys),
@@ -154,13 +154,14 @@ class _Run:
         )
         if keys.TREE in self._selected:
             self._plan(keys.TREE, [work.name for work in works])
-        try:
-            for step in build_steps(self._settings.tree.max_layers):
-                alive = [work for work in works if not work.failure]
-                if alive and step.key in self._selected:
-                    yield from self._step(step, alive, provenance)
-        finally:
-            self._bench.store.release()
+        with self._bench.tools.cache:
+            try:
+                for step in build_steps(self._settings.tree.max_layers):
+                    alive = [work for work in works if not work.failure]
+                    if alive and step.key in self._selected:
+                        yield from self._step(step, alive, provenance)
+            finally:
+                self._bench.store.release()
 
     def _plan(self, key: dg.AssetKey, names: Iterable[str]) -> None:
         """Say that partitions are to be made: if the run ends without them, they have failed."""

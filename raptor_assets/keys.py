@@ -28,7 +28,7 @@ def evaluation(dataset: str) -> dg.AssetKey:
 
 
 def embeddings(layer: int) -> dg.AssetKey:
-    """The nodes of a layer with their vectors, staged in Qdrant."""
+    """The nodes of a layer with their vectors, not yet published."""
     return dg.AssetKey([f"layer_{layer}", "embeddings"])
 
 

@@ -63,9 +63,9 @@ def nodes_metadata(nodes: Mapping[str, Sequence[Node]]) -> Metadata:
 
 
 def embeddings_metadata(
-    nodes: Sequence[Node], known: set[str], tools: Tools, usage: Usage
+    nodes: Sequence[Node], known: frozenset[str], tools: Tools, usage: Usage
 ) -> Metadata:
-    """Of ``layer_k/embeddings``. ``known`` are the embedding keys that the store had.
+    """Of ``layer_k/embeddings``. ``known`` are the embedding keys that were known before.
 
     ``usage`` is the partition's share, by texts, of what the embedder's endpoint took.
     """
@@ -116,12 +116,12 @@ def clusters_metadata(
 def summaries_metadata(
     nodes: Mapping[str, Sequence[Node]],
     below: Mapping[str, Sequence[Node]],
-    known: set[str] | None,
+    known: frozenset[str] | None,
     settings: Settings,
 ) -> Metadata:
     """Of ``layer_k/summaries``.
 
-    ``known`` are the content keys whose texts the store had; None when the whole table was
+    ``known`` are the content keys whose texts were known before; None when the whole table was
     reused.
     """
     flat = _flat(nodes)

@@ -2,17 +2,15 @@
 
 Opening an embedded store takes a tenth of a second, and while it is open readers in other
 processes wait. So it is held for short work, and else opened for each call: then a reader waits
-for a look-up or a write, never for a model.
+for a look-up or a publication, never for a model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
-from raptor_core.nodes import Node
 from raptor_core.store.base import VectorStore
 from raptor_core.vectors import Vectors
 
@@ -64,51 +62,24 @@ class HeldStore:
             held.close()
 
 
-class StoreCache:
-    """The vector store as a cache for one step; a context manager. ``hold`` keeps it open in it.
+class KnownStore:
+    """What the vector store knows, opened for each look-up."""
 
-    ``known`` collects the keys that were found, which tells what was reused.
-    """
-
-    def __init__(self, opener: StoreOpener, *, hold: bool) -> None:
-        self._store = HeldStore(opener)
-        if hold:
-            self._store.hold()
-        self.known: set[str] = set()
+    def __init__(self, opener: StoreOpener) -> None:
+        self._opener = opener
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """See ``NodeCache.vectors``."""
+        """See ``Known.vectors``."""
         wanted = list(embedding_keys)
         if not wanted:
             return {}
-        with self._store.open() as store:
-            found = store.vectors(wanted)
-        self.known.update(found)
-        return found
+        with self._opener.open() as store:
+            return store.vectors(wanted)
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """See ``NodeCache.texts``."""
+        """See ``Known.texts``."""
         wanted = list(content_keys)
         if not wanted:
             return {}
-        with self._store.open() as store:
-            found = store.texts(wanted)
-        self.known.update(found)
-        return found
-
-    def stage(self, nodes: Sequence[Node], vectors: Vectors | None) -> None:
-        """See ``NodeCache.stage``."""
-        if nodes:
-            with self._store.open() as store:
-                store.stage(nodes, vectors)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._store.release()
+        with self._opener.open() as store:
+            return store.texts(wanted)

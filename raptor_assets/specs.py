@@ -111,8 +111,8 @@ def _embeddings(layer: int, settings: Settings) -> dg.AssetSpec:
     model = "all-MiniLM-L6-v2" if kind == "bundled" else settings.embedder.model
     return dg.AssetSpec(
         keys.embeddings(layer),
-        description=f"Layer {layer} with its vectors (`{model}`), staged in Qdrant: readers see "
-        "nothing of it before `tree` is published.",
+        description=f"Layer {layer} with its vectors (`{model}`), kept until they are published: "
+        "readers see nothing of it before `tree` is published.",
         kinds={"qdrant", "openai" if kind == "openai" else "pytorch"},
     ).with_io_manager_key(QDRANT)
 

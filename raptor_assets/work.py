@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from raptor_assets import keys
 from raptor_assets.bench import Bench
-from raptor_assets.opening import StoreCache
+from raptor_assets.opening import KnownStore
 from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import partition_key
@@ -20,6 +20,7 @@ from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
 from raptor_core.store.base import VectorStore
 from raptor_core.tables import table_to_clusterings, table_to_documents, table_to_nodes
+from raptor_core.tree.cache import Together
 from raptor_core.tree.cluster import Clustering, cluster_top
 
 if TYPE_CHECKING:
@@ -122,19 +123,19 @@ class Work:
         """Nodes of a layer with their vectors, by tree.
 
         Raises:
-            StoreError: a vector is not in the store.
+            StoreError: a vector is neither published nor kept.
         """
         if layer not in self._layers:
             nodes = self.nodes(bench, layer)
             wanted = {node.embedding_key for found in nodes.values() for node in found}
             vectors = {}
             if wanted:
-                with bench.store.open() as store:
-                    vectors = store.vectors(wanted)
+                known = Together(bench.tools.cache, KnownStore(bench.store))
+                vectors = known.vectors(wanted)
             if missing := wanted - vectors.keys():
                 raise StoreError(
                     f"partition {self.name!r}: {len(missing)} of {len(wanted)} vectors of layer "
-                    f"{layer} are not in the vector store; materialize "
+                    f"{layer} are neither published nor kept; materialize "
                     f"{keys.embeddings(layer).to_user_string()} for this partition first"
                 )
             self.put_vectors(layer, vectors)
@@ -177,9 +178,9 @@ class Work:
         """Plan every tree of the partition, whose leaves are embedded."""
         earlier = self.earlier(bench)
         plans = []
-        with StoreCache(bench.store, hold=True) as cache:
+        with bench.store.open() as store:
             for tree, leaves in self.layers(bench, 0).items():
-                plan, clusters = plan_tree(earlier[tree], leaves, bench.tools, cache)
+                plan, clusters = plan_tree(earlier[tree], leaves, bench.tools, store)
                 plans.append(plan)
                 if clusters:
                     self._foretold[tree] = clusters

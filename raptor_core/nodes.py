@@ -145,6 +145,14 @@ class Tree:
         for layer in self.layers:
             yield from layer.nodes
 
+    def vectors(self) -> dict[str, Vectors]:
+        """Vectors of all nodes, by embedding key."""
+        return {
+            node.embedding_key: vector
+            for layer in self.layers
+            for node, vector in zip(layer.nodes, layer.vectors, strict=True)
+        }
+
     def node(self, node_id: str) -> Node:
         """The node with this id.
 

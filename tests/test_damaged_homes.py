@@ -138,7 +138,7 @@ def test_words_that_the_index_lost_are_found_and_made_anew_by_force(home):
 def test_a_node_that_changed_is_told_and_made_anew_by_force(home):
     workshop, before = home
     with workshop.parts().store.open() as store:
-        engine = store._engine._engine
+        engine = store._engine
         (record, *_) = engine._shard.retrieve([before[0][0].id], True, ["dense"])
         payload = dict(record.payload)
         payload["rest"] = payload["rest"].replace(before[0][0].text[:9], "Forged to")
@@ -181,7 +181,7 @@ def test_a_removed_document_goes_though_its_tables_are_damaged(home):
     assert before[2][0] in seen(workshop)[2]
 
 
-@pytest.mark.parametrize("name", ["corpus.json", "identity.json", "staged.sqlite", "version.info"])
+@pytest.mark.parametrize("name", ["corpus.json", "identity.json", "version.info"])
 def test_a_damaged_file_of_the_store_is_named_and_nothing_is_published(home, name):
     workshop, before = home
     path = next(workshop.home.qdrant.rglob(name))

@@ -1,4 +1,4 @@
-"""``layer_k/embeddings``: the vectors of a layer, staged in the vector store."""
+"""``layer_k/embeddings``: the vectors of a layer, kept until they are published."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from raptor_assets import keys
 from raptor_assets.bench import Bench
 from raptor_assets.metadata import embeddings_metadata
-from raptor_assets.opening import HELD_NODES, StoreCache
+from raptor_assets.opening import HELD_NODES, KnownStore
 from raptor_assets.versions import nodes_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.money.usage import Usage
@@ -16,7 +16,7 @@ from raptor_core.tree.steps import embed_nodes
 
 
 class EmbeddingsStep:
-    """Embeds the nodes of all partitions at once; known vectors are taken from the store."""
+    """Embeds the nodes of all partitions at once; known vectors are reused."""
 
     def __init__(self, layer: int) -> None:
         self.layer = layer
@@ -26,18 +26,18 @@ class EmbeddingsStep:
         """See ``Step.run``."""
         flat = {work.name: work.flat_nodes(bench, self.layer) for work in works}
         nodes = [node for found in flat.values() for node in found]
-        with StoreCache(bench.store, hold=self._is_short(bench, nodes)) as cache:
-            embedded = embed_nodes(nodes, bench.tools, cache) if nodes else None
+        embedded = embed_nodes(nodes, bench.tools, KnownStore(bench.store)) if nodes else None
         rows = embedded.vectors if embedded else ()
+        known = embedded.reused if embedded else frozenset()
         vectors = dict(zip((node.embedding_key for node in nodes), rows, strict=True))
         if not self.layer and bench.is_quick and len(nodes) <= HELD_NODES:
             bench.store.hold()  # the layers above are quick too, and have fewer nodes
         for work in works:
             work.put_vectors(self.layer, vectors)
         usage = embedded.usage if embedded else Usage()
-        shares = self._account(works, flat, cache.known, usage)
+        shares = self._account(works, flat, known, usage)
         return [
-            self._outcome(bench, work, flat[work.name], cache.known, share)
+            self._outcome(bench, work, flat[work.name], known, share)
             for work, share in zip(works, shares, strict=True)
         ]
 
@@ -45,7 +45,7 @@ class EmbeddingsStep:
         self,
         works: Sequence[Work],
         flat: Mapping[str, Sequence[Node]],
-        known: set[str],
+        known: frozenset[str],
         usage: Usage,
     ) -> list[Usage]:
         """Share out what the texts of all partitions took, by their number."""
@@ -57,11 +57,8 @@ class EmbeddingsStep:
             work.charge(self.layer, share)
         return shares
 
-    def _is_short(self, bench: Bench, nodes: Sequence[Node]) -> bool:
-        return bench.settings.embedder.kind != "openai" and len(nodes) <= HELD_NODES
-
     def _outcome(
-        self, bench: Bench, work: Work, nodes: Sequence[Node], known: set[str], usage: Usage
+        self, bench: Bench, work: Work, nodes: Sequence[Node], known: frozenset[str], usage: Usage
     ) -> Outcome:
         version = nodes_version(nodes)
         metadata = embeddings_metadata(nodes, known, bench.tools, usage)

@@ -79,6 +79,7 @@ class PublishStep:
                 outcomes = self._outcomes(bench, store, ready)
                 store.optimize()
                 is_live = store.live
+            bench.tools.cache.forget(_done(ready))
         except StoreRefusedError as error:
             if len(ready) > 1:
                 raise
@@ -150,13 +151,15 @@ class PublishStep:
             StoreError: a commit failed; what of the partitions is published is not known.
         """
         grouping = bench.settings.grouping
-        unfinished = Listing(store.staged_trees, grouping)
+        unfinished = Listing(bench.tools.cache.unfinished, grouping)
         listing = Listing(lambda: [mark.tree for mark in store.marks()], grouping)
         with store.publishing() as publishing:
             for part in ready:
                 try:
                     part.gone = _gone(bench, part, unfinished, listing)
-                    part.verdicts.append(embedded_verdict(store, part.trees, bench.settings))
+                    part.verdicts.append(
+                        embedded_verdict(part.trees, store.identity, bench.settings)
+                    )
                     if not part.is_refused:
                         self._give(bench, publishing, part)
                 except RaptorError as error:
@@ -170,7 +173,10 @@ class PublishStep:
             for tree in part.trees
         }
         part.published = publishing.publish(
-            [Edition(part.manifests[tree.name], list(tree.nodes())) for tree in part.trees]
+            [
+                Edition(part.manifests[tree.name], list(tree.nodes()), tree.vectors())
+                for tree in part.trees
+            ]
         )
         publishing.drop(part.gone)
 
@@ -207,6 +213,12 @@ class PublishStep:
         }
         reused = not any(done.changed for done in part.published)
         return Outcome(work, version, metadata, len(trees), reused, part.verdicts)
+
+
+def _done(ready: Sequence[_Ready]) -> list[str]:
+    """Trees whose work is finished: they are published, or dropped."""
+    parts = [part for part in ready if part.published and not part.work.failure]
+    return [name for part in parts for name in (*part.manifests, *part.gone)]
 
 
 def _gone(bench: Bench, part: _Ready, unfinished: Listing, published: Listing) -> list[str]:

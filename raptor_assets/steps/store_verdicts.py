@@ -14,14 +14,14 @@ from raptor_core.quality.staleness import evaluate_staleness, measure_staleness
 from raptor_core.quality.stored import evaluate_store, measure_store
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest, VectorStore
+from raptor_core.store.base import Manifest, StoreIdentity, VectorStore
 
 
-def embedded_verdict(store: VectorStore, trees: Sequence[Tree], settings: Settings) -> Verdict:
+def embedded_verdict(trees: Sequence[Tree], identity: StoreIdentity, settings: Settings) -> Verdict:
     """Verdict on the vectors that publishing would take, before it does."""
     nodes = [node for tree in trees for node in tree.nodes()]
-    vectors = store.vectors({node.embedding_key for node in nodes})
-    report = measure_embedding(nodes, vectors, store.identity)
+    vectors = {key: vector for tree in trees for key, vector in tree.vectors().items()}
+    report = measure_embedding(nodes, vectors, identity)
     (verdict,) = located([evaluate_embedding(report, settings.checks)], nodes)
     return verdict
 
@@ -50,7 +50,7 @@ def stored_verdict(store: VectorStore, trees: Sequence[Tree]) -> Verdict:
     found = {manifest.tree: manifest for manifest in store.manifests([t.name for t in trees])}
     reports = []
     for tree in trees:
-        live, staged = store.point_ids(tree.name)
+        live = store.point_ids(tree.name)
         expected = [node.id for node in tree.nodes()]
-        reports.append(measure_store(found.get(tree.name), live, staged, expected))
+        reports.append(measure_store(found.get(tree.name), live, expected))
     return evaluate_store(reports)

@@ -9,7 +9,7 @@ from raptor_assets.bench import Bench
 from raptor_assets.costliest import paid_metadata
 from raptor_assets.costs import add_usages, is_metered, keep_usages, read_usages
 from raptor_assets.metadata import summaries_metadata
-from raptor_assets.opening import HELD_NODES, StoreCache
+from raptor_assets.opening import KnownStore
 from raptor_assets.report_links import node_link
 from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import clusters_version, nodes_version
@@ -42,8 +42,7 @@ class SummariesStep:
             for name, record in records.items()
         }
         fresh = [work for work in works if versions[work.name] is None]
-        with StoreCache(bench.store, hold=self._is_short(bench, fresh)) as cache:
-            done = self._summarize(bench, fresh, cache)
+        done = self._summarize(bench, fresh)
         outcomes = []
         for work in works:
             version = versions[work.name]
@@ -51,23 +50,15 @@ class SummariesStep:
                 version = self._keep(bench, work, done, inputs[work.name], records[work.name])
             if version is not None:
                 reused = versions[work.name] is not None
-                outcomes.append(self._outcome(bench, work, version, reused, cache))
+                outcomes.append(self._outcome(bench, work, version, reused, done.known))
         return outcomes
-
-    def _is_short(self, bench: Bench, works: Sequence[Work]) -> bool:
-        n_clusters = sum(
-            len(clustering.groups)
-            for work in works
-            for clustering in work.clusterings(bench, self.layer).values()
-        )
-        return bench.settings.summarizer.kind == "extractive" and n_clusters <= HELD_NODES
 
     def _inputs(self, bench: Bench, work: Work) -> str:
         clusterings = list(work.clusterings(bench, self.layer).values())
         below = work.flat_nodes(bench, self.layer - 1)
         return inputs_digest(bench, self.key, clusters_version(clusterings), nodes_version(below))
 
-    def _summarize(self, bench: Bench, works: Sequence[Work], cache: StoreCache) -> Summarized:
+    def _summarize(self, bench: Bench, works: Sequence[Work]) -> Summarized:
         pairs = [
             (work.layers(bench, self.layer - 1)[tree], clustering)
             for work in works
@@ -81,7 +72,7 @@ class SummariesStep:
 
         audited = bench.tools.ledger.spent(AUDITS)
         try:
-            return summarize_clusters(pairs, bench.tools, cache, tell)
+            return summarize_clusters(pairs, bench.tools, KnownStore(bench.store), tell)
         finally:
             self._account(bench, works, paid, bench.tools.ledger.spent(AUDITS) - audited)
 
@@ -140,11 +131,11 @@ class SummariesStep:
         keep_usages(bench.tables, work.name, self.layer, content_keys, others)
 
     def _outcome(
-        self, bench: Bench, work: Work, version: str, reused: bool, cache: StoreCache
+        self, bench: Bench, work: Work, version: str, reused: bool, reusable: frozenset[str]
     ) -> Outcome:
         nodes = work.nodes(bench, self.layer)
         verdicts = self.verdicts(bench, work)
-        known = None if reused else cache.known
+        known = None if reused else reusable
         below = work.nodes(bench, self.layer - 1)
         paid, judged = work.paid.get(self.layer, {}), work.judged.get(self.layer, Usage())
         metadata = {
@@ -186,6 +177,6 @@ def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:
     more = len(failed) - sum(len(names) for _, names in told)
     rest = f"; and {more} more" if more > 0 else ""
     return SummaryError(
-        f"{len(failed)} summaries failed ({named}{rest}). The finished ones are kept in the "
-        "store; build the partition again to make the rest"
+        f"{len(failed)} summaries failed ({named}{rest}). The finished ones are kept; "
+        "build the partition again to make the rest"
     )

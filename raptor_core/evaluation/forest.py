@@ -22,6 +22,7 @@ from raptor_core.store.base import Edition, Manifest, VectorStore, Where
 from raptor_core.tokens import TokenCounter
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.publish import build_settings_fingerprint, make_manifest
+from raptor_core.tree.sqlite_cache import SqliteCache
 from raptor_core.tree.tools import Tools
 
 TREES_AT_ONCE = 16
@@ -103,6 +104,7 @@ def open_forest(
     settings = StoreSettings(corpus=_CORPUS, lock_seconds=tools.settings.store.lock_seconds)
     identity = replace(tools.store_identity, corpus=_CORPUS)
     place = cache / forest_key(dataset, tools, counter)
+    tools = tools.with_cache(SqliteCache(place))
     with open_store(settings, place, identity) as store:
         _build_missing(dataset, tools, counter, store, progress)
         yield Forest(dataset, store, tools)
@@ -134,14 +136,14 @@ def _build_missing(
     built = {mark.tree for mark in store.marks()}
     missing = iter([name for name in trees if name not in built])
     while names := list(islice(missing, TREES_AT_ONCE)):
-        made = build_trees({name: trees[name] for name in names}, tools=tools, cache=store)
+        made = build_trees({name: trees[name] for name in names}, tools=tools, known=store)
         with store.publishing() as publishing:
             for name in names:
                 tree = _told_by(counter, made[name], tools)
-                for layer in tree.layers:
-                    store.stage(layer.nodes, layer.vectors)
                 manifest = make_manifest(tree, trees[name], tools.settings)
-                publishing.publish([Edition(manifest, tuple(tree.nodes()))])
+                edition = Edition(manifest, tuple(tree.nodes()), tree.vectors())
+                publishing.publish([edition])
+        tools.cache.forget(names)
         built.update(names)
         if progress:
             progress(len(built), len(trees))

@@ -164,11 +164,10 @@ def _drift(
 def store_verdict(
     manifest: Manifest | None,
     live_ids: Iterable[str],
-    staged_ids: Iterable[str],
     expected_ids: Iterable[str],
 ) -> Verdict:
     """Verdict on what the store holds of one published tree.
 
     For a partition of several trees, hand their ``measure_store`` to ``evaluate_store``.
     """
-    return evaluate_store([measure_store(manifest, live_ids, staged_ids, expected_ids)])
+    return evaluate_store([measure_store(manifest, live_ids, expected_ids)])

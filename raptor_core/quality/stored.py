@@ -12,14 +12,13 @@ from raptor_core.store.base import Manifest
 STORE = CheckInfo(
     "store",
     "error",
-    "Qdrant holds exactly the points of the manifest: none missing, orphaned, double or left "
-    "staged.",
+    "Qdrant holds exactly the points of the manifest: none missing, orphaned or double.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class StoreReport:
-    """One tree. ``missing``, ``orphans``, ``duplicates``, ``staged`` are sorted node ids.
+    """One tree. ``missing``, ``orphans``, ``duplicates`` are sorted node ids.
 
     ``manifest_nodes`` is -1 when the tree has no manifest.
     """
@@ -30,7 +29,6 @@ class StoreReport:
     missing: tuple[str, ...]
     orphans: tuple[str, ...]
     duplicates: tuple[str, ...]
-    staged: tuple[str, ...]
 
     @property
     def manifest_agrees(self) -> bool:
@@ -41,7 +39,6 @@ class StoreReport:
 def measure_store(
     manifest: Manifest | None,
     live_ids: Iterable[str],
-    staged_ids: Iterable[str],
     expected_ids: Iterable[str],
 ) -> StoreReport:
     """Compare a published tree's points with the ids of its built nodes."""
@@ -54,7 +51,6 @@ def measure_store(
         missing=tuple(sorted(expected - counts.keys())),
         orphans=tuple(sorted(counts.keys() - expected)),
         duplicates=tuple(sorted(i for i, n in counts.items() if n > 1)),
-        staged=tuple(sorted(staged_ids)),
     )
 
 
@@ -64,13 +60,12 @@ def evaluate_store(reports: Sequence[StoreReport]) -> Verdict:
         "missing": [i for r in reports for i in r.missing],
         "orphaned": [i for r in reports for i in r.orphans],
         "double": [i for r in reports for i in r.duplicates],
-        "left staged": [i for r in reports for i in r.staged],
     }
     disagreeing = sum(not r.manifest_agrees for r in reports)
     numbers = {
         "points_live": float(sum(r.live for r in reports)),
         "points_expected": float(sum(r.expected for r in reports)),
-        **{f"points_{what.replace(' ', '_')}": float(len(ids)) for what, ids in found.items()},
+        **{f"points_{what}": float(len(ids)) for what, ids in found.items()},
         "manifests_disagreeing": float(disagreeing),
     }
     told = [f"{len(ids)} points {what}" for what, ids in found.items() if ids]

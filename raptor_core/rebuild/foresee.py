@@ -11,7 +11,7 @@ from raptor_core.money import Cost, summary_cost
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.rebuild.values import LayerPlan
 from raptor_core.summarizing.prompts import prompt_tokens
-from raptor_core.tree.cache import NodeCache
+from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering, cluster_top
 from raptor_core.tree.drafts import draft_summaries
 from raptor_core.tree.tools import Tools
@@ -59,7 +59,7 @@ def layer_plans(
     leaves: Layer,
     found: Sequence[Foreseen],
     tools: Tools,
-    cache: NodeCache,
+    known: Known,
     overhead: int,
 ) -> Iterator[LayerPlan]:
     """What happens to each layer. ``overhead`` is of one prompt, in tokens."""
@@ -73,7 +73,7 @@ def layer_plans(
         gone = {node.id for node in old if not gone.isdisjoint(node.children)}
         lost = {node.slot for node in old if node.id in gone}
         bound = sum(node.id in fresh or node.slot in lost for node in layer.nodes)
-        yield _layer_plan(layer, below, old, bound, tools, cache, overhead)
+        yield _layer_plan(layer, below, old, bound, tools, known, overhead)
         below = layer.nodes
 
 
@@ -87,13 +87,13 @@ def _layer_plan(
     old: Sequence[Node],
     bound: int,
     tools: Tools,
-    cache: NodeCache,
+    known: Known,
     overhead: int,
 ) -> LayerPlan:
     ids, slots = {node.id for node in old}, {node.slot for node in old}
     added = [node for node in layer.nodes if node.id not in ids]
-    known = cache.texts({node.content_key for node in added})
-    to_make = {node.content_key: node for node in added if node.content_key not in known}
+    found = known.texts({node.content_key for node in added})
+    to_make = {node.content_key: node for node in added if node.content_key not in found}
     fit = layer.clustering.fit
     return LayerPlan(
         layer=layer.clustering.layer + 1,

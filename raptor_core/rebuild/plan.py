@@ -21,7 +21,7 @@ from raptor_core.rebuild.values import NOTHING, LayerPlan, RebuildPlan, TreePlan
 from raptor_core.settings import Settings
 from raptor_core.summarizing.prompts import prompt_overhead
 from raptor_core.tree.anchoring import why_from_scratch
-from raptor_core.tree.cache import MemoryCache, NodeCache
+from raptor_core.tree.cache import Known, MemoryCache, Together
 from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.tools import Tools
@@ -34,7 +34,7 @@ def plan_rebuild(
     settings: Settings | None = None,
     *,
     tools: Tools | None = None,
-    cache: NodeCache | None = None,
+    known: Known | None = None,
 ) -> RebuildPlan:
     """What it takes to bring ``previous`` in step with ``documents``. Writes nothing, pays nothing.
 
@@ -46,13 +46,13 @@ def plan_rebuild(
         documents: what the trees are to hold, by tree; a tree without documents is dropped.
         settings: None for the defaults; ignored when ``tools`` are given.
         tools: parts to plan with, for example to share a loaded model.
-        cache: what earlier builds have paid for, for example an open store.
+        known: what is published, for example an open store; the tools' cache is known besides.
 
     Raises:
         RaptorError: as chunker, embedder and clusterer do.
     """
     tools = tools or Tools(settings)
-    planner = _Planner(previous, tools, cache if cache is not None else MemoryCache())
+    planner = _Planner(previous, tools, known if known is not None else MemoryCache())
     return RebuildPlan(
         tuple(
             planner.tree(name, documents.get(name, ())) for name in sorted({*previous, *documents})
@@ -61,13 +61,13 @@ def plan_rebuild(
 
 
 def plan_tree(
-    previous: Tree | None, leaves: Layer, tools: Tools, cache: NodeCache
+    previous: Tree | None, leaves: Layer, tools: Tools, known: Known
 ) -> tuple[TreePlan, Clustering | None]:
     """The plan of one tree whose leaves are embedded; ``leaves`` are at least one.
 
     Also the clusters over the leaves, which a tree that goes on has from its plan.
     """
-    planner = _Planner({previous.name: previous} if previous else {}, tools, cache)
+    planner = _Planner({previous.name: previous} if previous else {}, tools, known)
     reason = why_from_scratch(previous, leaves.nodes, tools)
     if previous is None or reason:
         return planner.estimated(leaves.nodes[0].tree, leaves.nodes, reason), None
@@ -77,10 +77,10 @@ def plan_tree(
 class _Planner:
     """Plans trees with the same tools."""
 
-    def __init__(self, previous: Mapping[str, Tree], tools: Tools, cache: NodeCache) -> None:
+    def __init__(self, previous: Mapping[str, Tree], tools: Tools, known: Known) -> None:
         self._previous = previous
         self._tools = tools
-        self._cache = cache
+        self._known = Together(known, tools.cache)
         self._children = children_per_parent(previous.values(), tools.settings)
 
     @cached_property
@@ -105,7 +105,7 @@ class _Planner:
     ) -> tuple[TreePlan, Clustering]:
         """The plan of a tree that goes on, and the clusters over its leaves."""
         found, top = foresee(previous, leaves, self._tools)
-        plans = layer_plans(previous, leaves, found, self._tools, self._cache, self._overhead)
+        plans = layer_plans(previous, leaves, found, self._tools, self._known, self._overhead)
         layers = (*plans, *_vanished(previous, len(found)))
         before = {node.id for node in previous.layers[0].nodes}
         n_kept = sum(node.id in before for node in leaves.nodes)
@@ -149,7 +149,7 @@ class _Planner:
         below = previous.layers[0]
         found = {n.embedding_key: v for n, v in zip(below.nodes, below.vectors, strict=True)}
         unknown = {n.embedding_key for n in leaves if n.embedding_key not in found}
-        found.update(self._cache.vectors(unknown))
+        found.update(self._known.vectors(unknown))
         missing = {n.embedding_key: n for n in leaves if n.embedding_key not in found}
         exact = not missing or self._tools.settings.embedder.kind != "openai"
         if missing and exact:
@@ -162,7 +162,7 @@ class _Planner:
         """New leaves, and the summaries that are made; nothing where no endpoint is called."""
         if self._tools.settings.embedder.kind != "openai":
             return NOTHING
-        known = self._cache.vectors({node.embedding_key for node in leaves})
+        known = self._known.vectors({node.embedding_key for node in leaves})
         fresh = {n.embedding_key: n for n in leaves if n.embedding_key not in known}
         tokens = sum(self._tools.counter.count([n.embedding_text for n in fresh.values()]))
         tokens += sum(layer.cost.completion_tokens for layer in layers)

@@ -63,11 +63,8 @@ class Retriever(Awaited):
         settings = StoreSettings(kind="local", corpus=tools.settings.store.corpus)
         store = open_store(settings, None, tools.store_identity)
         for tree in trees:
-            for layer in tree.layers:
-                store.stage(layer.nodes, layer.vectors)
-            nodes = tuple(tree.nodes())
             manifest = make_manifest(tree, (), tools.settings)
-            store.publish(manifest, nodes)
+            store.publish(manifest, tuple(tree.nodes()), tree.vectors())
         return cls(store, tools.embedder)
 
     def search(self, question: str, query: Query | None = None) -> Retrieval:

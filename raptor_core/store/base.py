@@ -1,8 +1,7 @@
-"""The seam for vector stores: stage, publish, look up, delete, read.
+"""The seam for vector stores: publish, look up, delete, read.
 
-Life of a node: *staged* while its tree is built, *live* once the tree is published. Readers see
-live nodes only. Staged points are apart from live ones, so that staging never changes what a
-reader sees, even for a node whose id is already live.
+A store holds what is published; the work on trees that are not is in a cache
+(``raptor_core.tree.cache``).
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from raptor_core.documents.base import MetadataValue
@@ -90,10 +89,14 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """A tree as it is to be published: its manifest and all its nodes."""
+    """A tree as it is to be published: its manifest, all its nodes, vectors by embedding key.
+
+    A vector that is live already, of any tree, need not be among them.
+    """
 
     manifest: Manifest
     nodes: Sequence[Node]
+    vectors: Mapping[str, Vectors] = field(default_factory=dict)
 
 
 class Publishing(Protocol):
@@ -106,9 +109,10 @@ class Publishing(Protocol):
         nothing is sure before the end.
 
         Raises:
-            StoreError: a node's vector is not in the store, which is told of the tree; the call's
-                trees stay as they were, but for those of a commit that was full. Or a commit
-                failed, which the end raises again.
+            StoreError: a node's vector is neither given nor live, or is no unit vector, which is
+                told of the tree; the call's trees stay as they were, but for those of a commit
+                that was full. Or a commit failed, which the end raises again.
+            StoreMismatchError: a vector's length is not the store's.
         """
 
     def drop(self, trees: Collection[str]) -> int:
@@ -144,30 +148,26 @@ class VectorStore(Protocol):
             Whether this collection is live now; False while a tree is missing.
         """
 
-    def stage(self, nodes: Sequence[Node], vectors: Vectors | None) -> None:
-        """Store nodes of unpublished work. Staging twice is the same as once.
-
-        ``vectors`` are row for row, or None for summaries that are written and not yet embedded.
-
-        Raises:
-            StoreMismatchError: the vectors' length is not the store's.
-        """
-
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """Known vectors by embedding key, staged or live, of any tree; unknown keys left out."""
+        """Live vectors by embedding key, of any tree; unknown keys left out."""
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """Known summary texts by content key, staged or live, of any tree."""
+        """Live summary texts by content key, of any tree; unknown keys left out."""
 
-    def publish(self, manifest: Manifest, nodes: Sequence[Node]) -> Published:
-        """Make ``nodes`` the tree.
+    def publish(
+        self,
+        manifest: Manifest,
+        nodes: Sequence[Node],
+        vectors: Mapping[str, Vectors] = MappingProxyType({}),
+    ) -> Published:
+        """Make an edition of these its tree.
 
-        They become live, every other point of the tree goes, staged ones too, and the manifest is
-        written, so that a reader sees the old tree or the new one. Vectors are taken by embedding
-        key from what is staged or live. Repeating it after a crash at any point completes it.
+        Its nodes become live, every other point of the tree goes, and the manifest is written, so
+        that a reader sees the old tree or the new one. Repeating it after a crash at any point
+        completes it.
 
         Raises:
-            StoreError: a node's vector is not in the store; nothing was changed.
+            StoreError, StoreMismatchError: as ``Publishing.publish``; nothing was changed.
         """
 
     def drop(self, tree: str) -> int:
@@ -190,9 +190,6 @@ class VectorStore(Protocol):
         tells), that lost its vector, whose vector is not what it was or whose words are not as the
         index has them goes, and so does a manifest that cannot be read. Number of points removed.
         """
-
-    def staged_trees(self) -> list[str]:
-        """Names of the trees that have staged points, sorted: unfinished work, or what it left."""
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """What is published, by tree name; of these trees, or all."""
@@ -237,8 +234,8 @@ class VectorStore(Protocol):
     def count(self, where: Where = Where()) -> int:
         """Number of live nodes."""
 
-    def point_ids(self, tree: str) -> tuple[list[str], list[str]]:
-        """Ids of the tree's live and of its staged points, sorted: what an audit compares."""
+    def point_ids(self, tree: str) -> list[str]:
+        """Ids of the tree's live points, sorted: what an audit compares."""
 
     def optimize(self) -> None:
         """Build what makes search fast, where the engine does not do so by itself."""

@@ -11,9 +11,7 @@ from raptor_core.store.payload import fact
 EVERYWHERE = Where()
 """The filter that every live node passes."""
 
-NODE = Match("state", ("live", "staged"))
 LIVE = Match("state", ("live",))
-STAGED = Match("state", ("staged",))
 MANIFEST = Match("state", ("manifest",))
 PUBLISHED = Match("state", ("live", "manifest"))
 
@@ -39,8 +37,8 @@ def live_condition(where: Where) -> Condition | None:
 
 
 def tree_condition(tree: str) -> Condition:
-    """Condition for all nodes of a tree, staged and live."""
-    return Condition((Match("tree", (tree,)), NODE))
+    """Condition for all nodes of a tree."""
+    return Condition((Match("tree", (tree,)), LIVE))
 
 
 def _is_id(text: str) -> bool:

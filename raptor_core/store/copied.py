@@ -19,7 +19,6 @@ from raptor_core.store.engine import Batch
 from raptor_core.store.files import check_space, disk_errors
 from raptor_core.store.home import Alias, Home, check_identity
 from raptor_core.store.locking import nobody_writes
-from raptor_core.store.staging_engine import StagingEngine
 
 _COPIED_BYTES = 2**20
 
@@ -89,15 +88,13 @@ def _refuse_journal(path: Path) -> None:
         )
 
 
-class ReadingEngine(StagingEngine):
-    """The engine of a copy: what were written to it would be lost."""
+def refuse_writing(batch: Batch) -> None:
+    """What commits to a copy, where it would be lost.
 
-    def apply(self, batch: Batch) -> None:
-        """Refuse."""
-        raise StoreError(
-            f"{len(batch.upserts) + len(batch.deletes)} points cannot be written: the store lies "
-            "where this process may only read; make it writable for this user, and repeat"
-        )
-
-    def optimize(self) -> None:
-        """Nothing to do for a copy."""
+    Raises:
+        StoreError: always.
+    """
+    raise StoreError(
+        f"{len(batch.upserts) + len(batch.deletes)} points cannot be written: the store lies "
+        "where this process may only read; make it writable for this user, and repeat"
+    )

@@ -10,7 +10,12 @@ from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.engine import Batch, Point
-from raptor_core.store.home import check_identity, check_schema, collection_name
+from raptor_core.store.home import (
+    check_identity,
+    check_schema,
+    collection_name,
+    is_collection_of,
+)
 from raptor_core.store.layout import Layout
 from raptor_core.store.qdrant import ClientEngine, Place
 from raptor_core.store.retries import is_conflict
@@ -96,9 +101,9 @@ class Corpus:
         with self._place.errors():
             described = self.client.get_collections().collections
         known = (live.name, *live.retired)
-        names = sorted(d.name for d in described if d.name.startswith(f"{self._name}-"))
+        names = sorted(d.name for d in described if is_collection_of(d.name, self._name))
         found = [self._read(name) for name in names if name not in known]
-        return [one for one in found if one is not None and one.identity.corpus == self._name]
+        return [one for one in found if one is not None]
 
     def make(self, identity: StoreIdentity) -> Collection:
         """The collection of an identity, made where it is new: its identity point comes last."""

@@ -6,7 +6,7 @@ protect, and it doubles the time to open and keeps removed text. The engine rais
 ``Exception``, and a Rust panic as a ``BaseException``, so both are caught here, and only around
 its calls.
 
-Only live nodes have vectors here (``staging.py``), so a search need not filter by state.
+Only live nodes have vectors here, so a search need not filter by state.
 
 Reading a payload takes ten times as long as scoring its point, so a search asks for ids alone. What
 ranks them is in a file of its own (``outlines.py``); payloads are read of what is returned.

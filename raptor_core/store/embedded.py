@@ -10,12 +10,11 @@ from pathlib import Path
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
-from raptor_core.store.copied import ReadingEngine, copy_to_read, is_read_only
+from raptor_core.store.copied import copy_to_read, is_read_only, refuse_writing
 from raptor_core.store.engine import Engine
 from raptor_core.store.home import Alias, Home, check_identity, may_stand_beside
 from raptor_core.store.journal import Journal
 from raptor_core.store.locking import StoreLock
-from raptor_core.store.staging_engine import StagingEngine
 from raptor_core.store.store import QdrantStore
 
 
@@ -38,7 +37,7 @@ def open_embedded(
     try:
         live = _live(home, settings.kind, identity)
         alias = _chosen(home, live, identity, beside=beside)
-        engine = StagingEngine(_open_engine(home, alias), home.staged_path(alias))
+        engine = _open_engine(home, alias)
         journal = Journal(home.journal_path(alias), engine)
         try:
             journal.recover()
@@ -58,11 +57,11 @@ def _open_copy(home: Home, settings: StoreSettings, identity: StoreIdentity | No
     place = copy_to_read(home, alias, identity, settings.lock_seconds)
     remove = partial(shutil.rmtree, place, ignore_errors=True)
     try:
-        engine = ReadingEngine(_opened(alias, place / "engine"), place / "staged.sqlite")
+        engine = _opened(alias, place / "engine")
     except BaseException:
         remove()
         raise
-    return QdrantStore(engine, alias.identity, engine.apply, remove)
+    return QdrantStore(engine, alias.identity, refuse_writing, remove)
 
 
 def _existing(home: Home) -> Alias:

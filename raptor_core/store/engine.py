@@ -1,6 +1,6 @@
 """The inner seam: what the store asks of an engine, in shapes that belong to no vendor.
 
-``QdrantStore`` holds all rules (staging, publishing, forgetting); an engine only applies batches
+``QdrantStore`` holds all rules (publishing, forgetting); an engine only applies batches
 and answers queries. There are two: Edge (``edge.py``) and qdrant-client (``qdrant.py``).
 """
 

@@ -6,7 +6,6 @@
     <root>/<corpus>-<embedder>/       one collection
         identity.json                 the same identity: the collection explains itself
         journal                       only while a publication is under way
-        staged.sqlite                 unpublished work
         engine/                       the engine's own files
 
 A collection is built under another name and renamed when it is whole. The first one gets the
@@ -46,6 +45,11 @@ def collection_name(identity: StoreIdentity) -> str:
     """Corpus and a short form of the embedder's fingerprint."""
     short = re.sub(r"[^A-Za-z0-9]", "", identity.embedder_fingerprint)[:8]
     return f"{identity.corpus}-{short}"
+
+
+def is_collection_of(name: str, corpus: str) -> bool:
+    """Whether a collection's name is one of this corpus, and not of one whose name begins alike."""
+    return name.rpartition("-")[0] == corpus
 
 
 def check_schema(schema: int, where: str, expected: int = SCHEMA) -> None:
@@ -125,10 +129,6 @@ class Home:
         """Journal of a publication under way."""
         return self.root / alias.collection / "journal"
 
-    def staged_path(self, alias: Alias) -> Path:
-        """What is staged."""
-        return self.root / alias.collection / "staged.sqlite"
-
     def alias(self) -> Alias | None:
         """What is live; None where nothing was ever made.
 
@@ -169,9 +169,11 @@ class Home:
             return []
         found = [live]
         for path in sorted(self.root.glob(f"{self.corpus}-*/identity.json")):
-            alias = None if path.parent.suffix == ".part" else _read_alias(path)
-            known = (live.collection, *live.retired)
-            if alias and alias.identity.corpus == self.corpus and alias.collection not in known:
+            name = path.parent.name
+            if path.parent.suffix == ".part" or not is_collection_of(name, self.corpus):
+                continue
+            alias = _read_alias(path)
+            if alias and alias.collection not in (live.collection, *live.retired):
                 found.append(alias)
         return found
 

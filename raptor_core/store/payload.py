@@ -1,13 +1,12 @@
 """Nodes and manifests as point payloads, and back, without loss.
 
-Every field of a node has a payload field of the same name (``node_id`` for its id, because a
-staged point has another id). Besides:
+Every field of a node has a payload field of the same name (``node_id`` for its id). Besides:
 
-- ``state``: "staged" or "live"; "manifest" and "identity" for points that are no nodes, and on a
-  server "dropped", "terms" and "leftover".
+- ``state``: "live"; "manifest" and "identity" for points that are no nodes, and on a server
+  "dropped", "terms" and "leftover".
 - ``digest``: of the node, all fields, and of how its words are indexed; equal digests mean that
   there is nothing to write.
-- ``embedded``: whether the point has its dense vector; a staged summary may lack it.
+- ``embedded``: whether the point has its dense vector; one in quarantine lacks it.
 - ``vector_check``: check value of that vector (``damage.py``); older points have none.
 - ``build_id``: live only, the build that last wrote this point.
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
@@ -46,12 +45,6 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=dict)
 def node_digest(node: Node) -> str:
     """Digest of all fields of a node: what tells whether its point has to be written."""
     return digest("node", LEXICAL_VERSION, _ENCODER.encode(_values(node)))
-
-
-def staged_id(node: Node) -> str:
-    """Id of a node's staged point: apart from its live one, and another for another vector."""
-    key = digest("staged", node.id, node.embedding_key)
-    return f"{key[:8]}-{key[8:12]}-{key[12:16]}-{key[16:20]}-{key[20:]}"
 
 
 @lru_cache(maxsize=1 << 14)
@@ -102,6 +95,16 @@ def node_to_payload(node: Node) -> Payload:
         payload["metadata_exact"] = json.dumps(dict(node.metadata))
     payload["digest"] = _checked_digest(node)
     return payload
+
+
+def check_storable(node: Node) -> None:
+    """Refuse a node that no store takes, before work goes into its tree.
+
+    Raises:
+        StoreError: as ``node_to_payload``.
+    """
+    _check_numbers(node)
+    _checked_digest(node)
 
 
 def _checked_digest(node: Node) -> str:

@@ -1,4 +1,4 @@
-"""What staging and publishing write, as pure functions from what is stored to a batch."""
+"""What publishing writes, as pure functions from what is stored to a batch."""
 
 from __future__ import annotations
 
@@ -47,61 +47,6 @@ def check_vectors(nodes: Sequence[Node], vectors: Vectors, identity: StoreIdenti
             f"the vector of node {nodes[row].id} of tree {nodes[row].tree!r} has norm "
             f"{norms[row]}; an embedder yields unit vectors ({wrong.size} of {len(nodes)} wrong)"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Staging:
-    """A point that staging has to write; ``row`` is its node's place in what was given."""
-
-    id: str
-    payload: Payload
-    row: int
-
-
-def plan_staging(
-    nodes: Sequence[Node],
-    staged_ids: Sequence[str],
-    known: Mapping[str, Record],
-    *,
-    with_vectors: bool,
-) -> list[Staging]:
-    """The points that are not yet stored as they are, each once.
-
-    ``staged_ids`` are the nodes', row for row. ``known`` holds, by point id, what exists among
-    the nodes' live and staged ids. A node that is live with the same content, or staged with the
-    same content (and a vector, where one came), is left out.
-    """
-    planned: dict[str, Staging] = {}
-    for row, (node, point_id) in enumerate(zip(nodes, staged_ids, strict=True)):
-        records = [known[stored] for stored in (node.id, point_id) if stored in known]
-        if not _is_stored(node, records, with_vectors=with_vectors):
-            planned[point_id] = Staging(point_id, node_to_payload(node), row)
-    return list(planned.values())
-
-
-def _is_stored(node: Node, records: Sequence[Record], *, with_vectors: bool) -> bool:
-    if not records:
-        return False
-    digest = node_digest(node)
-    return any(
-        record.payload["digest"] == digest and (record.payload["embedded"] or not with_vectors)
-        for record in records
-    )
-
-
-def staging_batch(
-    planned: Sequence[Staging], vectors: Vectors | None, kept: Mapping[str, Vectors]
-) -> Batch:
-    """Staged points with their rows of ``vectors``, or with the vector they had (``kept``, by id).
-
-    They have no lexical vector, so that IDF counts published text only.
-    """
-    points = []
-    for staging in planned:
-        dense = kept.get(staging.id) if vectors is None else vectors[staging.row]
-        payload = checked_payload({**staging.payload, "state": "staged"}, dense)
-        points.append(Point(staging.id, payload, dense))
-    return Batch(tuple(points))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +122,8 @@ def publication_batch(
         node = missing[0]
         raise StoreError(
             f"tree {manifest.tree!r} cannot be published: node {node.id} (layer {node.layer}, "
-            f"position {node.position}) has no vector in the store, nor have {len(missing) - 1} "
-            "others; stage them with their vectors first. It stays as it was"
+            f"position {node.position}) has no vector, neither given nor in the store, nor have "
+            f"{len(missing) - 1} others; embed them first. It stays as it was"
         )
     upserts = [
         _live_point(node, payload, manifest, None if node.id in hidden else vectors)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+import numpy as np
+
 from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Published
-from raptor_core.store.conditions import MANIFEST, NODE
+from raptor_core.store.base import Edition, Published, StoreIdentity
+from raptor_core.store.conditions import LIVE, MANIFEST
 from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record
 from raptor_core.store.payload import manifest_id
 from raptor_core.store.publication import (
     STATE_FIELDS,
     Publication,
+    check_vectors,
     plan_publication,
     publication_batch,
 )
@@ -34,19 +37,19 @@ _ID_BYTES = 40
 
 
 class Publisher:
-    """What the next commit holds; see ``Publishing``. ``vectors`` is the store's look-up."""
+    """What the next commit holds; see ``Publishing``. ``live_vectors`` is the store's look-up."""
 
     def __init__(
         self,
         engine: Engine,
-        vectors: Callable[[Iterable[str]], dict[str, Vectors]],
+        live_vectors: Callable[[Iterable[str]], dict[str, Vectors]],
         commit: Callable[[Batch], None],
-        n_dims: int,
+        identity: StoreIdentity,
     ) -> None:
         self._engine = engine
-        self._vectors = vectors
+        self._live_vectors = live_vectors
         self._commit = commit
-        self._n_dims = n_dims
+        self._identity = identity
         self._points: list[Point] = []
         self._deletes: list[str] = []
         self._trees: set[str] = set()
@@ -83,15 +86,24 @@ class Publisher:
             (edition.manifest, plan_publication(edition.manifest, edition.nodes, records))
             for edition, records in zip(editions, stored, strict=True)
         ]
-        vectors = self._vectors(
-            node.embedding_key for _, publication in planned for node, _ in publication.changed
-        )
+        changed = [node for _, publication in planned for node, _ in publication.changed]
+        vectors = self._vectors(changed, editions)
         batches = [
             publication_batch(manifest, publication, vectors) for manifest, publication in planned
         ]
         for (manifest, publication), batch in zip(planned, batches, strict=True):
             self._add([manifest.tree], batch, self._publication_bytes(publication))
         return [publication.result for _, publication in planned]
+
+    def _vectors(self, changed: Sequence[Node], editions: Sequence[Edition]) -> dict[str, Vectors]:
+        """Vectors of changed nodes by embedding key: those that are given, else those live."""
+        given = {key: vector for one in editions for key, vector in one.vectors.items()}
+        taken = [node for node in changed if node.embedding_key in given]
+        if taken:
+            rows = np.stack([given[node.embedding_key] for node in taken])
+            check_vectors(taken, rows, self._identity)
+        rest = [node.embedding_key for node in changed if node.embedding_key not in given]
+        return {**(self._live_vectors(rest) if rest else {}), **given}
 
     def _stored(self, editions: Sequence[Edition]) -> list[list[Record]]:
         """State and digest of all points of each edition's tree."""
@@ -110,7 +122,7 @@ class Publisher:
         match = Match("tree", tuple(trees))
         manifests = self._engine.scroll(Condition((match, MANIFEST)), ("tree", "mark"))
         self._marks |= {found.payload["tree"]: found.payload.get("mark") for found in manifests}
-        return self._engine.scroll(Condition((match, NODE)), STATE_FIELDS)
+        return self._engine.scroll(Condition((match, LIVE)), STATE_FIELDS)
 
     def drop(self, trees: Collection[str]) -> int:
         """See ``Publishing.drop``."""
@@ -168,5 +180,5 @@ class Publisher:
         return changed + _FIELD_BYTES + _ID_BYTES * len(publication.deletes)
 
     def _bytes(self, nodes: Sequence[Node]) -> int:
-        fixed = 4 * self._n_dims + _FIELD_BYTES
+        fixed = 4 * self._identity.n_dims + _FIELD_BYTES
         return sum(len(node.text) + fixed for node in nodes)

@@ -154,12 +154,11 @@ class StoreReader:
         with self._open():
             return self._engine.count(condition)
 
-    def point_ids(self, tree: str) -> tuple[list[str], list[str]]:
-        """Ids of the tree's live and of its staged points, sorted: what an audit compares."""
+    def point_ids(self, tree: str) -> list[str]:
+        """Ids of the tree's live points, sorted: what an audit compares."""
         with self._open():
             records = self._engine.scroll(tree_condition(tree), ("state",))
-        live = sorted(r.id for r in records if r.payload["state"] == "live")
-        return live, sorted(r.id for r in records if r.payload["state"] == "staged")
+        return sorted(r.id for r in records if r.payload["state"] == "live")
 
     @contextmanager
     def _open(self) -> Iterator[None]:

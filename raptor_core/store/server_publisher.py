@@ -35,7 +35,7 @@ READ_IDS = 1000
 """Points that are asked for by id at once."""
 
 _LEFTOVER = Match("state", ("leftover",))
-_HELD = Match("state", ("live", "staged", "terms", "leftover"))
+_HELD = Match("state", ("live", "terms", "leftover"))
 
 
 def read_versions(engine: ClientEngine, trees: Sequence[str]) -> dict[str, Version]:

@@ -1,16 +1,11 @@
-"""The store over any engine: the rules of staging, publishing and forgetting.
+"""The store over any engine: the rules of publishing and forgetting.
 
-- A live point has its node's id. A staged point has an id of its own (``staged_id``) and no
-  lexical vector, so staging changes neither a reader's nodes nor its lexical scores. Embedded
-  engines keep staged points in a file of their own (``staging.py``).
 - Publishing is one batch of one tree or many (``publishing.py``) that is committed whole: through
   the journal on embedded engines (``journal.py``), through versions on a server
-  (``versions.py``), there each tree by itself.
-  Unchanged points are not written again.
+  (``versions.py``), there each tree by itself. Unchanged points are not written again.
 - A commit that fails closes the store: opening it again completes what was begun.
-- Forgetting: after ``publish`` and ``drop`` no point, staged or live, holds removed text, and no
-  search, lookup or listing returns it. What was staged is overwritten with zeros on embedded
-  engines. Published bytes may stay in the engine's files for a while: Edge rewrites in
+- Forgetting: after ``publish`` and ``drop`` no point holds removed text, and no search, lookup or
+  listing returns it. Published bytes may stay in the engine's files for a while: Edge rewrites in
   ``optimize()`` every segment of which a fifth is deleted; local mode's SQLite reuses freed pages;
   a server vacuums on its own. To erase bytes at once, build into an empty home.
 - One store object may be shared by threads. On embedded engines its calls take turns.
@@ -20,29 +15,19 @@ Reading is in ``reader.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
-from raptor_core.store.conditions import STAGED
 from raptor_core.store.damage import CHECK, sound_vector, whole_node
 from raptor_core.store.engine import Batch, Condition, Engine, Match, Record
 from raptor_core.store.mending import damaged_points
-from raptor_core.store.payload import staged_id
-from raptor_core.store.publication import (
-    STATE_FIELDS,
-    check_vectors,
-    plan_staging,
-    staging_batch,
-)
 from raptor_core.store.publishing import Publisher
 from raptor_core.store.reader import StoreReader
 from raptor_core.vectors import Vectors
-
-STAGE_POINTS = 1000
-"""Points per write while staging, which needs no atomicity."""
 
 LOOKUP_KEYS = 1000
 """Keys per lookup; a longer filter gains nothing."""
@@ -87,33 +72,8 @@ class QdrantStore(StoreReader):
             self._promote = None
             return True
 
-    def stage(self, nodes: Sequence[Node], vectors: Vectors | None) -> None:
-        """Store nodes of unpublished work; see ``VectorStore.stage``.
-
-        Nodes that are already stored as they are, staged or live, are not written again; a
-        vector that came earlier is kept when ``vectors`` is None.
-        """
-        with self._open():
-            if vectors is not None:
-                check_vectors(nodes, vectors, self._identity)
-            for at in range(0, len(nodes), STAGE_POINTS):
-                rows = slice(at, at + STAGE_POINTS)
-                self._stage_part(nodes[rows], None if vectors is None else vectors[rows])
-
-    def _stage_part(self, nodes: Sequence[Node], vectors: Vectors | None) -> None:
-        staged_ids = [staged_id(node) for node in nodes]
-        ids = [*staged_ids, *(node.id for node in nodes)]
-        known = {r.id: r for r in self._engine.fetch(ids, STATE_FIELDS, dense=False)}
-        planned = plan_staging(nodes, staged_ids, known, with_vectors=vectors is not None)
-        if not planned:
-            return
-        had = [s.id for s in planned if s.id in known and known[s.id].payload["embedded"]]
-        records = self._engine.fetch(had, ("embedding_key",), dense=True) if had else []
-        kept = {r.id: r.dense for r in records if r.dense is not None}
-        self._engine.apply(staging_batch(planned, vectors, kept))
-
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """Known vectors by embedding key, staged or live, of any tree; unknown keys left out.
+        """Live vectors by embedding key, of any tree; unknown keys left out.
 
         One that was damaged on disk counts as unknown.
         """
@@ -126,7 +86,7 @@ class QdrantStore(StoreReader):
         }
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """Known summary texts by content key, staged or live, of any tree.
+        """Live summary texts by content key, of any tree.
 
         One that was damaged on disk counts as unknown.
         """
@@ -149,15 +109,19 @@ class QdrantStore(StoreReader):
     def publishing(self) -> Iterator[Publisher]:
         """Publish and drop trees, many in one commit; see ``VectorStore.publishing``."""
         with self._open():
-            commit, n_dims = self._commit_whole, self._identity.n_dims
-            publisher = Publisher(self._engine, self.vectors, commit, n_dims)
+            publisher = Publisher(self._engine, self.vectors, self._commit_whole, self._identity)
             yield publisher
             publisher.end()
 
-    def publish(self, manifest: Manifest, nodes: Sequence[Node]) -> Published:
+    def publish(
+        self,
+        manifest: Manifest,
+        nodes: Sequence[Node],
+        vectors: Mapping[str, Vectors] = MappingProxyType({}),
+    ) -> Published:
         """Make ``nodes`` the tree; see ``VectorStore.publish``."""
         with self.publishing() as publisher:
-            (published,) = publisher.publish([Edition(manifest, nodes)])
+            (published,) = publisher.publish([Edition(manifest, nodes, vectors)])
         return published
 
     def _commit_whole(self, batch: Batch) -> None:
@@ -180,12 +144,6 @@ class QdrantStore(StoreReader):
             if damaged:
                 self._commit_whole(Batch(deletes=tuple(damaged)))
             return len(damaged)
-
-    def staged_trees(self) -> list[str]:
-        """See ``VectorStore.staged_trees``."""
-        with self._open():
-            staged = self._engine.scroll(Condition((STAGED,)), ("tree",))
-            return sorted({record.payload["tree"] for record in staged})
 
     def optimize(self) -> None:
         """Build what makes search fast, where the engine does not do so by itself."""

@@ -108,17 +108,14 @@ def import_trees(store: VectorStore, folder: Folder, export: Export) -> list[Imp
         StoreError: the store refuses; what was published stays.
     """
     with store.publishing() as publishing:
-        return [_import_tree(store, publishing, folder, export, file) for file in export.trees]
+        return [_import_tree(publishing, folder, export, file) for file in export.trees]
 
 
 def _import_tree(
-    store: VectorStore, publishing: Publishing, folder: Folder, export: Export, file: TreeFile
+    publishing: Publishing, folder: Folder, export: Export, file: TreeFile
 ) -> Imported:
     nodes, vectors = _read(folder, export, file)
-    embedded = [node for node in nodes if node.embedding_key in vectors]
-    if embedded:
-        store.stage(embedded, np.stack([vectors[node.embedding_key] for node in embedded]))
-    (published,) = publishing.publish([Edition(file.manifest, nodes)])
+    (published,) = publishing.publish([Edition(file.manifest, nodes, vectors)])
     return Imported(file.manifest.tree, published)
 
 

@@ -8,7 +8,7 @@ from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, InvariantError, SummaryError
 from raptor_core.nodes import End, Fit, Layer, Node, Tree
 from raptor_core.settings import Settings
-from raptor_core.tree.cache import MemoryCache, NodeCache
+from raptor_core.tree.cache import Known, MemoryCache
 from raptor_core.tree.invariants import violations
 from raptor_core.tree.steps import (
     Clustering,
@@ -30,7 +30,7 @@ def build_tree(
     *,
     name: str = "corpus",
     tools: Tools | None = None,
-    cache: NodeCache | None = None,
+    known: Known | None = None,
     previous: Tree | None = None,
     progress: Progress | None = None,
 ) -> Tree:
@@ -41,20 +41,21 @@ def build_tree(
         settings: None for the defaults; ignored when ``tools`` are given.
         name: of the tree; part of the node ids.
         tools: parts to build with, for example to share a loaded model between builds.
-        cache: what earlier builds have paid for, for example an open store.
+        known: what is published, for example an open store; what it holds is not made again, nor
+            is what an earlier build left in the cache of the tools.
         previous: the tree as it was before the documents changed; its clusters are kept.
         progress: told of each step.
 
     Raises:
         EmptySourceError: no document holds text.
-        SummaryError: summaries failed; names them; the finished ones are in the cache.
+        SummaryError: summaries failed; names them; the finished ones are in the tools' cache.
         RaptorError: as the parts raise.
     """
     trees = build_trees(
         {name: documents},
         settings,
         tools=tools,
-        cache=cache,
+        known=known,
         previous={name: previous} if previous else {},
         progress=progress,
     )
@@ -66,7 +67,7 @@ def build_trees(
     settings: Settings | None = None,
     *,
     tools: Tools | None = None,
-    cache: NodeCache | None = None,
+    known: Known | None = None,
     previous: Mapping[str, Tree] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Tree]:
@@ -75,7 +76,7 @@ def build_trees(
     Arguments and errors are those of ``build_tree``; ``previous`` holds earlier trees by name.
     """
     tools = tools or Tools(settings)
-    cache = cache if cache is not None else MemoryCache()
+    known = known if known is not None else MemoryCache()
     tell = progress or (lambda _step, _n_nodes: None)
     top = {tree: _leaves(tree, docs, tools) for tree, docs in documents.items()}
     tell("chunks", sum(map(len, top.values())))
@@ -84,7 +85,7 @@ def build_trees(
     ends: dict[str, End] = {}
     before = previous or {}
     for number in range(tools.settings.tree.max_layers + 1):
-        for tree, layer in _embed(top, tools, cache).items():
+        for tree, layer in _embed(top, tools, known).items():
             layers[tree].append(layer)
         tell(f"layer_{number}/embeddings", sum(map(len, top.values())))
         work = [
@@ -97,7 +98,7 @@ def build_trees(
             if done.fit:
                 fits[done.tree].append(done.fit)
         tell(f"layer_{number + 1}/clusters", sum(len(done.groups) for _, done in work))
-        top = dict(_summarize(work, tools, cache).layers)
+        top = dict(_summarize(work, tools, known).layers)
         tell(f"layer_{number + 1}/summaries", sum(map(len, top.values())))
         if not top:
             break
@@ -117,8 +118,8 @@ def _leaves(tree: str, documents: Sequence[Document], tools: Tools) -> tuple[Nod
     return leaves
 
 
-def _embed(top: Mapping[str, tuple[Node, ...]], tools: Tools, cache: NodeCache) -> dict[str, Layer]:
-    embedded = embed_nodes([node for nodes in top.values() for node in nodes], tools, cache)
+def _embed(top: Mapping[str, tuple[Node, ...]], tools: Tools, known: Known) -> dict[str, Layer]:
+    embedded = embed_nodes([node for nodes in top.values() for node in nodes], tools, known)
     layers = {}
     start = 0
     for tree, nodes in top.items():
@@ -127,10 +128,8 @@ def _embed(top: Mapping[str, tuple[Node, ...]], tools: Tools, cache: NodeCache) 
     return layers
 
 
-def _summarize(
-    work: Sequence[tuple[Layer, Clustering]], tools: Tools, cache: NodeCache
-) -> Summarized:
-    done = summarize_clusters(work, tools, cache)
+def _summarize(work: Sequence[tuple[Layer, Clustering]], tools: Tools, known: Known) -> Summarized:
+    done = summarize_clusters(work, tools, known)
     failed = [failure for failures in done.failed.values() for failure in failures]
     if failed:
         named = "; ".join(f"{failure.name}: {failure.reason}" for failure in failed[:3])

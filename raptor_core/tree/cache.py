@@ -1,16 +1,23 @@
-"""The seam to what earlier work has already paid for."""
+"""The seam to what is known of a tree before it is built: published, or paid for and kept.
+
+A node's vector and a summary's text are kept from the moment they come until a publication has
+them. They are found by key, whatever tree they were made for. A tree says which keys it *wants*
+before it looks them up; what it wanted goes when it is published or dropped, unless another
+unfinished tree wants it too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import Protocol
 
-from raptor_core.nodes import Node
 from raptor_core.vectors import Vectors
 
 
-class NodeCache(Protocol):
-    """Finished vectors and texts by key, of any tree. A ``VectorStore`` is one."""
+class Known(Protocol):
+    """Finished vectors and texts by key, of any tree. A ``VectorStore`` is one: what is live."""
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
         """Known vectors by embedding key; unknown keys left out."""
@@ -18,29 +25,98 @@ class NodeCache(Protocol):
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
         """Known summary texts by content key; unknown keys left out."""
 
-    def stage(self, nodes: Sequence[Node], vectors: Vectors | None) -> None:
-        """Keep finished nodes, with their vectors row for row or without."""
+
+class NodeCache(Known, AbstractContextManager[object], Protocol):
+    """Unfinished work. ``with`` keeps it open over many calls; each call also works alone."""
+
+    def want(self, wanted: Iterable[tuple[str, str]]) -> None:
+        """Say which trees need which keys: pairs of both. Again is the same as once."""
+
+    def keep_texts(self, texts: Mapping[str, str]) -> None:
+        """Keep summaries by content key, in place of others of the same key."""
+
+    def keep_vectors(self, vectors: Mapping[str, Vectors]) -> None:
+        """Keep vectors by embedding key."""
+
+    def discard(self, keys: Iterable[str]) -> None:
+        """Drop what turned out to be unusable."""
+
+    def forget(self, trees: Collection[str]) -> None:
+        """Drop what these trees wanted, once it is published or not to be; not what others want."""
+
+    def unfinished(self) -> list[str]:
+        """Names of the trees that want anything, sorted."""
 
 
 class MemoryCache:
-    """A cache for one process, for builds without a store."""
+    """A cache that ends with its process and keeps everything until then."""
 
     def __init__(self) -> None:
         self._vectors: dict[str, Vectors] = {}
         self._texts: dict[str, str] = {}
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """See ``NodeCache.vectors``."""
+        """See ``Known.vectors``."""
         return {key: self._vectors[key] for key in embedding_keys if key in self._vectors}
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """See ``NodeCache.texts``."""
+        """See ``Known.texts``."""
         return {key: self._texts[key] for key in content_keys if key in self._texts}
 
-    def stage(self, nodes: Sequence[Node], vectors: Vectors | None) -> None:
-        """See ``NodeCache.stage``."""
-        for row, node in enumerate(nodes):
-            if node.layer:
-                self._texts[node.content_key] = node.text
-            if vectors is not None:
-                self._vectors[node.embedding_key] = vectors[row]
+    def want(self, wanted: Iterable[tuple[str, str]]) -> None:
+        """Nothing to do."""
+
+    def keep_texts(self, texts: Mapping[str, str]) -> None:
+        """See ``NodeCache.keep_texts``."""
+        self._texts |= texts
+
+    def keep_vectors(self, vectors: Mapping[str, Vectors]) -> None:
+        """See ``NodeCache.keep_vectors``."""
+        self._vectors |= vectors
+
+    def discard(self, keys: Iterable[str]) -> None:
+        """See ``NodeCache.discard``."""
+        for key in keys:
+            self._texts.pop(key, None)
+            self._vectors.pop(key, None)
+
+    def forget(self, trees: Collection[str]) -> None:
+        """Nothing to do."""
+
+    def unfinished(self) -> list[str]:
+        """None is told of."""
+        return []
+
+    def __enter__(self) -> object:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing to close."""
+
+
+class Together:
+    """Several places as one; the first that knows a key is taken."""
+
+    def __init__(self, *places: Known) -> None:
+        self._places = places
+
+    def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
+        """See ``Known.vectors``."""
+        found: dict[str, Vectors] = {}
+        wanted = set(embedding_keys)
+        for place in self._places:
+            found |= place.vectors(wanted - found.keys())
+        return found
+
+    def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
+        """See ``Known.texts``."""
+        found: dict[str, str] = {}
+        wanted = set(content_keys)
+        for place in self._places:
+            found |= place.texts(wanted - found.keys())
+        return found

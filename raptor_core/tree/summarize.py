@@ -13,17 +13,14 @@ from raptor_core.money.usage import Usage
 from raptor_core.nodes import Layer, Node
 from raptor_core.quality.junk import Junk, find_junk
 from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
-from raptor_core.tree.cache import NodeCache
+from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.drafts import draft_summaries
 from raptor_core.tree.tools import Tools
 
-FLUSH_SECONDS = 5.0
-"""Summaries are staged as they arrive, at most this often: opening an embedded store for it
-takes a tenth of a second and more. A crash loses none that was paid for: ``AnswerLog``."""
-
-UNLOGGED_FLUSH_SECONDS = 0.25
-"""The same where answers are kept nowhere else."""
+FLUSH_SECONDS = 0.25
+"""Summaries of a summarizer that keeps none itself are kept at most this often. One that asks an
+endpoint keeps each as it comes."""
 
 Told = Callable[[Node, Usage], None]
 """Called as each answer comes: the node that wanted it first, still without text, and its usage."""
@@ -35,8 +32,9 @@ class Summarized:
 
     ``layers`` holds the trees whose summaries are all there, nodes in document order.
     ``failed`` holds what could not be made, by tree; those trees have no new layer.
-    ``n_reused`` summaries were known to the cache, ``n_made`` were made now; ``usages`` says by
-    node id what each took, failed ones too; of nodes with the same text the first one's.
+    ``n_reused`` summaries were known, ``n_made`` were made now; ``known`` are the content keys that
+    were known. ``usages`` says by node id what each took, failed ones too; of nodes with the same
+    text the first one's.
     """
 
     layers: Mapping[str, tuple[Node, ...]]
@@ -44,6 +42,7 @@ class Summarized:
     usages: Mapping[str, Usage]
     n_reused: int
     n_made: int
+    known: frozenset[str] = frozenset()
 
     @property
     def usage(self) -> Usage:
@@ -64,13 +63,14 @@ class _Draft:
 def summarize_clusters(
     work: Sequence[tuple[Layer, Clustering]],
     tools: Tools,
-    cache: NodeCache,
+    known: Known,
     told: Told | None = None,
 ) -> Summarized:
     """Summarize the clusters of many trees at once; clusterings that ended are passed over.
 
-    A summary that fails leaves its tree without a new layer; the others, and every finished
-    summary of that tree, are kept in the cache. ``told`` hears of each answer at once, so that
+    What ``known`` tells, or an earlier run left in the tools' cache, is not made again. A summary
+    that fails leaves its tree without a new layer; the others, and every finished summary of that
+    tree, are kept in the cache. ``told`` hears of each answer at once, so that
     what it took is known even where an error ends the work.
 
     Raises:
@@ -78,8 +78,8 @@ def summarize_clusters(
         BudgetError: the run's budget ends; every finished summary is kept in the cache.
     """
     drafts = [d for layer, clustering in work for d in _drafts(layer, clustering, tools)]
-    with tools.answers:
-        return _summarize_drafts(drafts, tools, cache, told or _ignore)
+    with tools.cache:
+        return _summarize_drafts(drafts, tools, known, told or _ignore)
 
 
 def _ignore(_node: Node, _usage: Usage) -> None:
@@ -87,12 +87,15 @@ def _ignore(_node: Node, _usage: Usage) -> None:
 
 
 def _summarize_drafts(
-    drafts: Sequence[_Draft], tools: Tools, cache: NodeCache, told: Told
+    drafts: Sequence[_Draft], tools: Tools, known: Known, told: Told
 ) -> Summarized:
-    _stage_left(drafts, tools, cache)
-    known = cache.texts({draft.node.content_key for draft in drafts})
     by_key = {draft.key: draft for draft in drafts}
-    texts = _known_texts(by_key, known, tools)
+    live = known.texts({draft.node.content_key for draft in drafts})
+    texts = _known_texts(by_key, live, tools)
+    rest = [draft for draft in drafts if draft.key not in texts]
+    tools.cache.want((draft.node.tree, draft.node.content_key) for draft in rest)
+    kept = tools.cache.texts({draft.node.content_key for draft in rest})
+    texts |= _known_texts({draft.key: draft for draft in rest}, kept, tools)
     n_reused = len(texts)
     requests = [_request(draft) for draft in by_key.values() if draft.key not in texts]
     usages: dict[str, Usage] = {}
@@ -101,7 +104,7 @@ def _summarize_drafts(
         usages[node.id] = usage
         told(node, usage)
 
-    failures = _summarize(requests, drafts, texts, tools, cache, tell)
+    failures = _summarize(requests, drafts, texts, tools, tell)
     nodes = _finish(drafts, texts, tools)
     failed: dict[str, dict[str, FailedSummary]] = {}
     for draft in drafts:
@@ -117,6 +120,7 @@ def _summarize_drafts(
         usages=usages,
         n_reused=n_reused,
         n_made=len(requests) - len(failures),
+        known=frozenset(live.keys() | kept.keys()),
     )
 
 
@@ -165,48 +169,30 @@ def _summarize(
     drafts: Sequence[_Draft],
     texts: dict[str, str],
     tools: Tools,
-    cache: NodeCache,
     tell: Told,
 ) -> dict[str, FailedSummary]:
-    by_key: dict[str, list[_Draft]] = {}
+    first: dict[str, _Draft] = {}
     for draft in drafts:
-        by_key.setdefault(draft.key, []).append(draft)
+        first.setdefault(draft.key, draft)
     failures: dict[str, FailedSummary] = {}
-    fresh: list[_Draft] = []
-    seconds = FLUSH_SECONDS if tools.answers.is_durable else UNLOGGED_FLUSH_SECONDS
+    fresh: dict[str, str] = {}
     flushed = time.monotonic()
     try:
         for given in tools.summarizer.summarize(requests) if requests else ():
-            answer = _verified(given, by_key[given.key][0])
-            tell(by_key[given.key][0].node, answer.usage)
+            draft = first[given.key]
+            answer = _verified(given, draft)
+            tell(draft.node, answer.usage)
             if isinstance(answer, Summary):
-                texts[answer.key] = answer.text
-                fresh += by_key[answer.key]
+                texts[answer.key] = fresh[draft.node.content_key] = answer.text
             else:
                 failures[answer.key] = answer
-                tools.answers.forget([answer.key])
-            if fresh and time.monotonic() - flushed > seconds:
-                ready, fresh = fresh, []
-                _stage(ready, texts, tools, cache)
-                flushed = time.monotonic()
+                tools.cache.discard([draft.node.content_key])
+            if fresh and time.monotonic() - flushed > FLUSH_SECONDS:
+                tools.cache.keep_texts(fresh)
+                fresh, flushed = {}, time.monotonic()
     finally:
-        _stage(fresh, texts, tools, cache)
+        tools.cache.keep_texts(fresh)
     return failures
-
-
-def _stage_left(drafts: Sequence[_Draft], tools: Tools, cache: NodeCache) -> None:
-    """Stage what a run that died had paid for, before anything is looked up."""
-    left = tools.answers.texts({draft.node.content_key for draft in drafts})
-    found = [draft for draft in drafts if draft.node.content_key in left]
-    _stage([d for d in found if not _junk(d, left[d.node.content_key])], left, tools, cache)
-
-
-def _stage(
-    drafts: Sequence[_Draft], texts: Mapping[str, str], tools: Tools, cache: NodeCache
-) -> None:
-    if drafts:
-        cache.stage(_finish(drafts, texts, tools), None)
-        tools.answers.forget(draft.node.content_key for draft in drafts)
 
 
 def _verified(answer: Summary | FailedSummary, draft: _Draft) -> Summary | FailedSummary:

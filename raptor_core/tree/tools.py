@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
+from pathlib import Path
 
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge
@@ -24,14 +26,16 @@ from raptor_core.summarizing.base import Summarizer
 from raptor_core.summarizing.counted import CountedSummarizer
 from raptor_core.tokens import make_counter
 from raptor_core.tokens.base import TokenCounter
-from raptor_core.tree.answers import AnswerLog
+from raptor_core.tree.cache import MemoryCache, NodeCache
 
 
 class Tools:
     """Token counter, chunker, embedder, clusterer and summarizer of one set of settings.
 
     Nothing heavy is loaded before it is needed. A part that is given replaces the one that the
-    settings would make. ``answers`` keeps paid answers from the moment they come.
+    settings would make. ``cache`` keeps vectors and texts from the moment they come until they are
+    published; without one they are kept as long as the tools. ``batches`` is a folder for records
+    of batches that an endpoint works at; None keeps none.
     """
 
     def __init__(
@@ -42,7 +46,8 @@ class Tools:
         summarizer: Summarizer | None = None,
         clusterer: Clusterer | None = None,
         judge: Judge | None = None,
-        answers: AnswerLog | None = None,
+        cache: NodeCache | None = None,
+        batches: Path | None = None,
     ) -> None:
         settings = settings or Settings()
         embedding = settle_precision(settings.embedder)
@@ -51,7 +56,19 @@ class Tools:
         self._summarizer = summarizer
         self._clusterer = clusterer
         self._judge = judge
-        self.answers = answers or AnswerLog()
+        self._batches = batches
+        self._given_cache = cache
+        self.cache = cache or MemoryCache()
+
+    def with_cache(self, cache: NodeCache) -> Tools:
+        """The same tools, and one account, over a cache; themselves where one was given to them."""
+        if self._given_cache is not None:
+            return self
+        self.ledger  # noqa: B018 - made now, so that both have it
+        other = copy(self)
+        other.cache = cache
+        other.__dict__.pop("summarizer", None)  # it keeps what it makes in the cache
+        return other
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -113,9 +130,9 @@ class Tools:
             self.counter,
             self.embedder.fingerprint,
             ledger=self.ledger,
-            keep=self.answers.keep_text,
+            keep=lambda key, text: self.cache.keep_texts({key: text}),
             unfit=find_unfit,
-            batches=self.answers.folder and self.answers.folder / "batches",
+            batches=self._batches,
         )
 
     @cached_property

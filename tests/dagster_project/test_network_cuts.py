@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 NAMES = ["a.md", "b.md"]
 CONCURRENCY = 3
 POINTS = {
-    "staging": '"state":"staged"',
+    "a look-up": '"key":"embedding_key"',
     "publication": '"state":"manifest"',
     "a call": '"messages"',
 }

@@ -89,7 +89,8 @@ def test_a_partition_that_fails_is_shown_as_failed_where_it_stopped(tmp_path):
 
 def test_a_table_of_a_layer_that_a_tree_lacks_is_read_without_rows(shrunken):
     parts = shrunken.parts()
-    tables, layers = TablesIOManager(parts.tables), QdrantLayersIOManager(parts.tables, parts.store)
+    tables = TablesIOManager(parts.tables)
+    layers = QdrantLayersIOManager(parts.tables, parts.store, parts.tools)
     found = tables.read(keys.summaries(1), NAME)
     assert (len(found), tuple(found)) == (0, NODES.names)
     assert "vector" in layers.read(keys.embeddings(2), NAME)

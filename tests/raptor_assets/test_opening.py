@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from raptor_assets.opening import HeldStore, StoreCache
+from raptor_assets.opening import HeldStore, KnownStore
 
 
 class Opener:
@@ -65,12 +65,12 @@ def test_a_held_store_is_opened_once_and_first_when_it_is_used(opener):
     assert (opener.is_open, opener.n_opened) == (False, 2)
 
 
-def test_a_cache_leaves_a_held_store_open_for_the_next_step(opener):
+def test_a_look_up_leaves_a_held_store_open_for_the_next_step(opener):
     store = HeldStore(opener)
     store.hold()
     for _ in range(2):
-        with StoreCache(store, hold=True) as cache:
-            assert cache.vectors(["a"]) == {"a": 1.0}
+        assert KnownStore(store).vectors(["a"]) == {"a": 1.0}
+        assert KnownStore(store).vectors([]) == {}
     assert (opener.is_open, opener.n_opened) == (True, 1)
 
 

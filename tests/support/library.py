@@ -103,7 +103,7 @@ class Library:
         return make_leaves(tree, self.grouped()[tree], self.tools)
 
     def plan(self):
-        return plan_rebuild(self.earlier(), self.grouped(), tools=self.tools, cache=self.store)
+        return plan_rebuild(self.earlier(), self.grouped(), tools=self.tools, known=self.store)
 
     def is_due(self, tree):
         """Whether documents or settings are not those of the published tree."""
@@ -119,15 +119,13 @@ class Library:
         before, n_made = self.earlier(), self.summarizer.n_made
         documents = {tree: found for tree, found in self.grouped().items() if self.is_due(tree)}
         trees = (
-            build_trees(documents, tools=self.tools, cache=self.store, previous=before)
+            build_trees(documents, tools=self.tools, known=self.store, previous=before)
             if documents
             else {}
         )
         for name, tree in trees.items():
-            for layer in tree.layers:
-                self.store.stage(layer.nodes, layer.vectors)
             manifest = make_manifest(tree, documents[name], self.tools.settings)
-            self.store.publish(manifest, list(tree.nodes()))
+            self.store.publish(manifest, list(tree.nodes()), tree.vectors())
         for name in self.published().keys() - self.grouped().keys():
             self.store.drop(name)
         return trees, self.summarizer.n_made - n_made

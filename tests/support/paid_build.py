@@ -2,7 +2,7 @@
 
 Called as ``python paid_build.py URL FOLDER [BATCH_FROM]``; ``tests`` must be on the path. The
 summaries come from the endpoint at URL, the vectors from the small embedder of the tests; FOLDER
-holds the store and the log of paid answers.
+holds the store and the cache of unfinished work.
 """
 
 import random
@@ -15,8 +15,8 @@ from support.word_counter import WordCounter
 from raptor_core.documents.base import Document
 from raptor_core.settings import Settings
 from raptor_core.store import open_store
-from raptor_core.tree.answers import AnswerLog
 from raptor_core.tree.build import build_tree
+from raptor_core.tree.sqlite_cache import SqliteCache
 from raptor_core.tree.tools import Tools
 
 WORDS = [
@@ -52,17 +52,19 @@ def make_tools(settings, folder=None, **parts):
     """Tools that count words and load no model."""
     if settings.embedder.kind == "bundled":
         parts.setdefault("embedder", HashingEmbedder())
-    tools = Tools(settings, answers=AnswerLog(folder), **parts)
+    if folder is not None:
+        parts |= {"cache": SqliteCache(folder), "batches": folder / "batches"}
+    tools = Tools(settings, **parts)
     tools.counter = WordCounter()
     return tools
 
 
 def build(url, folder, batch_from=0):
-    """The tree, with a store and a log in ``folder``; by batches of so many summaries or more."""
+    """The tree, with a store and a cache in ``folder``; by batches of so many summaries or more."""
     batches = {"batch_from": batch_from, "batch_poll_seconds": 0.01}
     tools = make_tools(paid_settings(url, summarizer=batches), folder / "answers")
     with open_store(tools.settings.store, folder / "qdrant", tools.store_identity) as store:
-        return build_tree(DOCUMENTS, tools=tools, cache=store)
+        return build_tree(DOCUMENTS, tools=tools, known=store)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ from support.stores import (
     publish,
     publish_together,
     rebuild,
-    vectors_of,
 )
 
 from raptor_core.errors import StoreError
@@ -71,24 +70,11 @@ def read_until_told(root, kind):
     say(json.dumps({"wrong": wrong, "n_builds": len(builds)}))
 
 
-def stage_and_die(root, kind):
-    """Stage NEW and die."""
-    open_at(root, kind).stage(NEW, vectors_of(NEW))
-    die()
-
-
-def stage_all(store):
-    for nodes in (NEW, BESIDE):
-        store.stage(nodes, None)
-        store.stage(nodes, vectors_of(nodes))
-
-
 def publish_and_die(root, kind, step):
     """Publish NEW over OLD and BESIDE in place of GONE, and die at a step of the commit."""
     store = open_at(root, kind)
     engine_class = type(store._engine)
     apply = engine_class.apply
-    stage_all(store)
     if step == "before journal":
         journal.write_durably = die
     elif step == "after journal":

@@ -68,6 +68,12 @@ def vectors_of(nodes, n_dims=N_DIMS) -> np.ndarray:
     return (stacked / np.linalg.norm(stacked, axis=1, keepdims=True)).astype(np.float32)
 
 
+def keyed_vectors(nodes, n_dims=N_DIMS) -> dict[str, np.ndarray]:
+    """The same by embedding key."""
+    keys = [node.embedding_key for node in nodes]
+    return dict(zip(keys, vectors_of(nodes, n_dims), strict=True))
+
+
 def make_manifest(nodes, tree="t", published_at="2026-01-01T00:00:00Z") -> Manifest:
     layers = [node.layer for node in nodes]
     sizes = tuple(layers.count(layer) for layer in range(max(layers, default=-1) + 1))
@@ -84,19 +90,22 @@ def make_manifest(nodes, tree="t", published_at="2026-01-01T00:00:00Z") -> Manif
 
 
 def publish(store: VectorStore, nodes, tree="t"):
-    store.stage(nodes, vectors_of(nodes, store.identity.n_dims))
-    return store.publish(make_manifest(nodes, tree), nodes)
+    vectors = keyed_vectors(nodes, store.identity.n_dims)
+    return store.publish(make_manifest(nodes, tree), nodes, vectors)
 
 
 def publish_together(store: VectorStore, trees, dropped=()):
     """Nodes by tree, in one commit; what it changed of each, and how many nodes it dropped."""
-    for nodes in trees.values():
-        store.stage(nodes, vectors_of(nodes, store.identity.n_dims))
     with store.publishing() as publishing:
         done = publishing.publish(
-            [Edition(make_manifest(nodes, tree), nodes) for tree, nodes in trees.items()]
+            [edition(nodes, tree, store.identity.n_dims) for tree, nodes in trees.items()]
         )
         return done, publishing.drop(dropped)
+
+
+def edition(nodes, tree="t", n_dims=N_DIMS) -> Edition:
+    """The nodes of a tree with their manifest and vectors."""
+    return Edition(make_manifest(nodes, tree), nodes, keyed_vectors(nodes, n_dims))
 
 
 def open_at(

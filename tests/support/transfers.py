@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from support.stores import make_manifest, make_node, make_tree, vectors_of
+from support.stores import keyed_vectors, make_manifest, make_node, make_tree
 
 from raptor_core.nodes import Fit
 from raptor_core.transfer import Folder, export_trees, finish_export
@@ -37,8 +37,7 @@ def manifest_of(nodes, tree, **values):
 
 
 def publish(store, nodes, tree, **values):
-    store.stage(nodes, vectors_of(nodes))
-    store.publish(manifest_of(nodes, tree, **values), nodes)
+    store.publish(manifest_of(nodes, tree, **values), nodes, keyed_vectors(nodes))
 
 
 def state(store):

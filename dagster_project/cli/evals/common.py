@@ -158,11 +158,9 @@ def _open(
 ) -> Iterator[Opened]:
     from raptor_core.evaluation.forest import open_forest
     from raptor_core.evaluation.tree_statistics import tree_statistics
-    from raptor_core.tree.answers import AnswerLog
     from raptor_core.tree.tools import Tools
 
-    tools = Tools(settings, answers=AnswerLog(cache / "built"))
-    with open_forest(dataset, tools, cache, _tell, counter) as forest:
+    with open_forest(dataset, Tools(settings), cache, _tell, counter) as forest:
         yield Opened(forest, tree_statistics(forest), cache)
 
 

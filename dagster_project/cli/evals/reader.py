@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,14 +58,14 @@ def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     from raptor_core.evaluation.compare import compare
     from raptor_core.evaluation.readers import AnswerMeasurer
     from raptor_core.money import Ledger
-    from raptor_core.tree.answers import AnswerLog
+    from raptor_core.tree.sqlite_cache import SqliteCache
 
     ways = the_ways(values)
     with open_evaluation(file, home, values) as opened:
         settings = bounded(opened.forest.tools.settings, **_bounds(values))
         ledger = Ledger.of(settings)
         reader = _reader(settings.reader, ledger, values["kind"], values["model"])
-        log = AnswerLog(opened.cache / "read", math.inf)
+        log = SqliteCache(opened.cache / "read")
         measurer = AnswerMeasurer(opened.forest.dataset.name, reader, log)
         found = compare(
             opened.forest, ways, values["budgets"], pooled=values["pooled"], measurer=measurer

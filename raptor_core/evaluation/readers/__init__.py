@@ -11,7 +11,7 @@ from raptor_core.evaluation.datasets.base import Question
 from raptor_core.evaluation.readers.base import AnswerReader, Ask
 from raptor_core.evaluation.readers.chat import ChatReader
 from raptor_core.evaluation.readers.unifiedqa import UnifiedQa
-from raptor_core.tree.answers import AnswerLog
+from raptor_core.tree.cache import NodeCache
 
 __all__ = ["AnswerMeasurer", "AnswerReader", "Ask", "ChatReader", "UnifiedQa", "read_answers"]
 
@@ -28,7 +28,7 @@ class AnswerMeasurer:
 
     dataset: str
     reader: AnswerReader
-    log: AnswerLog
+    log: NodeCache
 
     def measure(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Measured]:
         """See ``Measurer.measure``.
@@ -44,7 +44,7 @@ class AnswerMeasurer:
         ]
 
 
-def read_answers(reader: AnswerReader, asks: Sequence[Ask], log: AnswerLog) -> list[str]:
+def read_answers(reader: AnswerReader, asks: Sequence[Ask], log: NodeCache) -> list[str]:
     """An answer to each, equal ones once; what the log holds is not asked again.
 
     Raises:
@@ -56,5 +56,5 @@ def read_answers(reader: AnswerReader, asks: Sequence[Ask], log: AnswerLog) -> l
         missing = [key for key in by_key if key not in known]
         for at, answer in reader.read([by_key[key] for key in missing]):
             known[missing[at]] = answer
-            log.keep_text(missing[at], answer)
+            log.keep_texts({missing[at]: answer})
     return [known[ask.key(reader.fingerprint)] for ask in asks]

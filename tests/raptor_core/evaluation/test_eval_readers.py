@@ -1,6 +1,5 @@
 """Readers in an evaluation: a chat endpoint, a tiny T5, and answers that are kept."""
 
-import math
 import re
 
 import pytest
@@ -26,7 +25,8 @@ from raptor_core.money import Ledger
 from raptor_core.settings import Settings
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.settings.spending import BudgetSettings
-from raptor_core.tree.answers import AnswerLog
+from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.sqlite_cache import SqliteCache
 from raptor_core.tree.tools import Tools
 
 pytestmark = pytest.mark.slow
@@ -70,7 +70,7 @@ def test_unifiedqa_reads_the_question_first_in_lower_case():
 def test_answers_are_scored_strategy_by_strategy(endpoint, tmp_path):
     dataset = load_dataset(write_lines(tmp_path / "q.jsonl", quality()))
     tools = Tools(Settings.model_validate(TREES), embedder=HashingEmbedder())
-    measurer = AnswerMeasurer(dataset.name, chat(endpoint), AnswerLog(tmp_path / "read", math.inf))
+    measurer = AnswerMeasurer(dataset.name, chat(endpoint), SqliteCache(tmp_path / "read"))
     ways = [make_way("collapsed@0"), make_way("title-abstract")]
     with open_forest(dataset, tools, tmp_path) as forest:
         found = compare(forest, ways, [4000], measurer=measurer)
@@ -87,7 +87,7 @@ def test_answers_are_scored_strategy_by_strategy(endpoint, tmp_path):
 
 
 def test_equal_asks_are_asked_once_and_other_readers_again(endpoint, tmp_path):
-    log = AnswerLog(tmp_path)
+    log = SqliteCache(tmp_path)
     asks = [Ask(WHEEL, "a smith"), Ask(WHEEL, "nobody"), Ask(WHEEL, "a smith")]
     assert read_answers(chat(endpoint), asks, log) == ["1", "2", "1"]
     assert endpoint.n_requests == 2
@@ -96,7 +96,7 @@ def test_equal_asks_are_asked_once_and_other_readers_again(endpoint, tmp_path):
 
 
 def test_the_budget_stops_and_what_was_answered_is_kept(endpoint, tmp_path):
-    log = AnswerLog(tmp_path)
+    log = SqliteCache(tmp_path)
     asks = [Ask(WHEEL, f"context {at}") for at in range(5)]
     ledger = Ledger(BudgetSettings(calls=2))
     with pytest.raises(BudgetError, match=r"budget\.calls"):
@@ -183,7 +183,7 @@ def test_a_t5_that_is_not_there_is_told(tmp_path):
 def test_answers_of_records_are_scored_by_f1(endpoint, tmp_path):
     dataset = load_dataset(write_lines(tmp_path / "village.jsonl", records()))
     tools = Tools(Settings.model_validate(TREES), embedder=HashingEmbedder())
-    measurer = AnswerMeasurer(dataset.name, chat(endpoint), AnswerLog())
+    measurer = AnswerMeasurer(dataset.name, chat(endpoint), MemoryCache())
     with open_forest(dataset, tools, tmp_path) as forest:
         found = compare(forest, [make_way("collapsed")], [4000], measurer=measurer)
     scores = {item.question.id: item.measures["answer_f1"] for item in found.found}

@@ -121,9 +121,8 @@ def published():
     for name, text in texts.items():
         documents = [Document(name, text)]
         tree = build_tree(documents, tools=tools, name=name)
-        for layer in tree.layers:
-            store.stage(layer.nodes, layer.vectors)
-        store.publish(make_manifest(tree, documents, settings), tuple(tree.nodes()))
+        manifest = make_manifest(tree, documents, settings)
+        store.publish(manifest, tuple(tree.nodes()), tree.vectors())
     yield store, tools.embedder
     store.close()
 

@@ -27,9 +27,9 @@ def server():
 
 def run(server, cache, **parts):
     """A build; what it spent, and the budget's words where it ended."""
-    tools = make_tools(paid_settings(server.base_url, **parts))
+    tools = make_tools(paid_settings(server.base_url, **parts), cache=cache)
     try:
-        build_tree(DOCUMENTS, tools=tools, cache=cache)
+        build_tree(DOCUMENTS, tools=tools)
     except BudgetError as error:
         return tools.ledger.spent(SUMMARIES), str(error)
     return tools.ledger.spent(SUMMARIES), None
@@ -115,9 +115,9 @@ def test_extractive_summaries_count_and_cost_nothing(server):
 def test_a_summarizer_that_is_given_is_bounded_too(server):
     given, cache = ScriptedSummarizer(), MemoryCache()
     settings = paid_settings(server.base_url, budget={"tokens": 500})
-    tools = make_tools(settings, summarizer=given)
+    tools = make_tools(settings, summarizer=given, cache=cache)
     with pytest.raises(BudgetError, match=r"budget\.tokens = 500"):
-        build_tree(DOCUMENTS, tools=tools, cache=cache)
+        build_tree(DOCUMENTS, tools=tools)
     assert 0 < tools.ledger.spent().tokens <= 500
     assert len(cache._texts) == given.n_made == tools.ledger.spent().calls
 
@@ -132,7 +132,7 @@ def test_local_embeddings_count_nothing(server):
 ENDPOINT = {"kind": "openai", "model": "vector", "batch_size": 4}
 
 
-def embedding_tools(server, **budget):
+def embedding_tools(server, cache, **budget):
     return make_tools(
         paid_settings(
             server.base_url,
@@ -140,19 +140,20 @@ def embedding_tools(server, **budget):
             tokens={"counter": "tiktoken"},
             prices={"vector": {"input": 0.5}},
             budget=budget,
-        )
+        ),
+        cache=cache,
     )
 
 
 def test_embeddings_of_an_endpoint_are_counted_and_bounded_batch_by_batch(server):
-    tools = embedding_tools(server)
-    leaves = make_leaves("t", DOCUMENTS, tools)
     cache = MemoryCache()
-    bounded = embedding_tools(server, calls=4)
+    tools = embedding_tools(server, cache)
+    leaves = make_leaves("t", DOCUMENTS, tools)
+    bounded = embedding_tools(server, cache, calls=4)
     with pytest.raises(BudgetError, match=r"budget\.calls = 4"):
-        embed_nodes(leaves, bounded, cache)
+        embed_nodes(leaves, bounded, MemoryCache())
     assert (server.n_requests, len(cache._vectors)) == (4, 12)  # one asked for the dimension
-    embedded = embed_nodes(leaves, tools, cache)
+    embedded = embed_nodes(leaves, tools, MemoryCache())
     assert embedded.n_reused == 12
     sent = Counter(text for body in server.bodies for text in body["input"])
     assert max(count for text, count in sent.items() if text != "dimension") == 1

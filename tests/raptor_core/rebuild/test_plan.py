@@ -49,7 +49,7 @@ def test_a_plan_asks_no_summarizer_and_keeps_nothing():
     summarizer, cache = FailingSummarizer(), MemoryCache()
     tools = make_tools(maker=summarizer)
     documents = {"a": [Document("a", text(120, changed=[50]))]}
-    plan = plan_rebuild({"a": built()}, documents, tools=tools, cache=cache)
+    plan = plan_rebuild({"a": built()}, documents, tools=tools, known=cache)
     assert plan.exact
     assert summarizer.n_made == 0
     assert not cache.vectors(["x"])

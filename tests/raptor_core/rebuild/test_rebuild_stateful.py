@@ -163,7 +163,7 @@ class Rebuilds(RuleBasedStateMachine):
         assert {node.tree for node in nodes} == documents.keys()
 
     @invariant()
-    def nothing_live_or_staged_derives_from_what_is_gone(self):
+    def nothing_live_derives_from_what_is_gone(self):
         live = {node.id for node in self.library.store.nodes()}
         for node in self.library.store.nodes():
             words = set(node.text.replace(".", " ").split())
@@ -171,9 +171,7 @@ class Rebuilds(RuleBasedStateMachine):
             assert set(node.children) <= live
             assert node.text.strip()
         for tree in self.library.grouped():
-            known, staged = self.library.store.point_ids(tree)
-            assert staged == []
-            assert set(known) <= live
+            assert set(self.library.store.point_ids(tree)) <= live
 
 
 @pytest.mark.slow

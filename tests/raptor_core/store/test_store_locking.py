@@ -45,7 +45,7 @@ def test_processes_that_publish_take_turns(tmp_path, kind):
         assert sorted(n.text for n in store.nodes()) == sorted(
             n.text for n in make_tree(word=first)
         )
-        assert store.point_ids("t")[1] == []
+        assert len(store.point_ids("t")) == store.count()
 
 
 def test_another_thread_waits_its_turn(tmp_path):

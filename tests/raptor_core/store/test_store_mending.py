@@ -24,7 +24,7 @@ def words_tree(n=60):
 
 
 def engine_of(store) -> EdgeEngine:
-    return store._engine._engine
+    return store._engine
 
 
 def rewrite(store, node, payload=None, vector=None):

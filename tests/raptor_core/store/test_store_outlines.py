@@ -59,7 +59,7 @@ def test_names_are_the_same_where_they_are_and_only_there():
 
 
 def file_of(store) -> OutlineFile:
-    return store._engine._engine._outlines
+    return store._engine._outlines
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_ties_take_two_requests_and_read_what_is_returned(tmp_path, monkeypatch)
     nodes = [make_node(text="the same sentence", position=at) for at in range(300)]
     with open_at(tmp_path, "edge") as store:
         publish(store, nodes)
-        engine, asked, fetched = store._engine._engine, [], []
+        engine, asked, fetched = store._engine, [], []
         monkeypatch.setattr(
             engine, "_request", lambda *of, real=engine._request: asked.append(of[1]) or real(*of)
         )

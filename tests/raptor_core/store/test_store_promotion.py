@@ -1,5 +1,6 @@
 """A change of the embedder: built beside the live collection, which it replaces at the end."""
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,6 +12,7 @@ from support.stores import IDENTITY, NEWER, PROCESS_PATH, make_tree, open_at, pu
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import stored_identities, stored_identity
+from raptor_core.store.corpus import IDENTITY_ID
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +44,9 @@ class Place:
 def place(request, tmp_path):
     """A corpus with OLD published in it."""
     if request.param == "server":
-        made = Place(None, kind="server", url=request.getfixturevalue("stand_in").url)
+        stand_in = request.getfixturevalue("stand_in")
+        made = Place(None, kind="server", url=stand_in.url)
+        made.client = stand_in.client
     else:
         made = Place(tmp_path, kind=request.param)
     with made.open(IDENTITY) as store:
@@ -52,6 +56,28 @@ def place(request, tmp_path):
 
 def ordered(nodes):
     return sorted(nodes, key=lambda n: (n.tree, n.layer, *n.order))
+
+
+def test_a_corpus_of_another_schema_holds_up_no_other_one(place):
+    """Of two corpora whose names begin alike."""
+    archive = replace(IDENTITY, corpus="corpus-archive")
+    place.open(archive, corpus="corpus-archive").close()
+    if place.root is None:
+        client = place.client
+        client.set_payload("corpus-archive-ab12cd34", {"schema": 1}, points=[IDENTITY_ID])
+    else:
+        for path in (
+            place.root / "corpus-archive.json",
+            *place.root.glob("corpus-archive-*/*.json"),
+        ):
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 1}))
+    with place.newer() as store:
+        publish(store, NEW)
+        assert place.identities() == [IDENTITY, NEWER]
+        assert store.promote(["t"])
+    assert place.identities() == [NEWER]
+    with pytest.raises(StoreMismatchError, match="schema 1"):
+        place.open(archive, corpus="corpus-archive")
 
 
 def test_a_new_embedder_builds_beside_and_readers_keep_the_live_collection(place):
@@ -215,17 +241,3 @@ def test_a_store_that_was_open_on_a_server_during_the_switch_says_so(stand_in):
         with pytest.raises(StoreError, match="corpus-ab12cd34"):
             reader.count()
     assert place.seen() == (NEWER, ordered(NEW))
-
-
-def test_trees_with_staged_points_are_listed_until_they_are_dropped_or_published(store):
-    assert store.staged_trees() == []
-    publish(store, OLD)
-    store.stage(make_tree("gone"), None)
-    store.stage(make_tree("t", word="next"), None)
-    assert store.staged_trees() == ["gone", "t"]
-    assert store.drop("gone") == 0
-    assert store.point_ids("gone") == ([], [])
-    assert store.staged_trees() == ["t"]
-    assert store.nodes() == ordered(OLD)
-    publish(store, OLD)
-    assert store.staged_trees() == []

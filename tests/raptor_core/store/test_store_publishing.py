@@ -4,14 +4,17 @@ from dataclasses import replace
 
 import pytest
 from support.stores import (
+    edition as edition_of,
+)
+from support.stores import (
     faults,
+    keyed_vectors,
     make_manifest,
     make_node,
     make_tree,
     open_at,
     publish,
     publish_together,
-    vectors_of,
 )
 
 from raptor_core.errors import StoreError
@@ -24,19 +27,12 @@ NAMES = ("one", "two", "three")
 
 
 def edition(tree, **values):
-    nodes = make_tree(tree, **values)
-    return Edition(make_manifest(nodes, tree), nodes)
-
-
-def stage(store, *editions):
-    for given in editions:
-        store.stage(given.nodes, vectors_of(given.nodes))
-    return editions
+    return edition_of(make_tree(tree, **values), tree)
 
 
 def bare(tree="bare"):
     """A tree without a vector in any store."""
-    nodes = [make_node(tree, text=f"never staged {tree}")]
+    nodes = [make_node(tree, text=f"never embedded {tree}")]
     return Edition(make_manifest(nodes, tree), nodes)
 
 
@@ -67,7 +63,6 @@ def test_many_trees_come_in_one_commit_as_each_would_alone(store, commits):
 
 def test_each_tree_is_told_what_changed_of_it(store, commits):
     publish_together(store, {tree: make_tree(tree) for tree in NAMES})
-    store.stage([make_node("one", text="from an abandoned build")], None)
     moved = make_tree("two")
     moved[0] = replace(moved[0], position=99)
     trees_now = {"one": make_tree("one")[2:], "two": moved, "three": make_tree("three", n=16)}
@@ -78,7 +73,6 @@ def test_each_tree_is_told_what_changed_of_it(store, commits):
         Published(added=5, updated=0, unchanged=15, removed=0),
     ]
     assert (dropped, len(commits)) == (0, 2)
-    assert store.staged_trees() == []
     assert {node.id for node in store.nodes()} == {n.id for of in trees_now.values() for n in of}
 
 
@@ -92,7 +86,7 @@ def test_trees_go_in_the_commit_in_which_others_come(store, commits):
 
 def test_a_tree_without_its_vectors_stays_and_other_calls_are_published(store):
     publish(store, make_tree("one"), "one")
-    new, other = stage(store, edition("one", word="new"), edition("two"))
+    new, other = edition("one", word="new"), edition("two")
     with store.publishing() as publishing:
         with pytest.raises(StoreError, match="'bare' cannot be published"):
             publishing.publish([new, bare()])
@@ -103,7 +97,7 @@ def test_a_tree_without_its_vectors_stays_and_other_calls_are_published(store):
 
 
 def test_a_tree_comes_once_in_a_call_and_the_last_of_several_calls_counts(store, commits):
-    (whole,) = stage(store, edition("one"))
+    whole = edition("one")
     fewer = Edition(make_manifest(whole.nodes[2:], "one"), whole.nodes[2:])
     with store.publishing() as publishing:
         with pytest.raises(StoreError, match="'one' comes twice"):
@@ -113,12 +107,12 @@ def test_a_tree_comes_once_in_a_call_and_the_last_of_several_calls_counts(store,
         assert publishing.drop(["one"]) == 13
         assert publishing.drop(["one"]) == 0
     assert len(commits) == 3
-    assert store.point_ids("one") == ([], [])
+    assert store.point_ids("one") == []
 
 
 def publish_and_fail(store):
     with store.publishing() as publishing:
-        publishing.publish(stage(store, edition("two")))
+        publishing.publish([edition("two")])
         publishing.drop(["one"])
         raise ZeroDivisionError
 
@@ -160,7 +154,7 @@ def test_a_publication_that_ended_takes_no_more(store):
 def test_a_failed_commit_is_told_at_the_end_again_and_closes_the_store(tmp_path, kind, monkeypatch):
     monkeypatch.setattr(publishing, "COMMIT_BYTES", 1)
     store = open_at(tmp_path, kind)
-    given = stage(store, *(edition(tree) for tree in NAMES))
+    given = [edition(tree) for tree in NAMES]
     monkeypatch.setattr(store, "_commit", fail)
     with pytest.raises(StoreError, match="no room"):
         publish_one_by_one(store, given)
@@ -187,8 +181,8 @@ def test_marks_are_the_manifests_in_short(store):
     publish_together(store, {tree: make_tree(tree) for tree in NAMES})
     nodes = make_tree("with\0odd \u2028 name", n=4)
     hidden = tuple(sorted(node.id for node in nodes[:2]))
-    store.stage(nodes, vectors_of(nodes))
-    store.publish(replace(make_manifest(nodes, nodes[0].tree), quarantined=hidden), nodes)
+    manifest = replace(make_manifest(nodes, nodes[0].tree), quarantined=hidden)
+    store.publish(manifest, nodes, keyed_vectors(nodes))
     marks = store.marks()
     assert marks == [manifest.mark for manifest in store.manifests()]
     assert [(mark.n_nodes, mark.quarantined) for mark in marks][-1] == (5, hidden)

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from support.examples import examples
-from support.stores import make_manifest, make_node, make_tree, publish, vectors_of
+from support.stores import (
+    keyed_vectors,
+    make_manifest,
+    make_node,
+    make_tree,
+    publish,
+    vectors_of,
+)
 
 from raptor_core.documents import Document
 from raptor_core.errors import StoreMismatchError
@@ -101,7 +108,6 @@ def test_lexical_scores_are_bm25_over_live_nodes_only(store):
     nodes = [*make_tree("one", n=20), make_node("one", text="!?", position=50)]
     publish(store, nodes, "one")
     store.drop("gone")
-    store.stage(make_tree("two", n=40), vectors_of(make_tree("two", n=40)))
     for question in ("leaf 7 of one", "summary summary 4", "leaf of gone"):
         expected = bm25(nodes, question)
         found = {hit.node.id: hit.score for hit in store.search_text([question], 50)[0]}
@@ -247,8 +253,7 @@ def test_what_trees_go_on_from_is_found_without_reading_every_manifest(store):
     for tree in ("a", "b"):
         node = make_node(tree, documents=(f"{tree}.md",))
         given = replace(make_manifest([node], tree), documents={f"{tree}.md": hash_of(text, tree)})
-        store.stage([node], vectors_of([node], store.identity.n_dims))
-        store.publish(given, [node])
+        store.publish(given, [node], keyed_vectors([node], store.identity.n_dims))
     trees = {name: [Document(f"{name}.md", f"{text} {tree}")] for name, tree in PLACES.items()}
     published = Published()
     assert published.unknown(trees) == trees

@@ -9,7 +9,6 @@ import pytest
 from qdrant_client import models
 from support.stores import (
     IDENTITY,
-    make_manifest,
     make_tree,
     open_at,
     publish,
@@ -52,9 +51,8 @@ def test_a_publication_is_three_ordered_requests(stand_in):
     with open_at(None, "server", url=stand_in.url) as store:
         old, new = make_tree(word="old"), make_tree(word="new")
         publish(store, old)
-        store.stage(new, vectors_of(new))
         stand_in.requests.clear()
-        store.publish(make_manifest(new), new)
+        publish(store, new)
     writes = [request for request in stand_in.requests if "batch?" in request[1]]
     writes = [request for request in writes if "query" not in request[1]]
     assert all("wait=true" in path and "ordering=medium" in path for _, path, *_ in writes)
@@ -146,7 +144,7 @@ def test_whatever_a_broken_server_says_is_a_store_error(stand_in, answer):
             store.count,
             store.nodes,
             lambda: store.search_text(["leaf"], 3),
-            lambda: store.stage(make_tree(word="new"), None),
+            lambda: store.drop("t"),
         ):
             with pytest.raises(StoreError, match=stand_in.url):
                 call()

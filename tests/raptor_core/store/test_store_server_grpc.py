@@ -20,7 +20,6 @@ def test_all_that_a_store_does_goes_by_grpc(service):
     )
     nodes = [*make_tree(), odd]
     with opened(service) as store:
-        store.stage(nodes[:3], None)
         assert publish(store, nodes).added == 16
         assert publish(store, nodes).unchanged == 16
         assert {node.id: node for node in store.nodes()} == {node.id: node for node in nodes}

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from support.qdrant_faults import Fault
 from support.stores import (
+    edition,
     faults,
-    make_manifest,
     make_tree,
     open_at,
     publish,
@@ -19,7 +19,7 @@ from support.stores import (
 )
 
 from raptor_core.errors import StoreError, StoreRefusedError
-from raptor_core.store import Edition, Where, parts, server_engine
+from raptor_core.store import Where, parts, server_engine
 from raptor_core.store.engine import Batch, Point
 from raptor_core.store.parts import point_bytes, split
 
@@ -50,17 +50,15 @@ def words(store):
 
 
 def before(store):
-    """Two trees that are published, and the next ones staged."""
+    """Two trees that are published."""
     publish_together(store, {"t": OLD, "gone": GONE}, ["beside"])
-    for nodes in (NEW, BESIDE):
-        store.stage(nodes, vectors_of(nodes))
 
 
 def replace_trees(store):
     """One tree anew, one more and one less, in one commit."""
     with store.publishing() as publishing:
-        publishing.publish([Edition(make_manifest(NEW), NEW)])
-        publishing.publish([Edition(make_manifest(BESIDE, "beside"), BESIDE)])
+        publishing.publish([edition(NEW)])
+        publishing.publish([edition(BESIDE, "beside")])
         publishing.drop(["gone"])
 
 
@@ -76,9 +74,8 @@ def n_writes(small):
 def test_nodes_come_before_the_manifest_and_go_after_it(small):
     with opened(small) as store:
         assert publish(store, OLD).added == 5
-        store.stage(NEW, vectors_of(NEW))
         small.requests.clear()
-        done = store.publish(make_manifest(NEW), NEW)
+        done = publish(store, NEW)
         assert (done.added, done.removed) == (5, 5)
         assert faults(store) == []
         assert words(store) == {"new"}
@@ -133,10 +130,9 @@ def test_a_tree_that_changes_in_place_comes_whole(small):
     for n_done in range(30):
         with opened(small) as store:
             publish(store, OLD)
-            store.stage(moved, vectors_of(moved))
             small.fail_after = n_done
             try:
-                assert store.publish(make_manifest(moved), moved).updated == 5
+                assert publish(store, moved).updated == 5
             except StoreError:
                 died = True
             else:
@@ -153,10 +149,9 @@ def test_a_tree_that_changes_in_place_comes_whole(small):
 def test_nodes_of_a_tree_that_never_came_are_found_by_nobody_and_go_with_the_next(small):
     with opened(small) as store:
         publish(store, OLD)
-        store.stage(NEW, vectors_of(NEW))
         small.fail_after = 2
         with pytest.raises(StoreError, match="503"):
-            store.publish(make_manifest(NEW), NEW)
+            publish(store, NEW)
     small.fail_after = None
     with opened(small) as store:
         live = [p.payload["text"] for p in small.points(NAME) if p.payload["state"] == "live"]
@@ -190,12 +185,11 @@ def test_a_drop_that_began_is_completed_by_who_publishes_next(small):
 def test_a_publication_that_the_server_refuses_is_taken_back_at_once(stand_in):
     with opened(stand_in) as store:
         publish(store, OLD)
-        store.stage(NEW, vectors_of(NEW))
         n_points = len(stand_in.points(NAME))
         wrong = Fault(400, b'{"status": {"error": "Wrong input"}}', only="points/batch")
         stand_in.faults = [wrong]
         with pytest.raises(StoreError, match="Wrong input"):
-            store.publish(make_manifest(NEW), NEW)
+            publish(store, NEW)
         assert len(stand_in.points(NAME)) == n_points
     with opened(stand_in) as store:
         assert words(store) == {"old"}
@@ -229,15 +223,14 @@ def test_who_compared_a_tree_before_another_published_it_is_refused(stand_in, ch
             globals()[changes](one, two)
         assert faults(two) == []
         assert words(two) == {"new", "gone"}
-    assert states(stand_in) - {"staged"} == CLEAN
+    assert states(stand_in) == CLEAN
 
 
 def publish_both(one, two):
     """One compares two trees, then another publishes the first of them."""
     with one.publishing() as publishing:
         for nodes, tree in ((OLD[1:], "t"), (BESIDE, "beside")):
-            one.stage(nodes, vectors_of(nodes))
-            publishing.publish([Edition(make_manifest(nodes, tree), nodes)])
+            publishing.publish([edition(nodes, tree)])
         publish(two, NEW)
 
 
@@ -253,7 +246,6 @@ def test_of_two_that_write_one_tree_at_a_time_the_second_leaves_nothing(stand_in
     first, second = make_tree(tree, 4, "first"), make_tree(tree, 4, "second")
     with opened(stand_in) as one, opened(stand_in) as two:
         publish(one, OLD)
-        two.stage(second, vectors_of(second))
         engine = two._engine._publisher._engine
         replace_points = engine.replace
 
@@ -263,7 +255,7 @@ def test_of_two_that_write_one_tree_at_a_time_the_second_leaves_nothing(stand_in
 
         engine.replace = late
         with pytest.raises(StoreRefusedError, match="another process publishes"):
-            two.publish(make_manifest(second, tree), second)
+            publish(two, second, tree)
         assert faults(one) == []
         assert "first" in words(one)
     left = {p.payload["text"].split()[0] for p in stand_in.points(NAME) if "text" in p.payload}
@@ -280,7 +272,7 @@ def test_publishers_of_one_tree_at_one_time_never_mix_their_nodes(stand_in):
             with opened(stand_in) as store:
                 try:
                     publish(store, make_tree(n=4, word=f"{word}{number}"))
-                except StoreError as error:  # or its staged points went with the other's tree
+                except StoreError as error:
                     refused.append(error)
 
     with opened(stand_in) as store:
@@ -338,10 +330,9 @@ def test_points_that_are_no_nodes_crowd_none_out(stand_in):
         expected = reader.search(vectors_of(nodes[:3]), 20)
         lexical = reader.search_text(["words leaf 7"], 20)
         again = [replace(node, context="other") for node in nodes]
-        store.stage(again, vectors_of(again))
         store._engine._publisher._engine.replace = die
         with pytest.raises(StoreError, match="died"):
-            store.publish(make_manifest(again), again)
+            publish(store, again)
         live = [p for p in stand_in.points(NAME) if p.payload["state"] == "live"]
         assert len(live) == 2 * len(nodes)
         assert reader.search(vectors_of(nodes[:3]), 20) == expected

@@ -1,79 +1,31 @@
-"""Contract of every backend: stage, look up, publish, drop."""
+"""Contract of every backend: publish, look up, drop."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.stores import make_manifest, make_node, make_tree, publish, vectors_of
+from support.stores import (
+    keyed_vectors,
+    make_manifest,
+    make_node,
+    make_tree,
+    publish,
+    vectors_of,
+)
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.store import Published, Where
 
 
-def test_staging_is_invisible_to_readers(store):
-    nodes = make_tree()
-    store.stage(nodes, vectors_of(nodes))
-    assert store.count() == 0
-    assert store.nodes() == []
-    assert store.manifests() == []
-    assert store.search(vectors_of(nodes[:1]), 5) == [[]]
-    assert store.search_text(["leaf"], 5) == [[]]
-
-
-def test_staging_a_live_node_anew_leaves_the_live_one_as_it_was(store):
-    nodes = make_tree()
-    publish(store, nodes)
-    before = store.search_text(["leaf 3"], 20)
-    moved = [replace(node, position=node.position + 7, context="other") for node in nodes]
-    store.stage(moved, vectors_of(moved))
-    assert store.nodes() == sorted(nodes, key=lambda n: (n.tree, n.layer, *n.order))
-    assert store.search_text(["leaf 3"], 20) == before
-
-
-def test_staging_twice_is_the_same_as_once(store):
-    nodes = make_tree()
-    for _ in range(2):
-        store.stage(nodes + nodes[:3], vectors_of(nodes + nodes[:3]))
-    live, staged = store.point_ids("t")
-    assert (len(live), len(staged)) == (0, len(nodes))
-
-
-def test_staging_nothing_is_allowed(store):
-    store.stage([], vectors_of([]))
-    store.stage([], None)
-    assert store.point_ids("t") == ([], [])
-
-
-def test_vectors_come_back_bit_for_bit_from_staged_and_live(store):
+def test_vectors_come_back_bit_for_bit(store):
     nodes = make_tree(n=40)
     expected = vectors_of(nodes)
     keys = [node.embedding_key for node in nodes]
-    store.stage(nodes, expected)
-    assert (np.array([store.vectors(keys)[key] for key in keys]) == expected).all()
-    store.publish(make_manifest(nodes), nodes)
+    publish(store, nodes)
     found = store.vectors([*keys, "unknown"])
     assert set(found) == set(keys)
     assert (np.array([found[key] for key in keys]) == expected).all()
     assert all(vector.dtype == np.float32 for vector in found.values())
-
-
-def test_a_summary_is_staged_before_its_vector(store):
-    summary = make_node(layer=1, text="a summary")
-    store.stage([summary], None)
-    assert store.texts([summary.content_key, "unknown"]) == {summary.content_key: "a summary"}
-    assert store.vectors([summary.embedding_key]) == {}
-    store.stage([summary], vectors_of([summary]))
-    assert len(store.vectors([summary.embedding_key])) == 1
-    assert len(store.point_ids("t")[1]) == 1
-
-
-def test_a_vector_that_came_earlier_is_kept(store):
-    summary = make_node(layer=1, text="a summary")
-    store.stage([summary], vectors_of([summary]))
-    store.stage([summary], None)
-    store.stage([replace(summary, quality={"ratio": 0.5})], None)
-    assert len(store.vectors([summary.embedding_key])) == 1
-    assert len(store.point_ids("t")[1]) == 1
 
 
 def test_texts_are_those_of_summaries_in_any_tree(store):
@@ -92,19 +44,10 @@ def test_publishing_counts_what_changed(store):
     assert store.nodes() == sorted(new, key=lambda n: (n.tree, n.layer, *n.order))
 
 
-def test_publishing_takes_the_tree_s_staged_points_away(store):
-    nodes = make_tree()
-    store.stage([make_node(text="from an abandoned build")], None)
-    publish(store, nodes)
-    assert store.point_ids("t") == (sorted(node.id for node in nodes), [])
-
-
-def test_publishing_leaves_other_trees_and_their_staged_points_alone(store):
+def test_publishing_leaves_other_trees_alone(store):
     publish(store, make_tree("one"), "one")
-    store.stage(make_tree("two"), None)
     publish(store, make_tree("three"), "three")
-    assert len(store.point_ids("one")[0]) == 15
-    assert len(store.point_ids("two")[1]) == 15
+    assert len(store.point_ids("one")) == 15
     assert [manifest.tree for manifest in store.manifests()] == ["one", "three"]
 
 
@@ -122,7 +65,6 @@ def test_a_missing_vector_changes_nothing(store):
     nodes = make_tree()
     publish(store, nodes)
     bare = make_node(text="without a vector", position=77)
-    store.stage([bare], None)
     before = (store.nodes(), store.manifests(), store.point_ids("t"))
     with pytest.raises(StoreError, match=bare.id):
         store.publish(make_manifest([*nodes, bare]), [*nodes, bare])
@@ -148,9 +90,8 @@ def test_an_empty_tree_can_be_published(store):
 def test_dropping_removes_every_point_of_the_tree(store):
     publish(store, make_tree("one"), "one")
     publish(store, make_tree("two"), "two")
-    store.stage(make_tree("one", word="newer"), None)
     assert store.drop("one") == 15
-    assert store.point_ids("one") == ([], [])
+    assert store.point_ids("one") == []
     assert [manifest.tree for manifest in store.manifests()] == ["two"]
     assert store.drop("one") == 0
     assert store.drop("never there") == 0
@@ -159,7 +100,6 @@ def test_dropping_removes_every_point_of_the_tree(store):
 def test_removed_text_is_found_nowhere(store):
     old = make_tree(word="xylophone")
     publish(store, old)
-    store.stage([make_node(text="xylophone staged", layer=1)], None)
     new = make_tree(word="violin")
     publish(store, new)
     assert store.search_text(["xylophone"], 50) == [[]]
@@ -169,15 +109,14 @@ def test_removed_text_is_found_nowhere(store):
     assert not [hit for row in hits for hit in row if "xylophone" in hit.node.text]
     store.drop("t")
     assert store.search_text(["violin"], 50) == [[]]
-    assert store.point_ids("t") == ([], [])
+    assert store.point_ids("t") == []
 
 
 def test_manifests_come_back_as_they_were(store):
     documents = {"a.b/c d.md": "1", "": "2", '日本 "x".txt': "3"}
     nodes = make_tree()
-    store.stage(nodes, vectors_of(nodes))
     manifest = replace(make_manifest(nodes), documents=documents)
-    store.publish(manifest, nodes)
+    store.publish(manifest, nodes, keyed_vectors(nodes))
     assert store.manifests() == [manifest]
     assert store.manifests(["t", "unknown"]) == [manifest]
     assert store.manifests(["unknown"]) == store.manifests([]) == []
@@ -186,13 +125,13 @@ def test_manifests_come_back_as_they_were(store):
 def test_vectors_of_a_wrong_shape_or_norm_are_refused_by_name(store):
     nodes = make_tree()
     with pytest.raises(StoreMismatchError, match=r"\(15, 16\).*\(15, 8\)"):
-        store.stage(nodes, vectors_of(nodes, 8))
+        store.publish(make_manifest(nodes), nodes, keyed_vectors(nodes, 8))
     for wrong in (0.0, 2.0, np.nan):
-        vectors = vectors_of(nodes)
-        vectors[4] *= wrong
+        vectors = keyed_vectors(nodes)
+        vectors[nodes[4].embedding_key] *= wrong
         with pytest.raises(StoreError, match=nodes[4].id):
-            store.stage(nodes, vectors)
-    assert store.point_ids("t") == ([], [])
+            store.publish(make_manifest(nodes), nodes, vectors)
+    assert store.point_ids("t") == []
 
 
 @pytest.mark.parametrize(
@@ -207,7 +146,7 @@ def test_vectors_of_a_wrong_shape_or_norm_are_refused_by_name(store):
 def test_a_node_that_cannot_be_stored_without_loss_is_refused_by_name(store, values):
     node = replace(make_node(), **values)
     with pytest.raises(StoreError, match=node.id):
-        store.stage([node], None)
+        store.publish(make_manifest([node]), [node], keyed_vectors([make_node()]))
 
 
 def test_a_closed_store_says_so(store):

@@ -96,11 +96,11 @@ def test_the_same_documents_give_the_same_tree_byte_for_byte(documents, method):
 @given(CORPORA)
 def test_a_second_build_on_the_same_cache_embeds_and_summarizes_nothing(documents):
     cache = MemoryCache()
-    build_tree(documents, tools=make_tools(), cache=cache)
+    build_tree(documents, tools=make_tools().with_cache(cache))
     again = make_tools()
     summarizer = Refusing(again.summarizer.fingerprint)
-    second = Tools(again.settings, embedder=again.embedder, summarizer=summarizer)
-    build_tree(documents, tools=second, cache=cache)
+    second = Tools(again.settings, embedder=again.embedder, summarizer=summarizer, cache=cache)
+    build_tree(documents, tools=second)
     assert again.embedder.n_embedded == 0
 
 
@@ -117,9 +117,10 @@ class Refusing:
 def test_a_renamed_document_has_the_same_content_keys():
     text = "\n\n".join(f"Paragraph {number} about the vault and its seeds." for number in range(40))
     cache = MemoryCache()
-    first = build_tree([Document("a.md", text)], tools=make_tools(), cache=cache, name="a.md")
-    tools = make_tools()
-    renamed = build_tree([Document("b.md", text)], tools=tools, cache=cache, name="b.md")
+    first_tools = make_tools().with_cache(cache)
+    first = build_tree([Document("a.md", text)], tools=first_tools, name="a.md")
+    tools = make_tools().with_cache(cache)
+    renamed = build_tree([Document("b.md", text)], tools=tools, name="b.md")
     assert tools.embedder.n_embedded == 0
     keys = [node.content_key for node in first.nodes()]
     assert [node.content_key for node in renamed.nodes()] == keys
@@ -204,9 +205,11 @@ class Apologizing:
 def test_junk_that_a_summarizer_lets_through_fails_by_name_and_is_never_cached():
     documents = [Document("a", "\n\n".join(f"Gauge {n} reads {n} cm." for n in range(30)))]
     cache = MemoryCache()
-    broken = Tools(make_settings(), embedder=HashingEmbedder(), summarizer=Apologizing())
+    broken = Tools(
+        make_settings(), embedder=HashingEmbedder(), summarizer=Apologizing(), cache=cache
+    )
     with pytest.raises(
         SummaryError, match=r"node [0-9a-f-]{36} of tree 'corpus'.*junk \(refusal\)"
     ):
-        build_tree(documents, tools=broken, cache=cache)
+        build_tree(documents, tools=broken)
     assert cache._texts == {}

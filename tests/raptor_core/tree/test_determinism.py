@@ -49,11 +49,12 @@ def test_a_tree_is_the_same_where_another_has_left_its_summaries():
     documents = [Document("a.md", a_text(parts, "\n\n", " "))]
     alone = build_tree(documents, tools=tools)
     other = Document("b.md", a_text(parts[::-1], "\n\n", " "))
-    before = build_tree([other], tools=tools, cache=cache, name="other")
+    tools = tools.with_cache(cache)
+    before = build_tree([other], tools=tools, name="other")
     (one,), (same,) = before.layers[1].nodes, alone.layers[1].nodes
     assert one.content_key == same.content_key
     assert one.text != same.text
-    assert list(build_tree(documents, tools=tools, cache=cache).nodes()) == list(alone.nodes())
+    assert list(build_tree(documents, tools=tools).nodes()) == list(alone.nodes())
 
 
 @pytest.mark.parametrize("embedder", EMBEDDERS)

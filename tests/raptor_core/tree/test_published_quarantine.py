@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.stores import make_manifest, make_tree, open_at, vectors_of
+from support.stores import keyed_vectors, make_manifest, make_tree, open_at, vectors_of
 
 from raptor_core.errors import DamagedTreeError
 from raptor_core.tree.published import published_tree
@@ -12,9 +12,8 @@ from raptor_core.tree.published import published_tree
 
 def published(nodes, hidden, **manifest):
     with open_at(None, "local") as store:
-        store.stage(nodes, vectors_of(nodes))
         made = replace(make_manifest(nodes), quarantined=hidden, **manifest)
-        store.publish(made, nodes)
+        store.publish(made, nodes, keyed_vectors(nodes))
         return published_tree(store, "t")
 
 
@@ -32,8 +31,8 @@ def test_a_leaf_without_a_vector_is_no_quarantine_but_damage():
     nodes = make_tree()
     hidden = (nodes[-1].id,)
     with open_at(None, "local") as store:
-        store.stage(nodes, vectors_of(nodes))
-        store.publish(replace(make_manifest(nodes), quarantined=hidden), nodes)
+        made = replace(make_manifest(nodes), quarantined=hidden)
+        store.publish(made, nodes, keyed_vectors(nodes))
         store._engine._client.delete_vectors("nodes", ["dense"], [nodes[0].id])
         with pytest.raises(DamagedTreeError, match="1 vectors missing"):
             published_tree(store, "t")

@@ -1,0 +1,108 @@
+"""The cache of unfinished work in PostgreSQL, for runs on many machines (docs/adr/0008)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import dagster as dg
+
+from dagster_project.database_turns import KEEPALIVES
+from dagster_project.records import told_database
+from raptor_core.errors import RecordsError
+from raptor_core.tree.sql_cache import SCHEMA, Database, Row, SqlCache
+
+_SCHEMA = "raptor"
+"""Of the tables; Dagster's own are beside it."""
+
+_ALONE = "select pg_advisory_xact_lock(7270702)"
+"""Writers take turns, as they do in SQLite: what a tree wants is then never forgotten with another
+tree at the same moment, and tables are made once."""
+
+_LIST = "select json_array_elements_text(cast(:list as json))"
+_ROWS = 200
+"""Rows that are sent at once."""
+
+
+class DatabaseCache(SqlCache):
+    """A ``NodeCache`` beside Dagster's records; see ``SqlCache``."""
+
+    def __init__(self, instance: dg.DagsterInstance, corpus: str) -> None:
+        super().__init__(corpus)
+        self._storage: Any = instance.event_log_storage
+
+    def _connect(self, *, to_write: bool) -> Database:  # noqa: ARG002 - there is always one
+        from dagster_postgres.utils import create_pg_engine
+        from sqlalchemy.pool import NullPool
+
+        engine = create_pg_engine(
+            self._storage.postgres_url,
+            self._storage._token_provider,  # noqa: SLF001 - as ``keep_connections`` does
+            poolclass=NullPool,
+            connect_args={"options": f"-csearch_path={_SCHEMA}", **KEEPALIVES},
+        )
+        with _errors("opened"):
+            return _Postgres(engine.raw_connection())
+
+
+class _Postgres:
+    """See ``Database``."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        made = f"create schema if not exists {_SCHEMA}; {SCHEMA.format(blob='bytea')}"
+        with self._transaction() as cursor:
+            cursor.execute("select to_regclass('wanted_by_key')")
+            if cursor.fetchone()[0] is None:
+                cursor.execute(_ALONE)
+                cursor.execute(made)
+
+    def read(self, statement: str, values: Row) -> list[tuple[Any, ...]]:
+        """See ``Database.read``."""
+        with _errors("read"), self._transaction() as cursor:
+            cursor.execute(_prepared(statement), values)
+            found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
+
+    def write(self, statements: Sequence[tuple[str, Sequence[Row]]]) -> None:
+        """See ``Database.write``."""
+        from psycopg2.extras import execute_batch
+
+        with _errors("written"), self._transaction() as cursor:
+            cursor.execute(_ALONE)
+            for statement, rows in statements:
+                execute_batch(cursor, _prepared(statement), rows, page_size=_ROWS)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        with closing(self._connection.cursor()) as cursor:
+            try:
+                yield cursor
+            except BaseException:
+                self._connection.rollback()
+                raise
+            self._connection.commit()
+
+    def close(self) -> None:
+        """See ``Database.close``."""
+        self._connection.close()
+
+
+def _prepared(statement: str) -> str:
+    """The statement as psycopg2 takes it."""
+    return re.sub(r":(\w+)", r"%(\1)s", statement.format(list=_LIST))
+
+
+@contextmanager
+def _errors(doing: str) -> Iterator[None]:
+    import psycopg2
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (psycopg2.Error, SQLAlchemyError) as error:
+        raise RecordsError(
+            f"the cache of unfinished work cannot be {doing}: {told_database(error)}"
+        ) from error

@@ -1,0 +1,102 @@
+"""What earlier versions kept of unfinished work, read once: files of answers, staged nodes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from raptor_core.errors import StoreError
+from raptor_core.identity import digest
+from raptor_core.store.files import disk_errors
+from raptor_core.store.home import is_collection_of
+from raptor_core.vectors import Vectors
+
+
+@dataclass
+class Left:
+    """What a file holds; ``wanted`` are pairs of tree and key."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    vectors: dict[str, Vectors] = field(default_factory=dict)
+    wanted: list[tuple[str, str]] = field(default_factory=list)
+
+
+def left_files(folder: Path, stores: Path | None, corpus: str) -> list[Path]:
+    """Files of answers in ``folder``, and of staged nodes of a corpus under ``stores``."""
+    staged = [] if stores is None else stores.glob(f"{corpus}-*/staged.sqlite")
+    own = (path for path in staged if is_collection_of(path.parent.name, corpus))
+    return sorted([*folder.glob("answers-*.jsonl"), *own])
+
+
+@contextmanager
+def taken(path: Path) -> Iterator[Left]:
+    """What a file holds; it is removed at the end. One that a process still works with is left.
+
+    Raises:
+        StoreError: it is damaged, or the disk refuses.
+    """
+    import filelock
+
+    with disk_errors(path):
+        if path.suffix == ".jsonl":
+            try:
+                with filelock.FileLock(path.with_suffix(".lock"), timeout=0):
+                    yield _answers(path)
+                    path.unlink(missing_ok=True)
+            except filelock.Timeout:
+                yield Left()
+        elif (found := _staged(path)) is not None:
+            yield found
+            path.unlink(missing_ok=True)
+        else:
+            yield Left()
+
+
+def _answers(path: Path) -> Left:
+    """Lines of JSON; one that a crash cut off, or the disk changed, is passed over."""
+    found = Left()
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        try:
+            stored = json.loads(line)
+            key, text, vector = stored["key"], stored.get("text"), stored.get("vector")
+            seal = digest("answer", *(str(value) for value in (key, stored["at"], text, vector)))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+        if stored.get("digest", seal) != seal:
+            continue
+        if text is not None:
+            found.texts[key] = text
+        if vector is not None:
+            found.vectors[key] = np.frombuffer(base64.b64decode(vector), dtype="<f4")
+    return found
+
+
+def _staged(path: Path) -> Left | None:
+    """Nodes that were staged; None while a process of the version before has them open."""
+    found = Left()
+    query = "select tree, content_key, embedding_key, payload, dense from staged"
+    try:
+        with closing(sqlite3.connect(path, timeout=0)) as connection:
+            for tree, content_key, embedding_key, payload, dense in connection.execute(query):
+                node = json.loads(payload)
+                if node["layer"]:
+                    found.texts[content_key] = node["text"]
+                    found.wanted.append((tree, content_key))
+                if dense is not None:
+                    found.vectors[embedding_key] = np.frombuffer(dense, dtype="<f4")
+                    found.wanted.append((tree, embedding_key))
+    except (sqlite3.Error, ValueError) as error:
+        if "locked" in str(error):
+            return None
+        raise StoreError(
+            f"{path}: what an earlier version staged cannot be read: {error}. Remove the file: it "
+            "holds unpublished work only, which is made again"
+        ) from error
+    return found

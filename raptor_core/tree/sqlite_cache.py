@@ -1,0 +1,168 @@
+"""The cache of unfinished work in a home: one SQLite file, for all processes on it.
+
+SQLite's own locks let processes take turns; writing a batch of vectors takes milliseconds. Each
+transaction is on disk when it returns, so that neither a kill nor a loss of power costs an answer
+(``synchronous=full``). Removed rows are overwritten with zeros, and their room is given back.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from raptor_core.errors import StoreError
+from raptor_core.store.files import check_space, disk_errors
+from raptor_core.tree.files_of_before import left_files, taken
+from raptor_core.tree.sql_cache import (
+    KEEP,
+    SCHEMA,
+    WANT,
+    Database,
+    Row,
+    SqlCache,
+    text_rows,
+    vector_rows,
+    want_rows,
+)
+
+FILE = "cache.sqlite"
+
+WAIT_SECONDS = 30.0
+"""How long to wait while other processes write."""
+
+_MAKE = f"""
+pragma auto_vacuum=incremental; pragma journal_mode=wal;
+begin; {SCHEMA.format(blob="blob")} commit;
+"""
+_SETTINGS = "pragma synchronous=full; pragma secure_delete=on"
+_LIST = "select value from json_each(:list)"
+
+
+class SqliteCache(SqlCache):
+    """A ``NodeCache`` in a folder; no file is made before something is kept.
+
+    Args:
+        folder: where the file is. What the version before left there, files of answers, is taken
+            over when it is opened.
+        corpus: see ``SqlCache``.
+        stores: folder of embedded stores, whose collections of the version before may hold staged
+            nodes; they are taken over, too.
+    """
+
+    def __init__(self, folder: Path, corpus: str = "", stores: Path | None = None) -> None:
+        super().__init__(corpus)
+        self._folder = folder
+        self._stores = stores
+
+    def _connect(self, *, to_write: bool) -> Database | None:
+        path = self._folder / FILE
+        if self._folder.is_dir() and not os.access(self._folder, os.W_OK) and not to_write:
+            return _Sqlite(path, "?immutable=1") if path.exists() else None
+        left = left_files(self._folder, self._stores, self._corpus)
+        if not (to_write or left or path.exists()):
+            return None
+        with disk_errors(path):
+            self._folder.mkdir(parents=True, exist_ok=True)
+        with _alone(path):
+            made = _Sqlite(path)
+            try:
+                made.prepare()
+                for file in left:
+                    self._take_over(made, file)
+            except BaseException:
+                made.close()
+                raise
+        return made
+
+    def _take_over(self, database: Database, file: Path) -> None:
+        with taken(file) as left:
+            database.write(
+                [
+                    (KEEP, [*text_rows(left.texts), *vector_rows(left.vectors)]),
+                    (WANT, want_rows(self._corpus, left.wanted)),
+                ]
+            )
+
+
+class _Sqlite:
+    """See ``Database``."""
+
+    def __init__(self, path: Path, options: str = "") -> None:
+        self._path = path
+        with self._errors("open it"):
+            # Threads take turns at the cache, and transactions are begun here.
+            self._connection = sqlite3.connect(
+                f"{path.absolute().as_uri()}{options}",
+                uri=True,
+                timeout=WAIT_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+
+    def prepare(self) -> None:
+        """Make tables that are missing."""
+        with self._errors("make its tables"):
+            if not self._connection.execute("pragma schema_version").fetchone()[0]:
+                self._connection.executescript(_MAKE)
+            self._connection.executescript(_SETTINGS)
+
+    def read(self, statement: str, values: Row) -> list[tuple[Any, ...]]:
+        """See ``Database.read``."""
+        with self._errors("read"):
+            return self._connection.execute(statement.format(list=_LIST), values).fetchall()
+
+    def write(self, statements: Sequence[tuple[str, Sequence[Row]]]) -> None:
+        """See ``Database.write``."""
+        n_bytes = sum(
+            len(value or "") for _, rows in statements for row in rows for value in row.values()
+        )
+        check_space(self._path.parent, n_bytes)
+        with self._errors("write"):
+            self._connection.execute("begin immediate")
+            with self._connection:
+                for statement, rows in statements:
+                    self._connection.executemany(statement.format(list=_LIST), rows)
+            if self._connection.execute("pragma freelist_count").fetchone()[0]:
+                # ``execute`` would stop after the first page
+                self._connection.executescript("pragma incremental_vacuum")
+
+    def close(self) -> None:
+        """See ``Database.close``."""
+        with self._errors("close it"):
+            self._connection.close()
+
+    @contextmanager
+    def _errors(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"{self._path}: SQLite failed to {doing}: {error}. Free space if the disk is full, "
+                "make the folder writable for this user if it is not, end the process that holds "
+                "it if it is locked, and repeat. If the file is damaged, move it away: it holds "
+                "unfinished work only, which is then made again"
+            ) from error
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Keep other processes from making the same tables, and from taking over the same files."""
+    import filelock
+
+    lock = filelock.FileLock(path.with_suffix(".lock"), timeout=WAIT_SECONDS)
+    with disk_errors(path):
+        try:
+            lock.acquire()
+        except filelock.Timeout as error:
+            raise StoreError(
+                f"{lock.lock_file}: another process has been opening the cache of unfinished work "
+                f"for {WAIT_SECONDS:g} s; end it, and repeat"
+            ) from error
+    try:
+        yield
+    finally:
+        lock.release()

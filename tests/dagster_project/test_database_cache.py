@@ -1,0 +1,91 @@
+"""The cache of unfinished work in a real PostgreSQL, as runs on several machines share it."""
+
+import threading
+
+import numpy as np
+import pytest
+from support.servers import keep_records_in
+from support.summarizers import ScriptedSummarizer
+from support.workshop import Workshop, prose
+
+from dagster_project.database_cache import DatabaseCache
+from raptor_core.errors import RecordsError
+
+pytestmark = pytest.mark.slow
+
+ODD = "Grüße\0 世界, half a pair \ud83d"
+
+
+@pytest.fixture
+def workshop(postgres, tmp_path, monkeypatch):
+    made = Workshop(tmp_path, tools={"summarizer": ScriptedSummarizer(failing="zebra")})
+    keep_records_in(postgres.new_database(), made.home, monkeypatch)
+    return made
+
+
+def test_it_keeps_what_the_file_in_a_home_keeps(workshop):
+    vector = np.array([0.6, 0.8], dtype=np.float32)
+    with workshop.instance() as instance:
+        one, other = DatabaseCache(instance, "one"), DatabaseCache(instance, "other")
+        assert (one.texts(["a"]), one.unfinished()) == ({}, [])
+        for cache in (one, other):
+            cache.want([("t", "a"), ("t", "a"), ("t", "v")])
+        with one:
+            one.keep_texts({"a": "first", "b": "beside"})
+            one.keep_texts({"a": ODD})
+            one.keep_vectors({"v": vector})
+        assert other.texts(["a", "v"]) == {"a": ODD}
+        assert other.vectors(["a", "v"])["v"].tobytes() == vector.tobytes()
+        one.forget(["t"])
+        assert (one.unfinished(), other.unfinished()) == ([], ["t"])
+        assert other.texts(["a"]) == {"a": ODD}
+        other.forget(["t"])
+        assert (one.texts(["a", "b"]), one.vectors(["v"])) == ({"b": "beside"}, {})
+        one.discard(["b"])
+        assert one.texts(["b"]) == {}
+
+
+def test_runs_at_once_make_its_tables_and_lose_nothing(workshop):
+    with workshop.instance() as instance:
+        caches = [DatabaseCache(instance, "corpus") for _ in range(4)]
+        names = [f"{run} {number}" for run in range(4) for number in range(20)]
+
+        def work(run):
+            for number in range(20):
+                caches[run].want([(f"tree {run}", f"{run} {number}"), (f"tree {run}", "shared")])
+                caches[run].keep_texts({f"{run} {number}": "text", "shared": f"of {run}"})
+
+        threads = [threading.Thread(target=work, args=(run,)) for run in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert caches[0].texts(names).keys() == set(names)
+        caches[0].forget(["tree 0", "tree 1", "tree 2"])
+        assert caches[0].texts(["3 0", "0 0", "shared"]).keys() == {"3 0", "shared"}
+
+
+def test_another_machine_goes_on_with_what_a_run_left(workshop, tmp_path):
+    workshop.write("a.md", prose(40, seed=2) + "\n\nA zebra stands there.")
+    assert workshop.build().built == []
+    with workshop.instance() as instance:
+        assert DatabaseCache(instance, workshop.settings.store.corpus).unfinished() == ["a.md"]
+    assert not (workshop.home.answers / "cache.sqlite").exists()
+    n_made = workshop.parts_given["summarizer"].n_made
+    assert n_made
+    left = workshop.parts_given["summarizer"] = ScriptedSummarizer()
+    workshop.configure()
+    assert workshop.build().built == ["a.md"]
+    with workshop.instance() as instance:
+        assert DatabaseCache(instance, workshop.settings.store.corpus).unfinished() == []
+    sizes = workshop.manifests()["a.md"].layer_sizes
+    assert n_made + left.n_made == sum(sizes[1:])
+
+
+def test_a_database_that_does_not_answer_is_told(postgres, workshop):
+    with workshop.instance() as instance:
+        cache = DatabaseCache(instance, "corpus")
+        cache.keep_texts({"a": "text"})
+        cache._storage.postgres_url = postgres.new_database() + "_that_is_not_there"
+        with pytest.raises(RecordsError, match="cache of unfinished work cannot be opened"):
+            cache.texts(["a"])

@@ -1,0 +1,277 @@
+"""The cache of unfinished work: nothing that was kept is lost, nothing stays that nobody wants."""
+
+import base64
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import filelock
+import numpy as np
+import pytest
+from support import cache_process
+from support.stores import PROCESS_PATH
+
+from raptor_core.errors import StoreError
+from raptor_core.identity import digest
+from raptor_core.tree import sqlite_cache
+from raptor_core.tree.cache import MemoryCache, Together
+from raptor_core.tree.sqlite_cache import FILE, SqliteCache
+
+ODD = "Grüße\0 世界, half a pair \ud83d"
+VECTOR = np.array([0.6, 0.8], dtype=np.float32)
+
+
+def start(action, folder):
+    return subprocess.Popen(
+        [sys.executable, cache_process.__file__, action, str(folder)],
+        env={"PYTHONPATH": PROCESS_PATH},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def fill(cache, tree, keys, text="text"):
+    cache.want((tree, key) for key in keys)
+    cache.keep_texts(dict.fromkeys(keys, text))
+
+
+@pytest.mark.parametrize("made", [lambda _: MemoryCache(), SqliteCache], ids=["memory", "sqlite"])
+def test_what_is_kept_is_found_by_key_until_it_is_discarded(tmp_path, made):
+    cache = made(tmp_path)
+    with cache:
+        cache.keep_texts({"a": "one", "b": ODD})
+        cache.keep_vectors({"v": VECTOR})
+        cache.keep_texts({"a": "another"})
+    assert cache.texts(["a", "b", "v", "unknown"]) == {"a": "another", "b": ODD}
+    found = cache.vectors(["a", "v"])
+    assert found.keys() == {"v"}
+    assert (found["v"].tobytes(), found["v"].dtype) == (VECTOR.tobytes(), np.float32)
+    cache.discard(["a", "unknown"])
+    assert cache.texts(["a", "b"]) == {"b": ODD}
+
+
+def test_a_cache_that_keeps_nothing_makes_no_file(tmp_path):
+    cache = SqliteCache(tmp_path / "answers")
+    with cache:
+        assert cache.texts(["a"]) == cache.vectors(["a"]) == {}
+        assert cache.unfinished() == []
+    cache.forget(["t"])
+    assert not (tmp_path / "answers").exists()
+
+
+@pytest.mark.slow
+def test_what_another_run_leaves_while_one_is_open_is_not_lost(tmp_path):
+    with SqliteCache(tmp_path) as cache:
+        assert cache.texts(["a"]) == {}
+        with start("keep_one", tmp_path) as other:
+            assert other.wait() == 0
+        cache.keep_texts({"a": "of this one"})
+    assert SqliteCache(tmp_path).texts(["a", "b"]) == {"a": "of this one", "b": "of the other"}
+
+
+def test_a_tree_takes_along_what_no_other_unfinished_tree_wants(tmp_path):
+    cache = SqliteCache(tmp_path)
+    fill(cache, "one", ["a", "b"])
+    fill(cache, "two", ["b", "c"])
+    cache.keep_texts({"nobody's": "text"})
+    assert cache.unfinished() == ["one", "two"]
+    cache.forget(["one", "never there"])
+    assert cache.texts("abc").keys() == {"b", "c"}
+    assert cache.unfinished() == ["two"]
+    cache.forget(["two"])
+    assert cache.texts(["a", "b", "c", "nobody's"]).keys() == {"nobody's"}
+    assert cache.unfinished() == []
+
+
+def test_trees_of_one_name_in_two_corpora_are_two(tmp_path):
+    one, other = SqliteCache(tmp_path, "one"), SqliteCache(tmp_path, "other")
+    for cache in (one, other):
+        fill(cache, "t", ["a"])
+    one.forget(["t"])
+    assert one.unfinished() == []
+    assert other.unfinished() == ["t"]
+    assert other.texts(["a"]) == {"a": "text"}
+    other.forget(["t"])
+    assert other.texts(["a"]) == {}
+
+
+def test_forgotten_text_leaves_no_bytes_and_its_room_is_given_back(tmp_path):
+    cache = SqliteCache(tmp_path)
+    fill(cache, "t", [f"{number}" for number in range(900)], "xylophone " * 50)
+    full = (tmp_path / FILE).stat().st_size
+    cache.forget(["t"])
+    left = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"xylophone" not in left
+    assert len(left) < full / 5
+
+
+def test_a_row_that_the_disk_changed_is_unknown(tmp_path):
+    cache = SqliteCache(tmp_path)
+    cache.keep_texts({"a": "one", "b": "two"})
+    cache.keep_vectors({"v": VECTOR})
+    with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
+        connection.execute("update kept set text = cast('too' as blob) where key = 'b'")
+        connection.execute("update kept set vector = zeroblob(8) where key = 'v'")
+    assert cache.texts("abv") == {"a": "one"}
+    assert cache.vectors("v") == {}
+    cache.keep_texts({"b": "two"})
+    assert cache.texts("b") == {"b": "two"}
+
+
+def test_a_damaged_file_is_named_and_may_be_moved_away(tmp_path):
+    SqliteCache(tmp_path).keep_texts({"a": "one"})
+    (tmp_path / FILE).write_bytes(b"no database" * 999)
+    with pytest.raises(StoreError, match=r"cache\.sqlite.*move it away.*unfinished work only"):
+        SqliteCache(tmp_path).texts("a")
+    (tmp_path / FILE).unlink()
+    assert SqliteCache(tmp_path).texts("a") == {}
+
+
+def test_a_file_that_another_process_locks_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_cache, "WAIT_SECONDS", 0.05)
+    cache = SqliteCache(tmp_path)
+    cache.keep_texts({"a": "one"})
+    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        with pytest.raises(StoreError, match=r"cache\.sqlite.*locked.*end the process"):
+            cache.keep_texts({"b": "two"})
+        assert cache.texts("ab") == {"a": "one"}
+    cache.keep_texts({"b": "two"})
+    with filelock.FileLock(tmp_path / "cache.lock"), pytest.raises(StoreError, match="end it"):
+        cache.texts("a")
+
+
+def test_a_folder_that_cannot_be_written_is_named_and_can_be_read(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("a file")
+    with pytest.raises(StoreError, match="file"):
+        SqliteCache(tmp_path / "file").keep_texts({"a": "one"})
+    SqliteCache(tmp_path).keep_texts({"a": "one"})
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert SqliteCache(tmp_path).texts("a") == {"a": "one"}
+    assert SqliteCache(tmp_path / "none").texts("a") == {}
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_disk_without_room_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    cache = SqliteCache(tmp_path)
+    cache.keep_texts({"a": "one"})
+    usage = type("Usage", (), {"free": 10 * 2**20})
+    monkeypatch.setattr("raptor_core.store.files.shutil.disk_usage", lambda _: usage)
+    with pytest.raises(StoreError, match="10 MB are free"):
+        cache.keep_texts({"b": "two"})
+    assert cache.texts("ab") == {"a": "one"}
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_up_is_named_and_what_was_kept_stays(tmp_path):
+    with start("keep_on_full_disk", tmp_path) as process:
+        *kept, error = process.stdout.read().splitlines()
+    assert f"StoreError: {tmp_path}" in error
+    assert len(kept) > 10
+    assert SqliteCache(tmp_path).texts(kept).keys() == set(kept)
+
+
+@pytest.mark.slow
+def test_nothing_that_was_kept_is_lost_by_a_kill_at_any_time(tmp_path):
+    rng = random.Random(3)
+    for number in range(8):
+        folder = tmp_path / str(number)
+        with start("keep_many", folder) as process:
+            process.stdout.readline()
+            time.sleep(rng.uniform(0, 0.2))
+            process.send_signal(signal.SIGKILL)
+            kept = [f"{0:06}", *process.stdout.read().split()]
+        cache = SqliteCache(folder)
+        found = cache.texts(kept) | cache.vectors(kept)
+        assert found.keys() == set(kept)
+        assert cache.unfinished() == ["t"]
+
+
+@pytest.mark.slow
+def test_a_kill_while_a_tree_is_forgotten_leaves_all_of_it_or_nothing(tmp_path):
+    rng = random.Random(5)
+    keys = [f"{number:03}" for number in range(200)]
+    for number in range(8):
+        folder = tmp_path / str(number)
+        with start("forget_and_keep", folder) as process:
+            process.stdout.readline()
+            time.sleep(rng.uniform(0, 0.1))
+            process.send_signal(signal.SIGKILL)
+        cache = SqliteCache(folder)
+        assert len(cache.texts(keys)) in (0, 200)
+        cache.forget(["t"])
+        assert (cache.texts(keys), cache.unfinished()) == ({}, [])
+
+
+def test_the_first_place_that_knows_a_key_is_taken():
+    one, two = MemoryCache(), MemoryCache()
+    one.keep_texts({"a": "one"})
+    two.keep_texts({"a": "two", "b": "two"})
+    two.keep_vectors({"v": VECTOR})
+    both = Together(one, two)
+    assert both.texts("abc") == {"a": "one", "b": "two"}
+    assert both.vectors(["v", "w"]).keys() == {"v"}
+
+
+def line(key, sealed=True, **value):
+    """A line of the files of answers of the version before; earlier ones had no digest."""
+    stored = {"key": key, "at": 99, **value}
+    parts = (str(stored.get(name)) for name in ("key", "at", "text", "vector"))
+    return json.dumps({**stored, "digest": digest("answer", *parts)} if sealed else stored)
+
+
+def test_files_of_answers_of_the_version_before_are_taken_over(tmp_path):
+    vector = base64.b64encode(VECTOR.tobytes()).decode()
+    whole = [line("a", text="one"), line("v", vector=vector), line("old", sealed=False, text="x")]
+    broken = ['{"key": "cut", "at": 99', line("c", text="two").replace("two", "too"), "[]"]
+    (tmp_path / "answers-0.jsonl").write_text("\n".join(whole + broken))
+    (tmp_path / "answers-1.jsonl").write_text(line("b", text="held"))
+    with filelock.FileLock(tmp_path / "answers-1.lock"):  # a run of the version before
+        cache = SqliteCache(tmp_path)
+        assert cache.texts(["a", "b", "c", "old", "cut"]) == {"a": "one", "old": "x"}
+        np.testing.assert_array_equal(cache.vectors("v")["v"], VECTOR)
+    assert cache.texts("b") == {"b": "held"}
+    assert not list(tmp_path.glob("*.jsonl"))
+
+
+def staged(path):
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "create table staged (id text primary key, tree text, content_key text, "
+            "embedding_key text, digest text, payload text, dense blob) without rowid"
+        )
+        for layer, dense in ((0, VECTOR.tobytes()), (1, None)):
+            payload = json.dumps({"layer": layer, "text": f"text {layer}"})
+            row = (str(layer), "t", f"content {layer}", f"embedding {layer}", "", payload, dense)
+            connection.execute("insert into staged values (?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def test_staged_nodes_of_the_version_before_are_taken_over(tmp_path):
+    path = tmp_path / "qdrant" / "corpus-ab12" / "staged.sqlite"
+    staged(path)
+    staged(tmp_path / "qdrant" / "other-ab12" / "staged.sqlite")
+    cache = SqliteCache(tmp_path / "answers", "corpus", tmp_path / "qdrant")
+    assert cache.texts(["content 0", "content 1"]) == {"content 1": "text 1"}
+    assert cache.vectors(["embedding 0", "embedding 1"]).keys() == {"embedding 0"}
+    assert cache.unfinished() == ["t"]
+    assert not path.exists()
+    assert (tmp_path / "qdrant" / "other-ab12" / "staged.sqlite").exists()
+    cache.forget(["t"])
+    assert cache.texts(["content 1"]) == {}
+
+
+def test_a_damaged_file_of_staged_nodes_is_named(tmp_path):
+    path = tmp_path / "qdrant" / "corpus-ab12" / "staged.sqlite"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"no database" * 999)
+    cache = SqliteCache(tmp_path / "answers", "corpus", tmp_path / "qdrant")
+    with pytest.raises(StoreError, match=r"staged\.sqlite.*unpublished work only"):
+        cache.texts("a")

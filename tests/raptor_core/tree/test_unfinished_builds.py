@@ -1,0 +1,131 @@
+"""Builds that end before their trees are published: the next one pays for nothing again."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import paid_build
+from support.openai_server import FakeOpenAI
+from support.paid_build import CONCURRENCY, DOCUMENTS, make_tools, paid_settings
+from support.stores import PROCESS_PATH
+
+from raptor_core.errors import BudgetError
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_core.tree.steps import embed_nodes, make_leaves
+
+
+def test_answers_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
+    with FakeOpenAI() as server:
+        settings = paid_settings(server.base_url, tree={"max_layers": 1})
+        bounded = paid_settings(server.base_url, tree={"max_layers": 1}, budget={"calls": 5})
+        with pytest.raises(BudgetError):
+            build_tree(DOCUMENTS, tools=make_tools(bounded, tmp_path))
+        assert server.n_requests == 5
+        tree = build_tree(DOCUMENTS, tools=make_tools(settings, tmp_path))
+        assert len(tree.layers[1].nodes) == server.n_requests
+    cache = SqliteCache(tmp_path)
+    assert cache.unfinished() == ["corpus"]
+    cache.forget(["corpus"])
+    assert cache.texts(node.content_key for node in tree.nodes()) == {}
+    assert cache.vectors(node.embedding_key for node in tree.nodes()) == {}
+
+
+def test_vectors_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
+    with FakeOpenAI() as server:
+        embedder = {"kind": "openai", "model": "vector", "base_url": server.base_url}
+        values = {"embedder": embedder, "tokens": {"counter": "tiktoken"}}
+        bounded = paid_settings(
+            server.base_url,
+            **{**values, "embedder": {**embedder, "batch_size": 9}},
+            budget={"calls": 3},
+        )
+        leaves = make_leaves("t", DOCUMENTS, make_tools(bounded))
+        with pytest.raises(BudgetError):
+            embed_nodes(leaves, make_tools(bounded, tmp_path), MemoryCache())
+        tools = make_tools(paid_settings(server.base_url, **values), tmp_path)
+        embedded = embed_nodes(leaves, tools, MemoryCache())
+        assert embedded.n_reused == 18
+        np.testing.assert_array_equal(
+            embedded.vectors, tools.embedder.embed([leaf.embedding_text for leaf in leaves])
+        )
+    sent = Counter(text for body in server.bodies for text in body["input"])
+    assert max(count for text, count in sent.items() if text != "dimension") == 2  # once to compare
+
+
+def test_junk_in_the_cache_becomes_no_summary(tmp_path):
+    with FakeOpenAI() as server:
+        settings = paid_settings(server.base_url, tree={"max_layers": 1})
+        tree = build_tree(DOCUMENTS, tools=make_tools(settings, tmp_path))
+        n_paid = server.n_requests
+        key = tree.layers[1].nodes[0].content_key
+        SqliteCache(tmp_path).keep_texts({key: "I'm sorry, but I can't assist with that request."})
+        again = build_tree(DOCUMENTS, tools=make_tools(settings, tmp_path))
+        assert server.n_requests == n_paid + 1
+    assert list(again.nodes()) == list(tree.nodes())
+
+
+class Gate:
+    """Lets the first requests through and holds the others until it is opened."""
+
+    def __init__(self, n):
+        self.n = n
+        self.answered = []
+        self._lock = threading.Lock()
+        self._opened = threading.Event()
+
+    def __call__(self, body):
+        with self._lock:
+            passes = len(self.answered) < self.n
+            if passes:
+                self.answered.append(str(body))
+        if not passes:
+            self._opened.wait(60)
+
+    def open(self):
+        self._opened.set()
+
+
+def until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def start(server, folder):
+    script = Path(paid_build.__file__)
+    environment = {**os.environ, "PYTHONPATH": PROCESS_PATH}
+    return subprocess.Popen(
+        [sys.executable, str(script), server.base_url, str(folder)], env=environment
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("layer", "n_answered"), [(1, 1), (1, 10), (2, 2)])
+def test_a_killed_build_has_lost_no_answer_that_it_received(tmp_path, layer, n_answered):
+    with FakeOpenAI() as other:
+        whole = build_tree(DOCUMENTS, tools=make_tools(paid_settings(other.base_url)))
+    sizes = [len(above.nodes) for above in whole.layers]
+    assert sizes[layer] >= n_answered + CONCURRENCY
+    gate = Gate(sum(sizes[1:layer]) + n_answered)
+    with FakeOpenAI(hold=gate) as server:
+        process = start(server, tmp_path)
+        # Every thread has come back for another answer, so each has kept its last one.
+        until(lambda: server.n_requests == gate.n + CONCURRENCY)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        gate.open()
+        again = paid_build.build(server.base_url, tmp_path)
+        asked = Counter(str(body) for body in server.bodies)
+    assert {asked[body] for body in gate.answered} == {1}
+    assert list(again.nodes()) == list(whole.nodes())
+    assert server.n_requests == other.n_requests + CONCURRENCY

@@ -1,0 +1,65 @@
+"""What the cache's tests run in processes of their own: keep, wait, die, meet a full disk.
+
+Called as ``python cache_process.py ACTION FOLDER``; ``tests`` must be on the path.
+"""
+
+import resource
+import sys
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from raptor_core.errors import StoreError
+from raptor_core.tree.sqlite_cache import SqliteCache
+
+
+def say(line):
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def keep_one(folder):
+    """Leave an answer and end."""
+    SqliteCache(folder).keep_texts({"b": "of the other"})
+
+
+def keep_many(folder):
+    """Keep answers and vectors until killed, and say which are kept."""
+    cache = SqliteCache(folder)
+    with cache:
+        for number in count():
+            key = f"{number:06}"
+            cache.want([("t", key)])
+            if number % 2:
+                cache.keep_texts({key: key * 50})
+            else:
+                cache.keep_vectors({key: np.full(384, number, dtype=np.float32)})
+            say(key)
+
+
+def forget_and_keep(folder):
+    """Keep a layer and forget it, again and again."""
+    cache = SqliteCache(folder)
+    texts = {f"{number:03}": "text " * 100 for number in range(200)}
+    while True:
+        cache.want(("t", key) for key in texts)
+        cache.keep_texts(texts)
+        say("kept")
+        cache.forget(["t"])
+
+
+def keep_on_full_disk(folder):
+    """Keep while no file may grow over some KB: writes fail as they do on a full disk."""
+    cache = SqliteCache(folder)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+    try:
+        for number in range(1000):
+            cache.keep_texts({str(number): "x" * 2000})
+            say(number)
+    except StoreError as error:
+        say(f"StoreError: {error}")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](Path(sys.argv[2]))
