@@ -17,7 +17,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
 
 from raptor_assets import keys
-from raptor_assets.batches import Size, batches
+from raptor_assets.batches import Size, batches, give_memory_back
 from raptor_assets.bench import Bench
 from raptor_assets.evaluations import evaluation, past_top
 from raptor_assets.failures import not_started, run_failure
@@ -162,6 +162,7 @@ class _Run:
                         yield from self._step(step, alive, provenance)
             finally:
                 self._bench.store.release()
+                give_memory_back()
 
     def _plan(self, key: dg.AssetKey, names: Iterable[str]) -> None:
         """Say that partitions are to be made: if the run ends without them, they have failed."""

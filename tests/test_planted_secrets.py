@@ -6,6 +6,7 @@ what was printed are searched for each of the planted words.
 
 import pytest
 from support.command import Place
+from support.kept import kept_bytes
 from support.openai_faults import Fault
 from support.openai_server import FakeOpenAI
 
@@ -73,7 +74,7 @@ def run(place, capfd):
         return done
 
     yield run
-    kept = {path: path.read_bytes() for path in place.root.rglob("*") if path.is_file()}
+    kept = kept_bytes(place.root)
     assert [(s, path) for path, data in kept.items() for s in SECRETS if s.encode() in data] == []
 
 

@@ -1,11 +1,21 @@
 """Batches hold every partition once, in order, within their bounds."""
 
+import ctypes
+import sys
 from itertools import pairwise
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raptor_assets.batches import BATCH_CHARS, BATCH_PARTITIONS, BATCH_TREES, Size, batches
+from raptor_assets.batches import (
+    BATCH_CHARS,
+    BATCH_PARTITIONS,
+    BATCH_TREES,
+    Size,
+    batches,
+    give_memory_back,
+)
 
 CHARS = st.integers(0, BATCH_CHARS * 2) | st.integers(0, 40_000)
 TREES = st.integers(0, BATCH_TREES * 2) | st.integers(0, 30)
@@ -42,3 +52,24 @@ def test_no_batch_is_closed_that_had_room_for_the_next(sizes):
 def test_unknown_sizes_count_partitions_alone():
     names = [str(at) for at in range(2 * BATCH_PARTITIONS + 1)]
     assert list(map(len, batches(names, {}))) == [BATCH_PARTITIONS, BATCH_PARTITIONS, 1]
+
+
+def resident_bytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def test_memory_that_a_batch_freed_is_given_back():
+    if sys.platform != "linux":
+        give_memory_back()
+        return
+    library = ctypes.CDLL(None)
+    library.malloc.restype, library.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    blocks = [library.malloc(2_000) for _ in range(40_000)]
+    for block in blocks:
+        ctypes.memset(block, 1, 2_000)
+    for block in blocks[:-1]:  # the last one keeps the heap from shrinking by itself
+        library.free(block)
+    kept = resident_bytes()
+    give_memory_back()
+    library.free(blocks[-1])
+    assert kept - resident_bytes() > 50_000_000
