@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -29,8 +30,8 @@ _ROWS = 200
 class DatabaseCache(SqlCache):
     """A ``NodeCache`` beside Dagster's records; see ``SqlCache``."""
 
-    def __init__(self, instance: dg.DagsterInstance, corpus: str) -> None:
-        super().__init__(corpus)
+    def __init__(self, instance: dg.DagsterInstance, folder: Path, corpus: str) -> None:
+        super().__init__(folder, corpus)
         self._storage: Any = instance.event_log_storage
 
     def _connect(self, *, to_write: bool) -> Database:  # noqa: ARG002 - there is always one

@@ -114,9 +114,9 @@ class ToolsResource:
     def __init__(self, settings: Settings, home: Home, tools: Tools | None = None) -> None:
         made = tools or Tools(settings, batches=home.answers / "batches")
         stores = None if settings.store.kind == "server" else home.qdrant
-        self._corpus = settings.store.corpus
+        self._corpus, self._folder = settings.store.corpus, home.answers
         self._is_shared = False
-        self._tools = made.with_cache(SqliteCache(home.answers, self._corpus, stores))
+        self._tools = made.with_cache(SqliteCache(self._folder, self._corpus, stores))
 
     def tools(self, instance: dg.DagsterInstance | None = None) -> Tools:
         """Chunker, embedder, clusterer, summarizer; each loads what it needs when it is used.
@@ -130,7 +130,9 @@ class ToolsResource:
             from dagster_project.database_cache import DatabaseCache
 
             self._is_shared = True
-            self._tools = self._tools.with_cache(DatabaseCache(instance, self._corpus))
+            self._tools = self._tools.with_cache(
+                DatabaseCache(instance, self._folder, self._corpus)
+            )
         return self._tools
 
 

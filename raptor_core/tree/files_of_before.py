@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -29,7 +30,12 @@ class Left:
 
 
 def left_files(folder: Path, stores: Path | None, corpus: str) -> list[Path]:
-    """Files of answers in ``folder``, and of staged nodes of a corpus under ``stores``."""
+    """Files of answers in ``folder``, and of staged nodes of a corpus under ``stores``.
+
+    None where this process may not write, so that it only reads what is taken over.
+    """
+    if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
+        return []
     staged = [] if stores is None else stores.glob(f"{corpus}-*/staged.sqlite")
     own = (path for path in staged if is_collection_of(path.parent.name, corpus))
     return sorted([*folder.glob("answers-*.jsonl"), *own])

@@ -12,11 +12,13 @@ import json
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 import numpy as np
 
+from raptor_core.tree.files_of_before import left_files, taken
 from raptor_core.vectors import Vectors
 
 Row = dict[str, Any]
@@ -75,11 +77,16 @@ class SqlCache:
     """A ``NodeCache``; ``_connect`` is the subclass's. Threads may share it: calls take turns.
 
     Args:
+        folder: where files are. Those that earlier versions left there, of answers, are taken over.
         corpus: whose trees these are; trees of other corpora may have the same names.
+        stores: folder of embedded stores, whose collections may hold nodes that an earlier version
+            staged; they are taken over, too.
     """
 
-    def __init__(self, corpus: str = "") -> None:
+    def __init__(self, folder: Path, corpus: str = "", stores: Path | None = None) -> None:
+        self._folder = folder
         self._corpus = corpus
+        self._stores = stores
         self._turn = threading.RLock()
         self._depth = 0
         self._database: Database | None = None
@@ -112,7 +119,9 @@ class SqlCache:
 
     def want(self, wanted: Iterable[tuple[str, str]]) -> None:
         """See ``NodeCache.want``."""
-        rows = want_rows(self._corpus, wanted)
+        rows = [
+            {"corpus": self._corpus, "tree": tree, "key": key} for tree, key in sorted(set(wanted))
+        ]
         self._write([(WANT, rows)] if rows else [])
 
     def keep_texts(self, texts: Mapping[str, str]) -> None:
@@ -121,11 +130,12 @@ class SqlCache:
         Raises:
             StoreError: they cannot be written; it names the place.
         """
-        self._keep(text_rows(texts))
+        self._keep([_row(key, texts[key].encode(*_UTF8), None) for key in sorted(texts)])
 
     def keep_vectors(self, vectors: Mapping[str, Vectors]) -> None:
         """See ``NodeCache.keep_vectors``; as ``keep_texts``."""
-        self._keep(vector_rows(vectors))
+        arrays = ((key, np.asarray(vectors[key], dtype="<f4")) for key in sorted(vectors))
+        self._keep([_row(key, None, array.tobytes()) for key, array in arrays])
 
     def _keep(self, rows: Sequence[Row]) -> None:
         self._write([(KEEP, rows)] if rows else [])
@@ -158,8 +168,17 @@ class SqlCache:
     def _opened(self, *, to_write: bool) -> Iterator[Database | None]:
         with self._turn, self:
             if self._database is None:
-                self._database = self._connect(to_write=to_write)
+                left = left_files(self._folder, self._stores, self._corpus)
+                self._database = self._connect(to_write=to_write or bool(left))
+                for file in left:
+                    self._take_over(file)
             yield self._database
+
+    def _take_over(self, file: Path) -> None:
+        with taken(file) as left:
+            self.want(left.wanted)
+            self.keep_texts(left.texts)
+            self.keep_vectors(left.vectors)
 
     def __enter__(self) -> Self:
         with self._turn:
@@ -181,22 +200,6 @@ class SqlCache:
 
 def _listed(values: Iterable[str]) -> str:
     return json.dumps(list(dict.fromkeys(values)))
-
-
-def want_rows(corpus: str, wanted: Iterable[tuple[str, str]]) -> list[Row]:
-    """Values of ``WANT``, in an order that all processes have: no two wait for each other."""
-    return [{"corpus": corpus, "tree": tree, "key": key} for tree, key in sorted(set(wanted))]
-
-
-def text_rows(texts: Mapping[str, str]) -> list[Row]:
-    """Values of ``KEEP``, in order."""
-    return [_row(key, texts[key].encode(*_UTF8), None) for key in sorted(texts)]
-
-
-def vector_rows(vectors: Mapping[str, Vectors]) -> list[Row]:
-    """Values of ``KEEP``, in order."""
-    arrays = ((key, np.asarray(vectors[key], dtype="<f4")) for key in sorted(vectors))
-    return [_row(key, None, array.tobytes()) for key, array in arrays]
 
 
 def _row(key: str, text: bytes | None, vector: bytes | None) -> Row:

@@ -16,18 +16,7 @@ from typing import Any
 
 from raptor_core.errors import StoreError
 from raptor_core.store.files import check_space, disk_errors
-from raptor_core.tree.files_of_before import left_files, taken
-from raptor_core.tree.sql_cache import (
-    KEEP,
-    SCHEMA,
-    WANT,
-    Database,
-    Row,
-    SqlCache,
-    text_rows,
-    vector_rows,
-    want_rows,
-)
+from raptor_core.tree.sql_cache import SCHEMA, Database, Row, SqlCache
 
 FILE = "cache.sqlite"
 
@@ -43,49 +32,25 @@ _LIST = "select value from json_each(:list)"
 
 
 class SqliteCache(SqlCache):
-    """A ``NodeCache`` in a folder; no file is made before something is kept.
-
-    Args:
-        folder: where the file is. What the version before left there, files of answers, is taken
-            over when it is opened.
-        corpus: see ``SqlCache``.
-        stores: folder of embedded stores, whose collections of the version before may hold staged
-            nodes; they are taken over, too.
-    """
-
-    def __init__(self, folder: Path, corpus: str = "", stores: Path | None = None) -> None:
-        super().__init__(corpus)
-        self._folder = folder
-        self._stores = stores
+    """A ``NodeCache`` in a folder; no file is made before something is kept."""
 
     def _connect(self, *, to_write: bool) -> Database | None:
         path = self._folder / FILE
-        if self._folder.is_dir() and not os.access(self._folder, os.W_OK) and not to_write:
-            return _Sqlite(path, "?immutable=1") if path.exists() else None
-        left = left_files(self._folder, self._stores, self._corpus)
-        if not (to_write or left or path.exists()):
-            return None
+        if not to_write:
+            if not path.exists():
+                return None
+            if not os.access(self._folder, os.W_OK):
+                return _Sqlite(path, "?immutable=1")
         with disk_errors(path):
             self._folder.mkdir(parents=True, exist_ok=True)
         with _alone(path):
             made = _Sqlite(path)
             try:
                 made.prepare()
-                for file in left:
-                    self._take_over(made, file)
             except BaseException:
                 made.close()
                 raise
         return made
-
-    def _take_over(self, database: Database, file: Path) -> None:
-        with taken(file) as left:
-            database.write(
-                [
-                    (KEEP, [*text_rows(left.texts), *vector_rows(left.vectors)]),
-                    (WANT, want_rows(self._corpus, left.wanted)),
-                ]
-            )
 
 
 class _Sqlite:
@@ -150,7 +115,7 @@ class _Sqlite:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Keep other processes from making the same tables, and from taking over the same files."""
+    """Keep other processes from making the same tables."""
     import filelock
 
     lock = filelock.FileLock(path.with_suffix(".lock"), timeout=WAIT_SECONDS)

@@ -1,4 +1,4 @@
-"""The cache of unfinished work in a real PostgreSQL, as runs on several machines share it."""
+"""The cache of unfinished work in a real PostgreSQL server: runs on many machines share it."""
 
 import threading
 
@@ -23,11 +23,12 @@ def workshop(postgres, tmp_path, monkeypatch):
     return made
 
 
-def test_it_keeps_what_the_file_in_a_home_keeps(workshop):
+def test_it_keeps_what_the_file_in_a_home_keeps(workshop, tmp_path):
     vector = np.array([0.6, 0.8], dtype=np.float32)
     with workshop.instance() as instance:
-        one, other = DatabaseCache(instance, "one"), DatabaseCache(instance, "other")
-        assert (one.texts(["a"]), one.unfinished()) == ({}, [])
+        one, other = (DatabaseCache(instance, tmp_path, name) for name in ("one", "other"))
+        (tmp_path / "answers-0.jsonl").write_text('{"key": "before", "at": 9, "text": "paid"}')
+        assert (one.texts(["a", "before"]), one.unfinished()) == ({"before": "paid"}, [])
         for cache in (one, other):
             cache.want([("t", "a"), ("t", "a"), ("t", "v")])
         with one:
@@ -45,9 +46,9 @@ def test_it_keeps_what_the_file_in_a_home_keeps(workshop):
         assert one.texts(["b"]) == {}
 
 
-def test_runs_at_once_make_its_tables_and_lose_nothing(workshop):
+def test_runs_at_once_make_its_tables_and_lose_nothing(workshop, tmp_path):
     with workshop.instance() as instance:
-        caches = [DatabaseCache(instance, "corpus") for _ in range(4)]
+        caches = [DatabaseCache(instance, tmp_path, "corpus") for _ in range(4)]
         names = [f"{run} {number}" for run in range(4) for number in range(20)]
 
         def work(run):
@@ -65,26 +66,29 @@ def test_runs_at_once_make_its_tables_and_lose_nothing(workshop):
         assert caches[0].texts(["3 0", "0 0", "shared"]).keys() == {"3 0", "shared"}
 
 
-def test_another_machine_goes_on_with_what_a_run_left(workshop, tmp_path):
+def unfinished(workshop):
+    with workshop.instance() as instance:
+        return DatabaseCache(instance, workshop.home.answers, "corpus").unfinished()
+
+
+def test_another_machine_goes_on_with_what_a_run_left(workshop):
     workshop.write("a.md", prose(40, seed=2) + "\n\nA zebra stands there.")
     assert workshop.build().built == []
-    with workshop.instance() as instance:
-        assert DatabaseCache(instance, workshop.settings.store.corpus).unfinished() == ["a.md"]
+    assert unfinished(workshop) == ["a.md"]
     assert not (workshop.home.answers / "cache.sqlite").exists()
     n_made = workshop.parts_given["summarizer"].n_made
     assert n_made
     left = workshop.parts_given["summarizer"] = ScriptedSummarizer()
     workshop.configure()
     assert workshop.build().built == ["a.md"]
-    with workshop.instance() as instance:
-        assert DatabaseCache(instance, workshop.settings.store.corpus).unfinished() == []
+    assert unfinished(workshop) == []
     sizes = workshop.manifests()["a.md"].layer_sizes
     assert n_made + left.n_made == sum(sizes[1:])
 
 
-def test_a_database_that_does_not_answer_is_told(postgres, workshop):
+def test_a_database_that_does_not_answer_is_told(postgres, workshop, tmp_path):
     with workshop.instance() as instance:
-        cache = DatabaseCache(instance, "corpus")
+        cache = DatabaseCache(instance, tmp_path, "corpus")
         cache.keep_texts({"a": "text"})
         cache._storage.postgres_url = postgres.new_database() + "_that_is_not_there"
         with pytest.raises(RecordsError, match="cache of unfinished work cannot be opened"):
