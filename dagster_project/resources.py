@@ -124,9 +124,11 @@ class ToolsResource:
         What they make is kept in the home, or beside the records of an instance that is given,
         where PostgreSQL keeps those: then runs on all machines find it.
         """
+        if instance is None or self._is_shared:
+            return self._tools
         from dagster_project.records import is_postgres
 
-        if instance is not None and not self._is_shared and is_postgres(instance):
+        if is_postgres(instance):
             from dagster_project.database_cache import DatabaseCache
 
             self._is_shared = True

@@ -41,7 +41,7 @@ class StoreSettings(Part):
         hnsw_ef_construct: neighbours looked at for each link; 0 is the server's choice.
         oversampling: with quantization, candidates for each result that are then scored by their
             whole vectors.
-        hnsw_ef: candidates that a search keeps; 0 is the server's choice.
+        hnsw_ef: candidates that a search keeps; 0 is the server's choice, which finds fewer.
     """
 
     kind: Literal["auto", "edge", "local", "server"] = "auto"
@@ -66,7 +66,7 @@ class StoreSettings(Part):
     hnsw_payload_m: int = Field(-1, ge=-1)
     hnsw_ef_construct: int = Field(0, ge=0)
     oversampling: float = Field(2.0, ge=1)
-    hnsw_ef: int = Field(0, ge=0)
+    hnsw_ef: int = Field(256, ge=0)
 
     @model_validator(mode="after")
     def _agree(self) -> StoreSettings:

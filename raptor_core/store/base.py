@@ -203,10 +203,13 @@ class VectorStore(Protocol):
     def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:
         """What is published with one of these contents (``Manifest.content``), by tree name."""
 
-    def search(self, vectors: Vectors, limit: int, where: Where = Where()) -> list[list[Hit]]:
+    def search(
+        self, vectors: Vectors, limit: int, where: Where = Where(), *, exact: bool = False
+    ) -> list[list[Hit]]:
         """Nearest live nodes to each row of ``vectors`` by cosine, best first.
 
-        Ties are broken by node id.
+        Ties are broken by node id. ``exact`` compares every vector, where an engine would look
+        along a graph and may miss some.
         """
 
     def search_text(
@@ -215,11 +218,16 @@ class VectorStore(Protocol):
         """Best live nodes for each text by lexical score (BM25 weights, IDF of the corpus)."""
 
     def candidates(
-        self, vectors: Vectors, texts: Sequence[str], limit: int, where: Where = Where()
+        self,
+        vectors: Vectors,
+        texts: Sequence[str],
+        limit: int,
+        where: Where | Sequence[Where] = Where(),
     ) -> list[tuple[Found, Found]]:
         """What ``search`` and ``search_text`` find for each row and text, to be ranked.
 
-        Outlines and scores alone: the nodes of those that are returned are read by id.
+        Outlines and scores alone: the nodes of those that are returned are read by id. ``where``
+        is one filter for all, or one for each row.
         """
 
     def steady(self, read: Callable[[], Read]) -> Read:

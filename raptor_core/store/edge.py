@@ -27,11 +27,11 @@ from raptor_core.store.edge_shard import engine_errors
 from raptor_core.store.engine import (
     DENSE,
     LEXICAL,
-    Asked,
     Batch,
     Condition,
     Match,
     Point,
+    Question,
     Record,
     Scored,
 )
@@ -154,11 +154,9 @@ class EdgeEngine:
             (row,) = self._shard.query_batch(self._edge.QueryBatchRequest([request]))
         return {str(point.id): point.score / math.log(2) for point in row}
 
-    def search(
-        self, queries: Sequence[Asked], limit: int, condition: Condition
-    ) -> list[list[Scored]]:
-        """Best points for each query, in one call, and their payloads in another."""
-        rows = self._ranked(queries, limit, condition)
+    def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
+        """Best points for each question, in one call, and their payloads in another."""
+        rows = self._ranked(questions, limit)
         names = {number: str(UUID(int=number)) for row in rows for number, _ in row}
         found = self.fetch(list(names.values()), (REST,), dense=False)
         payloads = {record.id: record.payload for record in found}
@@ -167,9 +165,9 @@ class EdgeEngine:
                 raise damaged({**payload, "node_id": name})
         return [[Scored(payloads[names[number]], score) for number, score in row] for row in rows]
 
-    def outlines(self, queries: Sequence[Asked], limit: int, condition: Condition) -> list[Found]:
+    def outlines(self, questions: Sequence[Question], limit: int) -> list[Found]:
         """What ``search`` finds, to be ranked."""
-        rows = self._ranked(queries, limit, condition)
+        rows = self._ranked(questions, limit)
         numbers = [number for row in rows for number, _ in row]
         found, lacking = self._outlines.find(numbers)
         if lacking.any():
@@ -187,38 +185,46 @@ class EdgeEngine:
             if record.payload.get("node_id") == record.id:
                 yield record.payload
 
-    def _ranked(
-        self, queries: Sequence[Asked], limit: int, condition: Condition
-    ) -> list[list[tuple[int, float]]]:
+    def _ranked(self, questions: Sequence[Question], limit: int) -> list[list[tuple[int, float]]]:
         """Ids, as numbers, and scores."""
-        matches = tuple(match for match in condition.matches if match != LIVE)
-        is_narrowed = matches or condition.ids is not None
-        narrowed = self._filter(Condition(matches, condition.ids)) if is_narrowed else None
+        narrowed = {
+            question.condition: self._narrowed(question.condition) for question in questions
+        }
 
         def ask(least: Mapping[int, float | None], n: int) -> list[list[tuple[int, float]]]:
             requests = [
-                self._request(queries[row], n, narrowed, just_under(score))
+                self._request(
+                    questions[row], n, narrowed[questions[row].condition], just_under(score)
+                )
                 for row, score in least.items()
             ]
             with engine_errors(self._path, "search"):
                 rows = self._shard.query_batch(self._edge.QueryBatchRequest(requests))
             return [[(point.id.int, point.score) for point in row] for row in rows]
 
-        return ranked(ask, len(queries), limit)
+        return ranked(ask, len(questions), limit)
 
-    def _request(self, asked: Asked, limit: int, narrowed: Any, least: float | None) -> Any:
+    def _narrowed(self, condition: Condition) -> Any:
+        """The filter of a search: what lies here is live; None for all of it."""
+        matches = tuple(match for match in condition.matches if match != LIVE)
+        if not matches and condition.ids is None:
+            return None
+        return self._filter(Condition(matches, condition.ids))
+
+    def _request(self, question: Question, limit: int, narrowed: Any, least: float | None) -> Any:
         """One search, for ids alone.
 
         IDF is asked for over an explicit corpus, all points, because by default the engine goes on
         counting deleted points until it compacts them.
         """
         nearest, params = self._edge.Query.Nearest, None
-        if isinstance(asked, Sparse):
-            query = nearest(self._sparse(asked), using=LEXICAL)
+        if isinstance(question.asked, Sparse):
+            query = nearest(self._sparse(question.asked), using=LEXICAL)
             everything = self._edge.IdfParams(corpus=self._edge.Filter())
             params = self._edge.SearchParams(idf=everything)
         else:
-            query = nearest(asked.tolist(), using=DENSE)
+            query = nearest(question.asked.tolist(), using=DENSE)
+            params = self._edge.SearchParams(exact=True) if question.is_exact else None
         return self._edge.QueryRequest(
             limit=limit, query=query, filter=narrowed, score_threshold=least, params=params
         )

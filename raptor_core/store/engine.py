@@ -41,6 +41,17 @@ Asked = Vectors | Sparse
 theirs; or words, by theirs, each multiplied by its IDF."""
 
 
+class Question(NamedTuple):
+    """What a search asks: the best points by ``asked`` of those that meet the condition.
+
+    ``is_exact`` looks at every such point in place of the graph over the vectors.
+    """
+
+    asked: Asked
+    condition: Condition
+    is_exact: bool = False
+
+
 class Scored(NamedTuple):
     """The payload of a point that a search found, and its score; a higher one is more similar."""
 
@@ -130,12 +141,10 @@ class Engine(Protocol):
         None where the engine keeps no index beside its points, or looks after it by itself.
         """
 
-    def search(
-        self, queries: Sequence[Asked], limit: int, condition: Condition
-    ) -> list[list[Scored]]:
-        """Best points for each query in the order of ``ranked``."""
+    def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
+        """Best points for each question in the order of ``ranked``."""
 
-    def outlines(self, queries: Sequence[Asked], limit: int, condition: Condition) -> list[Found]:
+    def outlines(self, questions: Sequence[Question], limit: int) -> list[Found]:
         """What ``search`` finds, to be ranked."""
 
     def count(self, condition: Condition) -> int:

@@ -13,11 +13,11 @@ from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.store.engine import (
     DENSE,
     LEXICAL,
-    Asked,
     Batch,
     Condition,
     Match,
     Point,
+    Question,
     Record,
     Scored,
 )
@@ -74,9 +74,8 @@ class Place:
 class Search(NamedTuple):
     """One search: at most ``limit`` points that score ``least`` or more, where that is given."""
 
-    asked: Asked
+    question: Question
     limit: int
-    condition: Condition
     least: float | None = None
 
 
@@ -92,6 +91,7 @@ class ClientEngine:
         self._place = place
         self._consistency = layout.consistency() if layout else {}
         self._params = layout.search_params() if layout else None
+        self._has_graph = layout is not None
 
     def apply(self, batch: Batch) -> None:
         """Write and delete in one request, so that a server applies them in this order.
@@ -186,31 +186,24 @@ class ClientEngine:
         """None: local mode has no index, and a server looks after its own."""
         return None
 
-    def search(
-        self, queries: Sequence[Asked], limit: int, condition: Condition
-    ) -> list[list[Scored]]:
-        """Best points for each query, in one request."""
-        rows = self._ranked(queries, limit, condition, None)
+    def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
+        """Best points for each question, in one request."""
+        rows = self._ranked(questions, limit, None)
         return [[Scored(payload, score) for _, score, payload in row] for row in rows]
 
-    def outlines(self, queries: Sequence[Asked], limit: int, condition: Condition) -> list[Found]:
+    def outlines(self, questions: Sequence[Question], limit: int) -> list[Found]:
         """What ``search`` finds, to be ranked."""
-        rows = self._ranked(queries, limit, condition, OUTLINED)
+        rows = self._ranked(questions, limit, OUTLINED)
         return [outlined((payload, score) for _, score, payload in row) for row in rows]
 
     def _ranked(
-        self,
-        queries: Sequence[Asked],
-        limit: int,
-        condition: Condition,
-        fields: Sequence[str] | None,
+        self, questions: Sequence[Question], limit: int, fields: Sequence[str] | None
     ) -> list[list[Any]]:
         def ask(least: Mapping[int, float | None], n: int) -> list[list[Any]]:
-            return self.query(
-                [Search(queries[row], n, condition, score) for row, score in least.items()], fields
-            )
+            searches = [Search(questions[row], n, score) for row, score in least.items()]
+            return self.query(searches, fields)
 
-        return ranked(ask, len(queries), limit)
+        return ranked(ask, len(questions), limit)
 
     def query(
         self, searches: Sequence[Search], fields: Sequence[str] | None
@@ -230,14 +223,17 @@ class ClientEngine:
     def _request(self, search: Search, payload: Any) -> models.QueryRequest:
         from qdrant_client import models
 
-        if isinstance(search.asked, Sparse):
-            query, using, params = _sparse(search.asked), LEXICAL, None
+        asked, condition, is_exact = search.question
+        if isinstance(asked, Sparse):
+            query, using, params = _sparse(asked), LEXICAL, None
         else:
-            query, using, params = search.asked.tolist(), DENSE, self._params
+            query, using, params = asked.tolist(), DENSE, self._params
+            if is_exact and self._has_graph:
+                params = models.SearchParams(exact=True)
         return models.QueryRequest(
             query=query,
             using=using,
-            filter=_filter(search.condition),
+            filter=_filter(condition),
             limit=search.limit,
             score_threshold=just_under(search.least),
             with_payload=payload,

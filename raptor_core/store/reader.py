@@ -13,7 +13,7 @@ from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Hit, Manifest, Mark, StoreIdentity, Where
 from raptor_core.store.conditions import EVERYWHERE, MANIFEST, live_condition, tree_condition
-from raptor_core.store.engine import Asked, Condition, Engine, Match
+from raptor_core.store.engine import Asked, Condition, Engine, Match, Question
 from raptor_core.store.lexical import query_vector
 from raptor_core.store.outlines import NOTHING, Found
 from raptor_core.store.payload import payload_to_manifest, payload_to_mark, payload_to_node
@@ -80,13 +80,16 @@ class StoreReader:
             records = self._engine.scroll(Condition(matches), None)
         return sorted((payload_to_manifest(r.payload) for r in records), key=lambda m: m.tree)
 
-    def search(self, vectors: Vectors, limit: int, where: Where = EVERYWHERE) -> list[list[Hit]]:
-        """Nearest live nodes to each row of ``vectors`` by cosine, best first.
+    def search(
+        self, vectors: Vectors, limit: int, where: Where = EVERYWHERE, *, exact: bool = False
+    ) -> list[list[Hit]]:
+        """Nearest live nodes to each row of ``vectors``; see ``VectorStore.search``.
 
         Raises:
             StoreMismatchError: the rows' length is not the store's.
         """
-        return self._hits(list(query_units(vectors, self._identity)), limit, where)
+        units = query_units(vectors, self._identity)
+        return self._hits([_question(unit, where, exact=exact) for unit in units], limit)
 
     def search_text(
         self, texts: Sequence[str], limit: int, where: Where = EVERYWHERE
@@ -95,38 +98,41 @@ class StoreReader:
 
         A text without a word finds nothing.
         """
-        return self._hits([query_vector(text) for text in texts], limit, where)
+        return self._hits([_question(query_vector(text), where) for text in texts], limit)
 
-    def _hits(self, queries: Sequence[Asked | None], limit: int, where: Where) -> list[list[Hit]]:
-        found = self._found(self._engine.search, queries, limit, where)
+    def _hits(self, questions: Sequence[Question | None], limit: int) -> list[list[Hit]]:
+        found = self._found(self._engine.search, questions, limit)
         return [
             [Hit(payload_to_node(one.payload), one.score) for one in row or ()] for row in found
         ]
 
     def candidates(
-        self, vectors: Vectors, texts: Sequence[str], limit: int, where: Where = EVERYWHERE
+        self,
+        vectors: Vectors,
+        texts: Sequence[str],
+        limit: int,
+        where: Where | Sequence[Where] = EVERYWHERE,
     ) -> list[tuple[Found, Found]]:
         """What both searches find, to be ranked; see ``VectorStore.candidates``."""
-        queries = [*query_units(vectors, self._identity), *map(query_vector, texts)]
-        found = self._found(self._engine.outlines, queries, limit, where)
-        rows = [row or NOTHING for row in found]
+        filters = [where] * len(texts) if isinstance(where, Where) else where
+        asked = [*query_units(vectors, self._identity), *map(query_vector, texts)]
+        questions = list(map(_question, asked, [*filters, *filters]))
+        rows = [row or NOTHING for row in self._found(self._engine.outlines, questions, limit)]
         return list(zip(rows[: len(texts)], rows[len(texts) :], strict=True))
 
     def _found(
         self,
-        search: Callable[[list[Asked], int, Condition], list[Row]],
-        queries: Sequence[Asked | None],
+        search: Callable[[list[Question], int], list[Row]],
+        questions: Sequence[Question | None],
         limit: int,
-        where: Where,
     ) -> list[Row | None]:
-        """What one search finds for each query that asks for anything."""
-        condition = live_condition(where)
-        asked = {row: query for row, query in enumerate(queries) if query is not None}
-        found: list[Row | None] = [None] * len(queries)
-        if condition is None or limit < 1 or not asked:
+        """What one search finds for each question that asks for anything."""
+        asked = {row: one for row, one in enumerate(questions) if one is not None}
+        found: list[Row | None] = [None] * len(questions)
+        if limit < 1 or not asked:
             return found
         with self._open():
-            rows = search(list(asked.values()), limit, condition)
+            rows = search(list(asked.values()), limit)
         for row, hits in zip(asked, rows, strict=True):
             found[row] = hits
         return found
@@ -192,3 +198,9 @@ class StoreReader:
 
 def _unique(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
+
+
+def _question(asked: Asked | None, where: Where, *, exact: bool = False) -> Question | None:
+    """None where nothing is asked, or nothing can match."""
+    condition = live_condition(where)
+    return None if asked is None or condition is None else Question(asked, condition, exact)

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from raptor_core.errors import StoreError
 from raptor_core.store.conditions import LIVE, MANIFEST
-from raptor_core.store.engine import Asked, Batch, Condition, Match, Record, Scored
+from raptor_core.store.engine import Batch, Condition, Match, Question, Record, Scored
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.outlines import OUTLINED, Found, outlined
 from raptor_core.store.parts import split
@@ -184,40 +184,26 @@ class ServerEngine:
         """None: a server looks after its index."""
         return None
 
-    def search(
-        self, queries: Sequence[Asked], limit: int, condition: Condition
-    ) -> list[list[Scored]]:
-        """Best nodes for each query."""
-        rows = self._ranked(queries, limit, condition, None)
+    def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
+        """Best nodes for each question."""
+        rows = self.steady(lambda: self._best(questions, limit, None))
         return [[Scored(payload, score) for _, score, payload in row] for row in rows]
 
-    def outlines(self, queries: Sequence[Asked], limit: int, condition: Condition) -> list[Found]:
+    def outlines(self, questions: Sequence[Question], limit: int) -> list[Found]:
         """What ``search`` finds, to be ranked."""
-        rows = self._ranked(queries, limit, condition, (*OUTLINED, "state", "birth"))
+        fields = (*OUTLINED, "state", "birth")
+        rows = self.steady(lambda: self._best(questions, limit, fields))
         return [outlined((payload, score) for _, score, payload in row) for row in rows]
 
-    def _ranked(
-        self,
-        queries: Sequence[Asked],
-        limit: int,
-        condition: Condition,
-        fields: Sequence[str] | None,
-    ) -> list[list[Row]]:
-        return self.steady(lambda: self._best(queries, limit, _by_node(condition), fields))
-
     def _best(
-        self,
-        queries: Sequence[Asked],
-        limit: int,
-        condition: Condition,
-        fields: Sequence[str] | None,
+        self, questions: Sequence[Question], limit: int, fields: Sequence[str] | None
     ) -> list[list[Row]]:
-        """The best nodes of each query: asked again where too few are nodes, or where they tie."""
+        """The best nodes of each question; asked again where few are nodes, or where they tie."""
         self._know()
-        found: list[list[Row]] = [[] for _ in queries]
+        found: list[list[Row]] = [[] for _ in questions]
         searches = {
-            row: Search(asked, limit + 1 + SPARE + limit // 20, condition)
-            for row, asked in enumerate(map(self._weighted, queries))
+            row: Search(self._weighted(question), limit + 1 + SPARE + limit // 20)
+            for row, question in enumerate(questions)
         }
         while searches:
             answers = self._engine.query(list(searches.values()), fields)
@@ -230,11 +216,13 @@ class ServerEngine:
             searches = again
         return found
 
-    def _weighted(self, asked: Asked) -> Asked:
-        if not isinstance(asked, Sparse):
-            return asked
-        self._know(KNOWN_SECONDS)
-        return self._terms.weighted(asked, self._versions)
+    def _weighted(self, question: Question) -> Question:
+        """The question by node ids, its words weighed."""
+        asked = question.asked
+        if isinstance(asked, Sparse):
+            self._know(KNOWN_SECONDS)
+            asked = self._terms.weighted(asked, self._versions)
+        return question._replace(asked=asked, condition=_by_node(question.condition))
 
     def _again(
         self, search: Search, limit: int, points: Sequence[Row], nodes: Sequence[Row]
@@ -243,7 +231,8 @@ class ServerEngine:
         if len(points) < search.limit or search.least is not None:
             return None
         if len(nodes) < limit:
-            return search._replace(condition=self._hidden(search.condition, points, nodes))
+            condition = self._hidden(search.question.condition, points, nodes)
+            return search._replace(question=search.question._replace(condition=condition))
         last = nodes[limit - 1][1]
         if points[-1][1] < last:
             return None

@@ -11,6 +11,7 @@ from dagster_project.cli.lazy import LazyGroup
 MEANINGS = {
     "audit": "Score a judge of summaries on labelled ones.",
     "golden": "Measure retrieval on questions whose answers are known.",
+    "index": "Measure what the search by vectors misses.",
     "paper": "Write the paper's tables that need no reader.",
     "reader": "Compare strategies by what a reader answers from their contexts.",
     "retrieval": "Compare strategies at equal token budgets.",

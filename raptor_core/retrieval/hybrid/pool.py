@@ -69,22 +69,18 @@ def _gathered(question: Questions, query: Query, first: Look, store: VectorStore
     pool = _pool([first], is_cut=is_cut)
     if not is_cut:
         return pool
-    looks = [first]
     known = np.intersect1d(near.outlines.nodes["high"], matching.outlines.nodes["high"])
-
-    def look_into(where: Where) -> Look:
-        looks.extend(store.candidates(question.vectors, question.texts, INSIDE, where))
-        return looks[-1]
-
+    filters = []
     if documents := _best_documents(pool.leaves, query, store):
-        inside, _ = look_into(replace(query.where, documents=documents))
-        if len(inside.scores) < INSIDE:
-            known = np.append(known, inside.outlines.nodes["high"])
+        filters.append(replace(query.where, documents=documents))
     children = _leading_children(pool.summaries, query)
     unknown = children[~np.isin(children[:, 0], known)]
     if len(unknown) and query.where.ids is None:
-        look_into(replace(query.where, ids=tuple(full_id(*pair) for pair in unknown.tolist())))
-    return _pool(looks, is_cut=True)
+        ids = tuple(full_id(*pair) for pair in unknown.tolist())
+        filters.append(replace(query.where, ids=ids))
+    vectors = np.repeat(question.vectors, len(filters), axis=0)
+    looks = store.candidates(vectors, question.texts * len(filters), INSIDE, filters)
+    return _pool([first, *looks], is_cut=True)
 
 
 def _best_documents(leaves: Pool, query: Query, store: VectorStore) -> tuple[str, ...]:

@@ -206,14 +206,21 @@ def test_documents_that_matched_are_looked_at_whole(retriever):
     assert sum(hit.node.documents == ("a.md",) for hit in found.hits) < 5
 
 
-def test_children_whose_scores_are_known_are_not_asked_for_again(retriever, monkeypatch):
-    store, asked = retriever._store, []
+def test_documents_and_children_are_looked_into_at_once_and_children_that_are_known_not(
+    retriever, monkeypatch
+):
+    store, seen = retriever._store, []
     real = store.candidates
-    monkeypatch.setattr(store, "candidates", lambda *given: asked.append(given[-1]) or real(*given))
+    monkeypatch.setattr(store, "candidates", lambda *given: seen.append(given) or real(*given))
     retriever.search("What was painted?", Query(hybrid=HybridSettings(candidates=30, documents=3)))
-    assert asked == [Where(), Where(documents=("a.md", "b.md", "c.md"))]
+    everywhere, (inside, children) = (given[-1] for given in seen)
+    assert (everywhere, inside) == (Where(), Where(documents=("a.md", "b.md", "c.md")))
+    first = real(*seen[0])[0]
+    known = {name for found in first for name in found.outlines.ids()}
+    assert children.ids
+    assert known.isdisjoint(children.ids)
     retriever.search(QUESTION, Query(hybrid=HybridSettings(candidates=2000)))
-    assert asked[-1] == Where()
+    assert seen[-1][-1] == Where()
 
 
 def test_summaries_come_in_when_chunks_are_near_in_score(retriever):

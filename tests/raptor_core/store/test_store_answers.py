@@ -8,6 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.stores import IDENTITY, make_tree, open_at, publish_together, vectors_of
 
+from raptor_core.evaluation.search_recall import search_recall
+
 NUMBERS = count()
 NAMES = ("one", "two", "three")
 WORDS = ("river", "stone", "river stone", "light")
@@ -57,3 +59,15 @@ def test_answers_are_those_of_a_new_store_on_every_engine(stand_in, tmp_path_fac
         assert answers(edge) == expected
     with open_at(None, "server", **at_server | {"identity": None}) as reader:
         assert answers(reader) == expected
+
+
+def test_exact_searches_find_the_same_on_every_engine(stand_in, tmp_path):
+    trees = {name: make_tree(name, 12) for name in ("one", "two")}
+    with (
+        open_at(tmp_path, "edge") as edge,
+        open_at(None, "local") as memory,
+        open_at(None, "server", url=stand_in.url) as server,
+    ):
+        for store in (edge, memory, server):
+            publish_together(store, trees)
+            assert search_recall(store, 8, 5).all_trees.recall == 1.0

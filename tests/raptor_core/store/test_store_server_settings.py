@@ -104,8 +104,8 @@ def test_a_search_over_quantized_vectors_is_scored_by_whole_ones(stand_in):
     assert all("params" not in search for search in asked["lexical"])
 
 
-def test_a_plain_search_sends_no_parameters(stand_in):
-    with opened(stand_in) as store:
+def test_a_search_that_is_left_to_the_server_sends_no_parameters(stand_in):
+    with opened(stand_in, hnsw_ef=0) as store:
         publish(store, make_tree())
         store.search(np.eye(1, 16, dtype=np.float32), 3)
     sent = {tuple(sorted(search)) for search in searches(stand_in)["dense"]}
