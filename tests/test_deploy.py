@@ -34,6 +34,12 @@ def test_dagster_takes_its_settings(name, tmp_path, monkeypatch):
     assert config["telemetry"] == {"enabled": False}
 
 
+def test_the_qdrant_server_of_compose_is_the_release_that_the_tests_ran_on():
+    told = (DEPLOY.parent / "docs" / "stores.md").read_text()
+    version = COMPOSE["services"]["qdrant"]["image"].partition(":v")[2]
+    assert f"server, release {version}," in " ".join(told.split())
+
+
 def test_runs_go_to_workers_through_dagsters_own_launcher():
     from dagster_celery.launcher import CeleryRunLauncher
 

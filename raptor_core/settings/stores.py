@@ -18,7 +18,7 @@ class StoreSettings(Part):
         kind: "edge" is Qdrant's engine in process, "local" qdrant-client's local mode,
             "server" a Qdrant server or cluster; "auto" is edge where it has a wheel, else local.
         corpus: name of the collection.
-        url: of the server.
+        url: of the server, or of a cluster's nodes with commas between them.
         api_key_env: environment variable that holds its key.
         lock_seconds: how long to wait for an embedded store that another process holds.
         timeout_seconds: of one request to the server.
@@ -28,7 +28,8 @@ class StoreSettings(Part):
         tls_verify: whether the certificate is verified; false is for tests.
         grpc: send by gRPC in place of HTTP.
         grpc_port: its port on the server.
-        read_consistency: copies that must agree on what is read; "one" asks any.
+        read_consistency: copies that must agree on what is read; "one" asks any. "majority" and
+            "all" fail while a copy is dead.
         shard_number: shards of a collection; 0 is the server's choice.
         replication_factor: copies of each shard; 0 is the server's choice.
         write_consistency_factor: copies that must have a write; 0 is the server's choice.

@@ -38,7 +38,7 @@ def connect(settings: StoreSettings) -> Corpus:
     key = f"the key in {settings.api_key_env} ({'set' if secret else 'not set'})"
     remedy = f"check store.url, that the Qdrant server runs, and {key}"
     place = Place(settings.url, remedy, secret, key)
-    urls = [url.strip() for url in settings.url.split(",")]
+    urls = [url.strip() for url in settings.url.split(",") if url.strip()]
     for url in urls if secret else ():
         _tell_open_key(url, settings.api_key_env)
     with place.errors():

@@ -64,16 +64,21 @@ class PatientClient:
 
     def _call(self, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         n_failed = 0
+        told: Exception | None = None
         while True:
             at = self._at
             try:
                 return getattr(self._clients[at], name)(*given, **named)
             except Exception as error:
                 n_failed += 1
+                # What a node answered says more than that another is dead.
+                told = error if told is None or code(error) else told
                 n_rounds, n_tried = divmod(n_failed, len(self._clients))
                 seconds = wait_seconds(error, max(n_rounds, 1))
-                if seconds is None or n_rounds > self._max_retries:
+                if seconds is None:
                     raise
+                if n_rounds > self._max_retries:
+                    raise told from None
                 self._at = (at + 1) % len(self._clients)
                 if n_tried == 0:
                     self._wait(seconds)

@@ -6,6 +6,7 @@ from support.qdrant_server import KEY, READING_KEY
 from support.stand_ins import qdrant_at_wire
 from support.workshop import Workshop, prose
 
+from dagster_project import execute
 from dagster_project.transfer import export_home, import_home
 from raptor_core.errors import StoreError
 from raptor_core.store import retries
@@ -55,6 +56,15 @@ def test_a_key_that_may_only_read_is_told_before_anything_is_embedded(served, mo
         assert workshop.embedder.n_embedded == n_embedded
         monkeypatch.setenv("QDRANT_API_KEY", KEY)
         assert workshop.build().failed == {}
+
+
+def test_a_run_that_dagster_starts_is_told_of_the_key_as_soon(served, monkeypatch):
+    workshop, server = served
+    server.keyed = True
+    monkeypatch.setenv("QDRANT_API_KEY", READING_KEY)
+    monkeypatch.setattr(execute, "check_writable", lambda _settings: None)  # as no command looks
+    assert "403" in workshop.build().failed["a.md"].reason
+    assert workshop.embedder.n_embedded == 0
 
 
 def test_a_server_that_goes_in_the_middle_leaves_the_published_tree_and_the_work(served):

@@ -132,7 +132,7 @@ def faults(store: VectorStore) -> list[str]:
             found.append(f"{manifest.tree}: {manifest.layer_sizes} named, {made.layer_sizes} found")
         ids = {node.id for node in nodes}
         lists = (
-            store.search(vectors_of(nodes[:1]), 99, where)[0],
+            store.search(vectors_of(nodes[:1], store.identity.n_dims), 99, where)[0],
             store.search_text([f"of {manifest.tree}"], 99, where)[0],
         )
         found += [

@@ -1,10 +1,12 @@
 """A real server that is killed at each request of a publication, and started again."""
 
+from contextlib import suppress
+
 import pytest
 from support.qdrant_faults import Fault
 from support.qdrant_proxy import Proxy
 from support.qdrant_server import QdrantServer
-from support.stores import faults, make_tree, open_at, publish, publish_together
+from support.stores import IDENTITY, NEWER, faults, make_tree, open_at, publish, publish_together
 
 from raptor_core.errors import StoreError
 from raptor_core.store import retries, whole
@@ -83,6 +85,33 @@ def test_a_server_that_dies_at_any_write_leaves_the_old_or_the_new_trees(mortal,
         with opened(mortal, identity=None) as reader:
             assert faults(reader) == []
             assert words(reader) == {"new", "beside"}
+
+
+def test_a_server_that_dies_during_a_promotion_keeps_one_collection_whole(mortal):
+    both = [(IDENTITY, {"old"}), (NEWER, {"new"})]
+    seen, died = [], True
+    while died:
+        mortal.server.clear()
+        with opened(mortal) as store:
+            publish(store, OLD)
+        with opened(mortal, identity=NEWER, beside=True) as store:
+            publish(store, NEW)
+            mortal.faults = [None] * len(seen) + [Fault(killed=0.002)]
+            with suppress(StoreError):
+                store.promote(["t"])
+        died = not mortal.faults
+        mortal.faults = []
+        if not mortal.server.ready():
+            mortal.server.start()
+        with opened(mortal, identity=None) as reader:
+            assert faults(reader) == []
+            seen.append(both.index((reader.identity, words(reader))))
+        with opened(mortal, identity=NEWER, beside=True) as store:
+            assert store.promote(["t"])
+        (left,) = mortal.client.get_collections().collections
+        assert left.name == "corpus-ffff0000"
+    assert seen == sorted(seen)
+    assert set(seen) == {0, 1}
 
 
 def test_a_server_that_is_back_before_the_last_try_is_noticed_by_nobody(mortal, monkeypatch):
