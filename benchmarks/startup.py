@@ -7,26 +7,61 @@ busy machine slows all of them alike; medians, and their ratio to a baseline of 
     python benchmarks/startup.py HOME --tree TREE
     python benchmarks/startup.py HOME --commands "status --json" plan build --other ../old/raptor
     python benchmarks/startup.py HOME --edit docs/pumps.md
+    python benchmarks/startup.py --trees 1400
+    python benchmarks/startup.py --trees 1169 --pages /usr/share/doc/postgresql-doc-15/html
+
+`--edit` adds a plan and a build after one more word in a document. `--trees` makes the home first,
+of so many small documents, or of the first HTML pages of a folder, one tree each. It is gone
+afterwards.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import statistics
 import sys
+import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+from partitions import make_documents
+
 BASELINE = "import dagster"
+EDITED = " after one edit"
+RAPTOR = Path(sys.executable).with_name("raptor")
 
 
 def main() -> None:
     arguments = _arguments()
+    with tempfile.TemporaryDirectory(prefix="startup-") as folder:
+        if arguments.trees:
+            make_home(Path(folder), arguments)
+        measure(arguments)
+
+
+def make_home(root: Path, arguments: argparse.Namespace) -> None:
+    """Build a home of documents and take the one in their middle for the edit."""
+    source, home = root / "source", root / "home"
+    source.mkdir()
+    if arguments.pages:
+        for path in sorted(arguments.pages.glob("*.html"))[: arguments.trees]:
+            shutil.copy(path, source)
+    else:
+        for document in make_documents(arguments.trees):
+            (source / document.id).write_text(document.text, encoding="utf-8")
+    cpu_seconds([str(RAPTOR), "build", str(source), "--home", str(home)])
+    arguments.home = home
+    arguments.edit = sorted(source.iterdir())[arguments.trees // 2]
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    """Let the commands take turns, and print the table."""
     home = ["--home", str(arguments.home)]
-    programs = {"": Path(sys.executable).with_name("raptor"), "other: ": arguments.other}
+    programs = {"": RAPTOR, "other: ": arguments.other}
     commands = {BASELINE: [sys.executable, "-c", "import dagster"]} | {
-        f"{which}{command}": [str(program), *command.split(), *home]
+        f"{which}{command}": [str(program), *command.removesuffix(EDITED).split(), *home]
         for command in _commands(arguments)
         for which, program in programs.items()
         if program is not None
@@ -34,7 +69,7 @@ def main() -> None:
     taken = defaultdict(list)
     for number in range(arguments.rounds + 1):
         for name, command in commands.items():
-            if arguments.edit and name != BASELINE:
+            if name.endswith(EDITED):
                 _edit(arguments.edit)
             seconds = cpu_seconds(command)
             if number:  # the first round warms the file cache
@@ -67,25 +102,28 @@ def cpu_seconds(command: list[str]) -> float:
 def _commands(arguments: argparse.Namespace) -> list[str]:
     if arguments.commands:
         return list(arguments.commands)
-    if arguments.edit:
-        return ["plan", "build"]
     tree = [f"tree {arguments.tree}"] if arguments.tree else []
-    return ["status", "status --json", "plan", "build", *tree]
+    # The build comes last: it leaves nothing to do for the next round.
+    edited = [f"plan{EDITED}", f"build{EDITED}"] if arguments.edit else []
+    return ["status", "status --json", "plan", "build", *tree, *edited]
 
 
 def _edit(path: Path) -> None:
-    """One more word in the middle of a document."""
+    """One more word in the middle of a document; not in a tag of HTML."""
     text = path.read_text(encoding="utf-8")
-    at = text.index(" ", len(text) // 2)
+    at = text.index(" the ", len(text) // 2)
     path.write_text(f"{text[:at]} again{text[at:]}", encoding="utf-8")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("home", type=Path, help="a home whose trees are built")
+    home = parser.add_mutually_exclusive_group(required=True)
+    home.add_argument("home", type=Path, nargs="?", help="a home whose trees are built")
+    home.add_argument("--trees", type=int, help="make one of so many documents, and edit one")
+    parser.add_argument("--pages", type=Path, help="folder of HTML pages for --trees")
     parser.add_argument("--tree", help="a tree to print")
     parser.add_argument("--commands", nargs="+", help="in place of the usual ones")
-    parser.add_argument("--edit", type=Path, help="a document to change before each command")
+    parser.add_argument("--edit", type=Path, help="a document to change before a plan and a build")
     parser.add_argument("--other", type=Path, help="the raptor command of another checkout")
     parser.add_argument("--rounds", type=int, default=5)
     return parser.parse_args()
