@@ -105,6 +105,11 @@ class Layout:
             quantization=None if settings.quantization == "none" else quantized,
         )
 
+    @property
+    def has_copies(self) -> bool:
+        """Whether a collection has several copies, as far as the settings say."""
+        return self._settings.replication_factor > 1 or self._settings.read_consistency != "one"
+
     def consistency(self) -> dict[str, Any]:
         """Argument of every read; none where any copy will do."""
         from qdrant_client import models

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from raptor_core.errors import StoreError, StoreRefusedError
+from raptor_core.store.conditions import LIVE
 from raptor_core.store.engine import (
     DENSE,
     LEXICAL,
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
     from raptor_core.store.layout import Layout
 
 SCROLL_POINTS = 1000
+AGREE_SECONDS = 10.0
+"""How long a copy that lags is waited for."""
+
+_POLL_SECONDS = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,7 @@ class ClientEngine:
         self._consistency = layout.consistency() if layout else {}
         self._params = layout.search_params() if layout else None
         self._has_graph = layout is not None
+        self.has_copies = layout is not None and layout.has_copies
 
     def apply(self, batch: Batch) -> None:
         """Write and delete in one request, so that a server applies them in this order.
@@ -143,13 +150,36 @@ class ClientEngine:
             )
 
     def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:
-        """The points that exist among ``ids``."""
-        return self._retrieve(ids, list(fields), [DENSE] if dense else False)
+        """The points that exist among ``ids``; of several copies any one is asked.
+
+        Where copies must agree, a point that is being written would be missing.
+        """
+        return self._retrieve(self._client, ids, list(fields), [DENSE] if dense else False, {})
+
+    def agreed(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
+        """Points that were written, once all copies that live have them alike."""
+        from qdrant_client import models
+
+        if not self.has_copies:
+            return self.fetch(ids, fields, dense=False)
+        every = {"consistency": models.ReadConsistencyType.ALL}
+        quorum = {"consistency": models.ReadConsistencyType.QUORUM}
+        bare: QdrantClient = getattr(self._client, "bare", self._client)
+        give_up = time.monotonic() + AGREE_SECONDS
+        while True:
+            try:
+                found = self._retrieve(bare, ids, list(fields), False, every)
+            except StoreError:  # a copy is dead
+                found = self._retrieve(self._client, ids, list(fields), False, quorum)
+            if len(found) == len(ids) or time.monotonic() > give_up:
+                return found
+            time.sleep(_POLL_SECONDS)
 
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Record]:
-        """All points that match."""
+        """All points that match; of several copies any one is asked but for nodes."""
+        consistency = self._consistency if LIVE in condition.matches else {}
         records: list[Record] = []
         offset: Any = None
         while True:
@@ -161,7 +191,7 @@ class ClientEngine:
                     offset=offset,
                     with_payload=True if fields is None else list(fields),
                     with_vectors=[DENSE] if dense else False,
-                    **self._consistency,
+                    **consistency,
                 )
             records += map(_record, found)
             if offset is None:
@@ -169,16 +199,24 @@ class ClientEngine:
 
     def inspect(self, ids: Sequence[str]) -> list[Record]:
         """The points that exist among ``ids``, whole, with both vectors."""
-        return self._retrieve(ids, True, [DENSE, LEXICAL])
+        vectors = [DENSE, LEXICAL]
+        return self._retrieve(self._client, ids, True, vectors, self._consistency)
 
-    def _retrieve(self, ids: Sequence[str], fields: Any, vectors: Any) -> list[Record]:
+    def _retrieve(
+        self,
+        client: QdrantClient,
+        ids: Sequence[str],
+        fields: Any,
+        vectors: Any,
+        consistency: Mapping[str, Any],
+    ) -> list[Record]:
         with self._place.errors():
-            found = self._client.retrieve(
+            found = client.retrieve(
                 self._collection,
                 list(ids),
                 with_payload=fields,
                 with_vectors=vectors,
-                **self._consistency,
+                **consistency,
             )
         return [_record(point) for point in found]
 

@@ -54,6 +54,11 @@ class PatientClient:
         """The clients, patient, as one; it has the same methods."""
         return cast("QdrantClient", cls(clients, max_retries))
 
+    @property
+    def bare(self) -> QdrantClient:
+        """The client that is asked now, without patience."""
+        return self._clients[self._at]
+
     def close(self) -> None:
         """Close all clients."""
         for client in self._clients:

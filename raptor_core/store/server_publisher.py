@@ -4,6 +4,7 @@
     2  the manifests, each where it still is the one that was read
     3  what is left over goes, and its record
 
+Each step is waited for until all copies that live have it, so that a reader may ask any of them.
 A publisher that dies before 2 changed nothing, and what it wrote goes with the next publication of
 the tree; one that dies after it left what step 3 takes away, which whoever publishes next does.
 """
@@ -107,6 +108,8 @@ class ServerPublisher:
         try:
             for part in split(Batch(tuple(points))):
                 self._engine.apply(part)
+                if self._engine.has_copies:
+                    self._engine.agreed([point.id for point in part.upserts], ())
         except StoreRefusedError:
             with suppress(StoreError):
                 self._take_back(changes, publication)
@@ -140,7 +143,7 @@ class ServerPublisher:
         found = [
             record
             for at in range(0, len(ids), READ_IDS)
-            for record in self._engine.fetch(ids[at : at + READ_IDS], ("publication",), dense=False)
+            for record in self._engine.agreed(ids[at : at + READ_IDS], ("publication",))
         ]
         ours = {record.id for record in found if record.payload["publication"] == publication}
         return {change.tree for change in changes if change.manifest.id not in ours}

@@ -9,7 +9,7 @@ from support.qdrant_server import QdrantServer
 from support.stores import IDENTITY, NEWER, faults, make_tree, open_at, publish, publish_together
 
 from raptor_core.errors import StoreError
-from raptor_core.store import retries, whole
+from raptor_core.store import retries
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,6 @@ SECONDS = (0.0, 0.001, 0.004)
 def mortal(tmp_path, monkeypatch):
     """A server of the test's own at the wire, asked again at once; a dead publisher is noticed."""
     monkeypatch.setattr(retries, "BASE_SECONDS", 0.001)
-    monkeypatch.setattr(whole, "MARKER_SECONDS", 0.05)
     server = QdrantServer(tmp_path / "server")
     server.start()
     wire = Proxy(server)
