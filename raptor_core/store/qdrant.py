@@ -39,6 +39,9 @@ SCROLL_POINTS = 1000
 AGREE_SECONDS = 10.0
 """How long a copy that lags is waited for."""
 
+DEAD_SECONDS = 10.0
+"""How long a copy that did not answer is taken for dead: a question to all waits for it."""
+
 _POLL_SECONDS = 0.005
 
 
@@ -99,6 +102,7 @@ class ClientEngine:
         self._params = layout.search_params() if layout else None
         self._has_graph = layout is not None
         self.has_copies = layout is not None and layout.has_copies
+        self._dead_until = 0.0
 
     def apply(self, batch: Batch) -> None:
         """Write and delete in one request, so that a server applies them in this order.
@@ -167,10 +171,14 @@ class ClientEngine:
         bare: QdrantClient = getattr(self._client, "bare", self._client)
         give_up = time.monotonic() + AGREE_SECONDS
         while True:
-            try:
-                found = self._retrieve(bare, ids, list(fields), False, every)
-            except StoreError:  # a copy is dead
+            if time.monotonic() < self._dead_until:
                 found = self._retrieve(self._client, ids, list(fields), False, quorum)
+            else:
+                try:
+                    found = self._retrieve(bare, ids, list(fields), False, every)
+                except StoreError:  # a copy is dead
+                    self._dead_until = time.monotonic() + DEAD_SECONDS
+                    continue
             if len(found) == len(ids) or time.monotonic() > give_up:
                 return found
             time.sleep(_POLL_SECONDS)

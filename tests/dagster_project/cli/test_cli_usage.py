@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 
 import pytest
 from support.command import raptor
@@ -10,6 +11,8 @@ from support.command import raptor
 from dagster_project.cli.app import COMMANDS
 from dagster_project.cli.commands.eval import MEANINGS
 from dagster_project.cli.exits import EXITS, exit_code, failures_code
+from dagster_project.cli.output import print_json
+from dagster_project.status import CheckResult
 from raptor_core import errors
 
 
@@ -149,3 +152,11 @@ def test_a_plan_and_a_build_of_an_edit_do_without_data_frames(own):
     path.write_text(path.read_text().replace("sherry", "brandy"))
     for command in ("plan", "build"):
         assert "pandas" not in imported_by(command, "--home", own.home)
+
+
+def test_json_of_dataclasses_reads_as_python_writes_it(capsys):
+    result = CheckResult("tree", "shrink", False, "error", True, 'zu "groß"\n\x01 \u2028')
+    values = {"checks": (result,), "none": [], "figures": [1e-05, 2**70, float("inf"), None]}
+    print_json(values)
+    expected = json.dumps({**values, "checks": [asdict(result)]}, ensure_ascii=False, indent=2)
+    assert json.loads(capsys.readouterr().out) == json.loads(expected)
