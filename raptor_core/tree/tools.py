@@ -34,8 +34,8 @@ class Tools:
 
     Nothing heavy is loaded before it is needed. A part that is given replaces the one that the
     settings would make. ``cache`` keeps vectors and texts from the moment they come until they are
-    published; without one they are kept in memory until a build has finished its trees. ``batches`` is a folder for records
-    of batches that an endpoint works at; None keeps none.
+    published; without one they are kept in memory until a build has finished its trees.
+    ``batches`` is a folder for records of batches that an endpoint works at; None keeps none.
     """
 
     def __init__(
