@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from raptor_core.errors import StoreError, StoreRefusedError
-from raptor_core.store.conditions import LIVE
+from raptor_core.store.conditions import MANIFEST
 from raptor_core.store.engine import (
     DENSE,
     LEXICAL,
@@ -153,12 +153,25 @@ class ClientEngine:
                 self._collection, operations, wait=True, ordering=models.WriteOrdering.MEDIUM
             )
 
-    def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:
-        """The points that exist among ``ids``; of several copies any one is asked.
+    def fetch(
+        self, ids: Sequence[str], fields: Sequence[str] | None, *, dense: bool
+    ) -> list[Record]:
+        """The points that exist among ``ids``; ``fields`` None gives the whole payload.
 
-        Where copies must agree, a point that is being written would be missing.
+        Where copies must agree, one that is just being written is asked for until they do.
         """
-        return self._retrieve(self._client, ids, list(fields), [DENSE] if dense else False, {})
+        payload, vectors = True if fields is None else list(fields), [DENSE] if dense else False
+        found = self._retrieve(self._client, ids, payload, vectors, self._consistency)
+        give_up = time.monotonic() + AGREE_SECONDS
+        while self._consistency and time.monotonic() < give_up:
+            known = {record.id for record in found}
+            lacking = [point_id for point_id in ids if point_id not in known]
+            some = self._retrieve(self._client, lacking, [], False, {}) if lacking else []
+            if not some:
+                break
+            lacking = [record.id for record in some]
+            found += self._retrieve(self._client, lacking, payload, vectors, self._consistency)
+        return found
 
     def agreed(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
         """Points that were written, once all copies that live have them alike."""
@@ -186,8 +199,26 @@ class ClientEngine:
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Record]:
-        """All points that match; of several copies any one is asked but for nodes."""
-        consistency = self._consistency if LIVE in condition.matches else {}
+        """All points that match.
+
+        Where copies must agree, points that are just being written are missing, but for manifests,
+        which change in place.
+        """
+        if self._consistency and MANIFEST in condition.matches:
+            found = self._scrolled(condition, (), {}, dense=False)
+            wanted = None if fields is None else (*fields, "state")
+            manifests = self.fetch([record.id for record in found], wanted, dense=dense)
+            return [one for one in manifests if one.payload["state"] in MANIFEST.values]
+        return self._scrolled(condition, fields, self._consistency, dense=dense)
+
+    def _scrolled(
+        self,
+        condition: Condition,
+        fields: Sequence[str] | None,
+        consistency: Mapping[str, Any],
+        *,
+        dense: bool,
+    ) -> list[Record]:
         records: list[Record] = []
         offset: Any = None
         while True:

@@ -102,6 +102,8 @@ def build_trees(
         tell(f"layer_{number + 1}/summaries", sum(map(len, top.values())))
         if not top:
             break
+    if tools.forgets:
+        tools.cache.forget(documents)
     return {
         tree: _checked(Tree(tree, tuple(layers[tree]), ends[tree], tuple(fits[tree])))
         for tree in documents

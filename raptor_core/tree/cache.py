@@ -49,11 +49,12 @@ class NodeCache(Known, AbstractContextManager[object], Protocol):
 
 
 class MemoryCache:
-    """A cache that ends with its process and keeps everything until then."""
+    """A cache that ends with its process."""
 
     def __init__(self) -> None:
         self._vectors: dict[str, Vectors] = {}
         self._texts: dict[str, str] = {}
+        self._wanted: dict[str, set[str]] = {}
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
         """See ``Known.vectors``."""
@@ -64,7 +65,9 @@ class MemoryCache:
         return {key: self._texts[key] for key in content_keys if key in self._texts}
 
     def want(self, wanted: Iterable[tuple[str, str]]) -> None:
-        """Nothing to do."""
+        """See ``NodeCache.want``."""
+        for tree, key in wanted:
+            self._wanted.setdefault(tree, set()).add(key)
 
     def keep_texts(self, texts: Mapping[str, str]) -> None:
         """See ``NodeCache.keep_texts``."""
@@ -81,11 +84,13 @@ class MemoryCache:
             self._vectors.pop(key, None)
 
     def forget(self, trees: Collection[str]) -> None:
-        """Nothing to do."""
+        """See ``NodeCache.forget``."""
+        gone = set().union(*(self._wanted.pop(tree, set()) for tree in trees))
+        self.discard(gone.difference(*self._wanted.values()))
 
     def unfinished(self) -> list[str]:
-        """None is told of."""
-        return []
+        """See ``NodeCache.unfinished``."""
+        return sorted(self._wanted)
 
     def __enter__(self) -> object:
         return self

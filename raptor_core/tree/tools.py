@@ -34,8 +34,8 @@ class Tools:
 
     Nothing heavy is loaded before it is needed. A part that is given replaces the one that the
     settings would make. ``cache`` keeps vectors and texts from the moment they come until they are
-    published; without one they are kept as long as the tools. ``batches`` is a folder for records
-    of batches that an endpoint works at; None keeps none.
+    published; without one they are kept in memory until a build has finished its trees.
+    ``batches`` is a folder for records of batches that an endpoint works at; None keeps none.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Tools:
         self._batches = batches
         self._given_cache = cache
         self.cache = cache or MemoryCache()
+        self.forgets = cache is None  # a finished build takes away what it kept
 
     def with_cache(self, cache: NodeCache) -> Tools:
         """The same tools, and one account, over a cache; themselves where one was given to them."""
@@ -66,7 +67,7 @@ class Tools:
             return self
         self.ledger  # noqa: B018 - made now, so that both have it
         other = copy(self)
-        other.cache = cache
+        other.cache, other.forgets = cache, False
         other.__dict__.pop("summarizer", None)  # it keeps what it makes in the cache
         return other
 

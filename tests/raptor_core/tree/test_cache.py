@@ -41,7 +41,12 @@ def fill(cache, tree, keys, text="text"):
     cache.keep_texts(dict.fromkeys(keys, text))
 
 
-@pytest.mark.parametrize("made", [lambda _: MemoryCache(), SqliteCache], ids=["memory", "sqlite"])
+both_kinds = pytest.mark.parametrize(
+    "made", [lambda _: MemoryCache(), SqliteCache], ids=["memory", "sqlite"]
+)
+
+
+@both_kinds
 def test_what_is_kept_is_found_by_key_until_it_is_discarded(tmp_path, made):
     cache = made(tmp_path)
     with cache:
@@ -75,8 +80,9 @@ def test_what_another_run_leaves_while_one_is_open_is_not_lost(tmp_path):
     assert SqliteCache(tmp_path).texts(["a", "b"]) == {"a": "of this one", "b": "of the other"}
 
 
-def test_a_tree_takes_along_what_no_other_unfinished_tree_wants(tmp_path):
-    cache = SqliteCache(tmp_path)
+@both_kinds
+def test_a_tree_takes_along_what_no_other_unfinished_tree_wants(tmp_path, made):
+    cache = made(tmp_path)
     fill(cache, "one", ["a", "b"])
     fill(cache, "two", ["b", "c"])
     cache.keep_texts({"nobody's": "text"})

@@ -39,6 +39,18 @@ def test_answers_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
     assert cache.vectors(node.embedding_key for node in tree.nodes()) == {}
 
 
+def test_tools_without_a_cache_keep_nothing_of_a_finished_build():
+    with FakeOpenAI() as server:
+        bounded = paid_settings(server.base_url, budget={"calls": 5})
+        tools = make_tools(bounded)
+        with pytest.raises(BudgetError):
+            build_tree(DOCUMENTS, tools=tools)
+        assert tools.cache.unfinished() == ["corpus"]
+        tools = make_tools(paid_settings(server.base_url))
+        build_tree(DOCUMENTS, tools=tools)
+    assert vars(tools.cache) == vars(MemoryCache())
+
+
 def test_vectors_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
     with FakeOpenAI() as server:
         embedder = {"kind": "openai", "model": "vector", "base_url": server.base_url}
