@@ -202,6 +202,8 @@ class WholeEngine:
                 self._complete(mark)
                 return None
             epoch = mark.payload.get("value", epoch)
+        if not epoch and self._engine.fetch([_EPOCH_ID], (), dense=False):
+            return None  # a copy that has just come back, and finds nothing by a filter
         return epoch
 
     def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:
