@@ -21,7 +21,7 @@ class Traffic:
     def __init__(self, url):
         self.url = url
         self.published, self.n_reads, self.wrong = 0, 0, []
-        self._number = {self._ids(rebuild("t", 0)): 0}
+        self.number = {self.ids(rebuild("t", 0)): 0}
         self._done = threading.Event()
         with self.open(IDENTITY) as store:
             publish(store, rebuild("t", 0))
@@ -38,13 +38,13 @@ class Traffic:
             thread.join()
 
     @staticmethod
-    def _ids(nodes):
+    def ids(nodes):
         return frozenset(node.id for node in nodes)
 
     def _publish(self):
         while not self._done.is_set():
             following = rebuild("t", self.published + 1)
-            self._number[self._ids(following)] = self.published + 1
+            self.number[self.ids(following)] = self.published + 1
             try:
                 with self.open(IDENTITY) as store:
                     publish(store, following)
@@ -54,17 +54,20 @@ class Traffic:
 
     def _read(self):
         while not self._done.is_set():
-            known = self.published
             try:
                 with self.open() as store:
-                    seen = self._number.get(self._ids(store.nodes()))
+                    for _ in range(5):
+                        self._compare(self.published, store.nodes())
             except StoreError:
                 continue
-            self.n_reads += 1
-            if seen is None:
-                self.wrong.append("mixed")
-            elif seen < known:
-                self.wrong.append(f"{seen} was read after {known} was published")
+
+    def _compare(self, known, nodes):
+        seen = self.number.get(self.ids(nodes))
+        self.n_reads += 1
+        if seen is None:
+            self.wrong.append(f"{len(nodes)} nodes are of no build")
+        elif seen < known:
+            self.wrong.append(f"{seen} was read after {known} was published")
 
 
 def goes_on(traffic):
@@ -90,4 +93,6 @@ def test_any_node_may_die_and_come_back_while_others_publish_and_read(tmp_path, 
         for node in cluster.nodes:
             with open_at(None, "server", None, url=node.url) as store:
                 assert faults(store) == []
-                assert traffic._ids(store.nodes()) == traffic._ids(rebuild("t", traffic.published))
+                seen = traffic.number[traffic.ids(store.nodes())]
+                # The last one may have been told as failed, and be there.
+                assert seen in (traffic.published, traffic.published + 1)
