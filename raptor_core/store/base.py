@@ -187,8 +187,9 @@ class VectorStore(Protocol):
         """Take away what is published and damaged, so that the next build makes it anew.
 
         Every live node and manifest is read: a node that is not what was written (its digest
-        tells), that lost its vector, whose vector is not what it was or whose words are not as the
-        index has them goes, and so does a manifest that cannot be read. Number of points removed.
+        tells), that lost its vector, whose vector is not what it was or whose stored words are not
+        those of its text goes, and so does a manifest that cannot be read. Number of points
+        removed.
         """
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:

@@ -14,7 +14,6 @@ ranks them is in a file of its own (``outlines.py``); payloads are read of what 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ from raptor_core.store.engine import (
     LEXICAL,
     Batch,
     Condition,
-    Match,
     Point,
     Question,
     Record,
@@ -137,22 +135,6 @@ class EdgeEngine:
         with engine_errors(self._path, f"read {len(ids)} points"):
             found = self._shard.retrieve(list(ids), True, [DENSE, LEXICAL])
             return [_record(point, unpack_agreed) for point in found]
-
-    def index_scores(self, query: Sparse, /) -> dict[str, float] | None:
-        """Score of every point by the lexical index.
-
-        Over a corpus without points the IDF of every word is log 2.
-        """
-        nothing = self._filter(Condition((Match("state", ("nothing",)),)))
-        params = self._edge.SearchParams(idf=self._edge.IdfParams(corpus=nothing))
-        request = self._edge.QueryRequest(
-            limit=max(1, self.count(Condition())),
-            query=self._edge.Query.Nearest(self._sparse(query), using=LEXICAL),
-            params=params,
-        )
-        with engine_errors(self._path, "search"):
-            (row,) = self._shard.query_batch(self._edge.QueryBatchRequest([request]))
-        return {str(point.id): point.score / math.log(2) for point in row}
 
     def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
         """Best points for each question, in one call, and their payloads in another."""

@@ -135,12 +135,6 @@ class Engine(Protocol):
         Where what an engine stores twice does not agree, the payload is empty.
         """
 
-    def index_scores(self, query: Sparse, /) -> dict[str, float] | None:
-        """Score of every point by the lexical index alone, without IDF, by id.
-
-        None where the engine keeps no index beside its points, or looks after it by itself.
-        """
-
     def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
         """Best points for each question in the order of ``ranked``."""
 

@@ -259,10 +259,6 @@ class ClientEngine:
             )
         return [_record(point) for point in found]
 
-    def index_scores(self, _query: Sparse, /) -> dict[str, float] | None:
-        """None: local mode has no index, and a server looks after its own."""
-        return None
-
     def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
         """Best points for each question, in one request."""
         rows = self._ranked(questions, limit, None)

@@ -180,10 +180,6 @@ class ServerEngine:
         points = self._engine.inspect([*names, *ids])
         return [replace(point, id=names.get(point.id, point.id)) for point in points]
 
-    def index_scores(self, _query: Sparse, /) -> dict[str, float] | None:
-        """None: a server looks after its index."""
-        return None
-
     def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
         """Best nodes for each question."""
         rows = self.steady(lambda: self._best(questions, limit, None))

@@ -1,16 +1,13 @@
 """Damage of stored points: told where they are read, found and taken away by mending."""
 
-import struct
-
 import numpy as np
 import pytest
 from support.stores import make_node, make_tree, open_at, publish, vectors_of
 
-from raptor_core.errors import DamagedTreeError, StoreError
-from raptor_core.store import Where, edge_shard
+from raptor_core.errors import DamagedTreeError
+from raptor_core.store import Where
 from raptor_core.store.damage import vector_check
 from raptor_core.store.edge import EdgeEngine
-from raptor_core.store.lexical import passage_vector
 
 pytestmark = pytest.mark.slow
 
@@ -96,50 +93,6 @@ def test_words_that_changed_are_found(edge):
     rewrite(store, nodes[7], vector={"lexical": sparse(indices=[5, 6], values=[1.0, 2.0])})
     assert store.mend() == 1
     assert {node.id for node in store.nodes()} == {n.id for n in nodes} - {nodes[7].id}
-
-
-@pytest.fixture
-def sealed(tmp_path, monkeypatch):
-    """A folder with a published tree whose lexical index Edge has sealed, and its nodes."""
-    monkeypatch.setattr(edge_shard, "SEALED_KB", 1)
-    nodes = words_tree(300)
-    with open_at(tmp_path, "edge") as store:
-        publish(store, nodes)
-        store.optimize()
-    return tmp_path, nodes
-
-
-def found_by_words(store, nodes):
-    rows = store.search_text([node.text.split()[-1] for node in nodes], 1)
-    return [(row[0].node, round(row[0].score, 4)) if row else None for row in rows]
-
-
-@pytest.mark.parametrize(("at", "bit"), [(2, 0x40), (-4, 0x01), (-3, 0x02)])
-def test_a_sealed_index_that_changed_on_disk_is_found_and_made_anew(sealed, at, bit):
-    root, nodes = sealed
-    with open_at(root, "edge") as store:
-        before = found_by_words(store, nodes)
-    (path,) = root.rglob("inverted_index.dat")
-    data = bytearray(path.read_bytes())
-    weight = passage_vector(nodes[0].text).values[0]
-    place = data.rfind(struct.pack("<f", weight))  # of the last entry: its point, then its weight
-    data[place + at] ^= bit
-    path.write_bytes(data)
-    with open_at(root, "edge") as store:
-        assert found_by_words(store, nodes) != before
-        assert 0 < store.mend() <= 2
-        publish(store, nodes)
-        assert store.mend() == 0
-        assert found_by_words(store, nodes) == before
-
-
-def test_a_sealed_index_that_cannot_be_read_is_told_with_a_remedy(sealed):
-    root, _ = sealed
-    (path,) = root.rglob("inverted_index.dat")
-    data = path.read_bytes()
-    path.write_bytes(b"\xff" * 4000 + data[4000:])
-    with open_at(root, "edge") as store, pytest.raises(StoreError, match=r"move .* away and build"):
-        store.mend()
 
 
 def ranked_ids(store, nodes, limit):
