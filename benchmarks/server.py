@@ -128,7 +128,9 @@ def n_requests(url: str) -> int:
     )
 
 
-def ways(store: VectorStore, client: QdrantClient, tree: str) -> dict[str, Callable[[int], object]]:
+def ways(
+    store: VectorStore, client: QdrantClient, tree: str, collection: str = "corpus"
+) -> dict[str, Callable[[int], object]]:
     """What is timed, by name: each takes the number of a question."""
     questions = unit_vectors(1000, seed=5)
     rng = np.random.default_rng(6)
@@ -147,7 +149,7 @@ def ways(store: VectorStore, client: QdrantClient, tree: str) -> dict[str, Calla
 
     def bare(number: int) -> object:
         row = questions[number % len(texts)].tolist()
-        return client.query_points("corpus", query=row, using="dense", limit=TOP)
+        return client.query_points(collection, query=row, using="dense", limit=TOP)
 
     here = Where(trees=(tree,))
     return {

@@ -28,9 +28,6 @@ PARSERS = "1"
 PACKING = "1"
 """Raise it when readings are packed in another way."""
 
-GRANULARITY_SECONDS = 2.0
-"""Two writes that are further apart have different times, on the coarsest file systems too."""
-
 _HEAD = struct.Struct("<16s16s??dIII")
 """Stamp, content, whether it was read, is final, first seen, lengths of the parts of ``Found``."""
 
@@ -176,9 +173,9 @@ def is_final(file: SourceFile, first_seen: float, read_at: float) -> bool:
         return True
     if file.modified is None and not file.mark:
         return False  # nothing in the stamp changes with a write of the same size
-    if file.modified is not None and file.modified < read_at - GRANULARITY_SECONDS:
+    if file.modified is not None and file.modified < read_at - file.clock_seconds:
         return True
-    return read_at - first_seen > GRANULARITY_SECONDS
+    return read_at - first_seen > file.clock_seconds
 
 
 def make_reading(

@@ -31,7 +31,7 @@ class Files(Sequence[SourceFile]):
             place = self._numbers.setdefault(folder, len(self._folders))
             if place == len(self._folders):
                 self._folders.append(folder)
-        rest = (file.size_bytes, file.modified, file.etag, file.mark)
+        rest = (file.size_bytes, file.modified, file.etag, file.mark, file.clock_seconds)
         self._packed.append(json.dumps((file.id, place, *rest)).encode())
 
     def ordered(self) -> Files:

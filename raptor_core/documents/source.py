@@ -35,6 +35,9 @@ MANY_DOCUMENTS = frozenset({"jsonl", "parquet"})
 
 MEGABYTE = 1_000_000
 
+CLOCK_SECONDS = 2.0
+"""Two writes that are further apart have different times, on the coarsest file systems too."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
@@ -43,7 +46,8 @@ class SourceFile:
     ``id`` is the POSIX path relative to the source folder, or the file's name when the source
     is the file itself. ``path`` is a local path or a URL. ``modified`` is in seconds since 1970
     UTC. ``etag`` is the storage's own version of the content: equal ones mean equal content.
-    ``mark`` is whatever else changes when it is written. Each is given where it is known.
+    ``mark`` is whatever else changes when it is written. Each is given where it is known. Two
+    writes may have one time where they are not ``clock_seconds`` apart.
     """
 
     id: str
@@ -52,6 +56,7 @@ class SourceFile:
     modified: float | None = None
     etag: str = ""
     mark: str = ""
+    clock_seconds: float = CLOCK_SECONDS
 
     @property
     def extension(self) -> str:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from raptor_core.documents.base import FOLDER, MetadataValue, Skipped
 from raptor_core.documents.files import Files
 from raptor_core.documents.parsed import UnreadableError, one_line
 from raptor_core.documents.records import Named, Table, row_document
-from raptor_core.documents.source import Content, Listing, SourceFile
+from raptor_core.documents.source import CLOCK_SECONDS, Content, Listing, SourceFile
 from raptor_core.errors import SourceError
 from raptor_core.identity import digest
 from raptor_core.settings import DatabaseTable, SourceSettings
@@ -35,6 +35,7 @@ ROWS_PER_READ = 500
 _WEST = timedelta(hours=12)
 """A time without a zone is at the latest so much later than it would be as UTC."""
 
+_DAY_SECONDS = 86_400.0
 _SECONDS = (1e9, 1e10)
 _MILLISECONDS = (1e12, 1e13)
 
@@ -81,7 +82,8 @@ class SqlSource:
                 yield self._content(file, rows.get(file.id))
 
     def _file(self, name: str, updated: Any) -> SourceFile:
-        modified, mark = _time(updated), "" if updated is None else str(updated)
+        day, mark = _day(updated), "" if updated is None else str(updated)
+        modified = _time(updated if day is None else datetime.combine(day, time.max))
         # What is no time is a counter or a version, which no two writes share.
         is_version = modified is None and isinstance(updated, int | Decimal | bytes)
         return SourceFile(
@@ -91,6 +93,7 @@ class SqlSource:
             modified=modified,
             etag=mark if is_version else "",
             mark=mark,
+            clock_seconds=CLOCK_SECONDS if day is None else _DAY_SECONDS,
         )
 
     def _read(self, ids: Sequence[Any]) -> dict[str, Mapping[str, Any]]:
@@ -214,6 +217,16 @@ def _plain(value: Any) -> Any:
 def _is_empty(row: Mapping[str, Any], table: DatabaseTable) -> bool:
     """Whether a row's text is there and empty: what it held before is gone."""
     return table.text_field in row and not str(row[table.text_field] or "").strip()
+
+
+def _day(value: object) -> date | None:
+    """The day that a value names, without a time; None if it is no day."""
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, date) and not isinstance(value, datetime) else None
 
 
 def _time(value: object) -> float | None:

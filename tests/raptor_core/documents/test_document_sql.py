@@ -7,6 +7,7 @@ from decimal import Decimal
 from uuid import UUID
 
 import pytest
+import sqlalchemy
 
 from raptor_core.documents import load_documents, scan_source
 from raptor_core.documents import sql as module
@@ -144,6 +145,36 @@ def test_a_row_is_read_again_until_no_write_can_hide(database, updated, n_read):
     assert second.n_read == n_read
     assert (second.inventory != first.inventory) == bool(n_read)
     assert scan_source(table(database), second.catalog, clock=at(NOW + 90)).n_read == 0
+
+
+def test_a_day_is_read_again_until_it_is_over_everywhere(database):
+    """A column of days has one value for all writes of a day."""
+    run(database, "UPDATE wiki SET updated_at = '2024-12-31' WHERE id = 1")
+    seen = scan_source(table(database), clock=at(NOW))
+    for hours in (1, 12, 23):
+        run(database, "UPDATE wiki SET text = ? WHERE id = 1", f"After {hours} hours.")
+        last, seen = seen, scan_source(table(database), seen.catalog, clock=at(NOW + 3600 * hours))
+        assert seen.inventory != last.inventory
+    assert scan_source(table(database), seen.catalog, clock=at(NOW + 3600 * 72)).n_read == 1
+    later = scan_source(table(database), seen.catalog, clock=at(NOW + 3600 * 72))
+    assert scan_source(table(database), later.catalog, clock=at(NOW + 3600 * 73)).n_read == 0
+
+
+@pytest.mark.slow
+def test_a_date_column_hides_no_write_of_its_day(postgres):
+    """PostgreSQL's own type, as a driver gives it."""
+    url = postgres.new_database()
+    settings = DatabaseTable(url=url, table="wiki", updated_field="updated_at")
+    engine = sqlalchemy.create_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE wiki (id int, text text, updated_at date)")
+        connection.exec_driver_sql("INSERT INTO wiki VALUES (1, 'Morning.', '2024-12-31')")
+    source = SourceSettings(tables=(settings,))
+    first = scan_source(source, clock=at(NOW))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE wiki SET text = 'Evening.'")
+    assert scan_source(source, first.catalog, clock=at(NOW + 3600)).inventory != first.inventory
+    engine.dispose()
 
 
 def test_without_a_column_of_changes_every_row_is_read(database):

@@ -1,0 +1,202 @@
+"""A real Qdrant server by size of the corpus and settings of memory and search.
+
+    python benchmarks/server_sizes.py URL PID STORAGE --home .raptor --set quantization=scalar
+
+PID is the server's process and STORAGE its folder. Nodes are those of a built home; where it has
+too few, its trees are taken again under other names, each vector a little off (cosine .96), so that
+texts are real and no two nodes are equal. They are published into a corpus of its own, many trees
+in one commit, which is removed at the end. The baseline is qdrant-client alone: the same points
+written by it into a second collection, 1,000 at a time, and the best 20 points by vector.
+
+Printed are seconds of filling, ours and the client's, seconds until the server has built its graph,
+its memory and disk, recall of the nearest 20 as `raptor eval index` tells it, and milliseconds of
+searches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from qdrant_client import QdrantClient, models
+from server import measure, tell, ways
+
+from raptor_core.evaluation.search_recall import search_recall
+from raptor_core.settings.stores import StoreSettings
+from raptor_core.store import Edition, StoreIdentity, VectorStore, Where, open_store
+from raptor_core.vectors import Vectors
+
+NOISE = 0.3
+COMMIT_TREES = 50
+SAMPLES = 150
+TOP = 20
+
+
+def disturbed(vectors: dict[str, Vectors], copy: int) -> dict[str, Vectors]:
+    """The vectors under other keys, each a little off."""
+    rng = np.random.default_rng(copy)
+    noise = rng.standard_normal((len(vectors), len(next(iter(vectors.values())))))
+    noise *= NOISE / np.linalg.norm(noise, axis=1, keepdims=True)
+    rows = np.stack(list(vectors.values())) + noise
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    keys = (f"{key}-{copy}" for key in vectors)
+    return dict(zip(keys, rows.astype(np.float32), strict=True))
+
+
+def copied(edition: Edition, copy: int) -> Edition:
+    """The tree under another name."""
+    tree = f"{edition.manifest.tree}-{copy}"
+    ids = {node.id: str(uuid.uuid5(uuid.UUID(node.id), str(copy))) for node in edition.nodes}
+    nodes = [
+        replace(
+            node,
+            id=ids[node.id],
+            tree=tree,
+            children=tuple(ids[child] for child in node.children),
+            embedding_key=f"{node.embedding_key}-{copy}",
+        )
+        for node in edition.nodes
+    ]
+    manifest = replace(edition.manifest, tree=tree, build_id=f"{edition.manifest.build_id}-{copy}")
+    return Edition(manifest, nodes, disturbed(dict(edition.vectors), copy))
+
+
+def editions(source: VectorStore, n_nodes: int) -> Iterator[list[Edition]]:
+    """Trees of a store, as many at once as go into one commit, until there are enough nodes."""
+    manifests = source.manifests()
+    n_given = copy = 0
+    while n_given < n_nodes:
+        for at in range(0, len(manifests), COMMIT_TREES):
+            part = manifests[at : at + COMMIT_TREES]
+            found = source.nodes(Where(trees=tuple(manifest.tree for manifest in part)))
+            vectors = source.vectors(node.embedding_key for node in found)
+            given = []
+            for manifest in part:
+                nodes = [node for node in found if node.tree == manifest.tree]
+                own = {node.embedding_key: vectors[node.embedding_key] for node in nodes}
+                edition = Edition(manifest, nodes, own)
+                given.append(copied(edition, copy) if copy else edition)
+                n_given += len(nodes)
+            yield given
+            if n_given >= n_nodes:
+                return
+        copy += 1
+
+
+def fill(store: VectorStore, source: VectorStore, n_nodes: int) -> tuple[int, float]:
+    """Publish; number of nodes, and seconds of publishing alone."""
+    n_filled, seconds = 0, 0.0
+    with store.publishing() as publisher:
+        for part in editions(source, n_nodes):
+            start = time.monotonic()
+            publisher.publish(part)
+            seconds += time.monotonic() - start
+            n_filled += sum(len(edition.nodes) for edition in part)
+        start = time.monotonic()
+    return n_filled, seconds + time.monotonic() - start
+
+
+def settle(client: QdrantClient, name: str) -> float:
+    """Seconds until the server has nothing left to optimize."""
+    start = time.monotonic()
+    while client.get_collection(name).status != models.CollectionStatus.GREEN:
+        time.sleep(1)
+    return time.monotonic() - start
+
+
+def fill_alone(client: QdrantClient, name: str) -> float:
+    """Seconds in which the client alone writes the same points into a collection made alike."""
+    info = client.get_collection(name).config
+    client.create_collection(
+        "alone",
+        vectors_config=info.params.vectors,
+        sparse_vectors_config=info.params.sparse_vectors,
+        on_disk_payload=info.params.on_disk_payload,
+    )
+    seconds, offset = 0.0, None
+    while True:
+        points, offset = client.scroll(name, limit=1000, offset=offset, with_vectors=True)
+        rows = [models.PointStruct(id=p.id, vector=p.vector, payload=p.payload) for p in points]
+        start = time.monotonic()
+        client.upsert("alone", rows, wait=True)
+        seconds += time.monotonic() - start
+        if offset is None:
+            break
+    client.delete_collection("alone")
+    return seconds
+
+
+def own_memory(pid: int) -> str:
+    """Memory of a process, of its own and with mapped files."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    fields = dict(one.split(":", 1) for one in status.splitlines())
+    own, whole = (int(fields[name].split()[0]) // 1024 for name in ("RssAnon", "VmRSS"))
+    return f"{own:,} MB of its own, {whole:,} MB with mapped files"
+
+
+def folder_mb(folder: Path) -> int:
+    """What the files of a folder take on disk, in MB."""
+    return sum(path.stat().st_blocks for path in folder.rglob("*") if path.is_file()) // 2048
+
+
+def tell_searches(store: VectorStore, client: QdrantClient, corpus: str, seconds: float) -> None:
+    """Recall, and milliseconds beside the client alone."""
+    found = search_recall(store, SAMPLES, TOP)
+    print(f"recall@{TOP}: {found.all_trees.recall:.3f} all trees, {found.one_tree.recall:.3f} one")
+    marks = sorted(store.marks(), key=lambda mark: mark.n_nodes)
+    asked = ways(store, client, marks[len(marks) // 2].tree, corpus)
+    tell(measure(asked, seconds), "searches")
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("url")
+    parser.add_argument("pid", type=int)
+    parser.add_argument("storage", type=Path)
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--nodes", type=int, default=100_000)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--not-alone", action="store_true", help="do not fill by the client alone")
+    given = parser.parse_args()
+    chosen: Sequence[str] = given.set
+    settings = StoreSettings.model_validate(
+        {"kind": "server", "url": given.url, "corpus": "sizes"}
+        | dict(one.split("=", 1) for one in chosen)
+    )
+    client = QdrantClient(url=given.url, check_compatibility=False, timeout=600)
+    with open_store(StoreSettings(), given.home / "qdrant") as source:
+        identity = replace(source.identity, corpus="sizes")
+        told(settings, identity, source, client, given)
+    for one in client.get_collections().collections:
+        client.delete_collection(one.name)
+
+
+def told(
+    settings: StoreSettings,
+    identity: StoreIdentity,
+    source: VectorStore,
+    client: QdrantClient,
+    given: argparse.Namespace,
+) -> None:
+    """Fill, wait, search."""
+    with open_store(settings, None, identity) as store:
+        n_nodes, seconds = fill(store, source, given.nodes)
+        print(f"{n_nodes:,} nodes, {' '.join(given.set) or 'defaults'}: filled in {seconds:.0f} s")
+        name = client.get_aliases().aliases[0].collection_name
+        print(f"optimized {settle(client, name):.0f} s later")
+        print(f"memory {own_memory(given.pid)}; disk {folder_mb(given.storage):,} MB")
+        tell_searches(store, client, name, given.seconds)
+        if not given.not_alone:
+            alone = fill_alone(client, name)
+            print(f"the client alone fills in {alone:.0f} s: ratio {seconds / alone:.2f}")
+
+
+if __name__ == "__main__":
+    main()
