@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from raptor_core.embedding.base import Embedder
-from raptor_core.errors import EmptySourceError, SettingsError
+from raptor_core.errors import EmptySourceError, SettingsError, StoreMismatchError
+from raptor_core.identity import embedding_key
 from raptor_core.nodes import Tree
 from raptor_core.retrieval.awaited import Awaited
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy
@@ -54,12 +55,17 @@ class Retriever(Awaited):
     def from_trees(cls, trees: Sequence[Tree], tools: Tools | None = None) -> Retriever:
         """A retriever over trees in memory, as ``build_tree`` returns them.
 
+        Args:
+            tools: those that the trees were built with; None is the defaults.
+
         Raises:
             EmptySourceError: no tree is given.
+            StoreMismatchError: a tree's vectors are of another embedder.
         """
         if not trees:
             raise EmptySourceError("a retriever needs at least one tree")
         tools = tools or Tools()
+        _check_embedder(trees, tools.embedder)
         settings = StoreSettings(kind="local", corpus=tools.settings.store.corpus)
         store = open_store(settings, None, tools.store_identity)
         for tree in trees:
@@ -101,3 +107,14 @@ class Retriever(Awaited):
             UnknownTreeError: no published node has this id.
         """
         return trace(self._store, node_id)
+
+
+def _check_embedder(trees: Sequence[Tree], embedder: Embedder) -> None:
+    """Refuse trees whose vectors another embedder made: equal lengths would hide it."""
+    for tree in trees:
+        for node in tree.layers[0].nodes[:1]:
+            if node.embedding_key != embedding_key(node.embedding_text, embedder.fingerprint):
+                raise StoreMismatchError(
+                    f"the vectors of tree {tree.name!r} are not of the embedder "
+                    f"{embedder.model!r}; give from_trees the tools that the tree was built with"
+                )

@@ -5,7 +5,7 @@ import pytest
 from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Document
-from raptor_core.errors import SettingsError, UnknownTreeError
+from raptor_core.errors import SettingsError, StoreMismatchError, UnknownTreeError
 from raptor_core.retrieval import STRATEGIES, Query, Retriever
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -51,6 +51,11 @@ def ranked(vector, nodes, trees):
 
 
 QUESTION = "what happened to the seed vault humidity on day 12?"
+
+
+def test_trees_of_another_embedder_are_refused(trees):
+    with pytest.raises(StoreMismatchError, match=r"'a\.md' are not of the embedder .*MiniLM"):
+        Retriever.from_trees(list(trees.values()))
 
 
 def test_collapsed_returns_the_most_similar_nodes_of_all_layers(retriever, trees, tools):
