@@ -48,7 +48,7 @@ def build_layer_specs(layer: int, settings: Settings) -> list[dg.AssetSpec]:
             keys.clusters(layer),
             description=f"Soft clusters over layer {layer - 1} (`{settings.clustering.method}`): "
             f"each becomes one summary of layer {layer}. Says where and why a tree ended.",
-            kinds={"parquet", "umap" if settings.clustering.method == "raptor" else "python"},
+            kinds={"parquet", "python"},
         ).with_io_manager_key(TABLES),
         dg.AssetSpec(
             keys.summaries(layer),
