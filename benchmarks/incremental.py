@@ -194,7 +194,8 @@ class Run:
     def __post_init__(self) -> None:
         self._embedder = Remembering(self.base.embedder)
         self._ours, self._counted = self._tools()
-        self._theirs, self._their_counted = self._tools()
+        theirs, self._their_counted = self._tools()
+        self._theirs = theirs.with_cache(MemoryCache())
         self._documents: dict[str, Sequence[Document]] = {}
 
     def _tools(self) -> tuple[Tools, Counted]:
