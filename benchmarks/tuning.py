@@ -113,6 +113,10 @@ class RememberingStore:
         self._inner = inner
         self._known: dict[bytes, Any] = {}
 
+    def steady(self, read: Callable[[], Any]) -> Any:
+        """What a retrieval reads, call by call."""
+        return read()
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._inner, name)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import click
 
+from raptor_core.documents.base import MetadataValue
 from raptor_core.retrieval import Query
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -42,7 +43,7 @@ def make_where(values: Mapping[str, Any]) -> Where:
         trees=values["trees"] or None,
         documents=values["documents"] or None,
         layers=values["layers"] or None,
-        metadata=dict(_pair(item) for item in values["metadata"]),
+        metadata=_metadata(values["metadata"]),
     )
 
 
@@ -53,7 +54,12 @@ def why_nothing(query: Query) -> str:
         "--tree": where.trees,
         "--document": where.documents,
         "--layer": where.layers,
-        "--metadata": [f"{key}={value}" for key, value in where.metadata.items()],
+        "--metadata": [
+            f"{key}={reading}"
+            for key, readings in where.metadata.items()
+            for reading in (readings if isinstance(readings, tuple) else (readings,))
+            if isinstance(reading, str)
+        ],
     }
     given = [f"{option} {value}" for option, values in filters.items() for value in values or ()]
     if given:
@@ -61,19 +67,25 @@ def why_nothing(query: Query) -> str:
     return f"no node fits into {query.budget_tokens} tokens; raise --budget-tokens"
 
 
-def _pair(item: str) -> tuple[str, str | int | float | bool]:
-    key, divider, value = item.partition("=")
-    if not divider or not key:
-        raise click.BadParameter(f"{item!r}: expected KEY=VALUE", param_hint="--metadata")
-    return key, _value(value)
+def _metadata(items: Iterable[str]) -> dict[str, tuple[MetadataValue, ...]]:
+    """What ``KEY=VALUE`` may stand for, by key; a key that comes again has any of its values."""
+    found: dict[str, tuple[MetadataValue, ...]] = {}
+    for item in items:
+        key, divider, value = item.partition("=")
+        if not divider or not key:
+            raise click.BadParameter(f"{item!r}: expected KEY=VALUE", param_hint="--metadata")
+        found[key] = (*found.get(key, ()), *_readings(value))
+    return found
 
 
-def _value(text: str) -> str | int | float | bool:
+def _readings(text: str) -> tuple[MetadataValue, ...]:
+    """What a value may stand for: itself, and the number or truth that is written so."""
     if text in {"true", "false"}:
-        return text == "true"
+        return text, text == "true"
     for kind in (int, float):
         try:
-            return kind(text)
+            number = kind(text)
         except ValueError:
             continue
-    return text
+        return (text, number) if kind is float or str(number) == text else (text,)
+    return (text,)

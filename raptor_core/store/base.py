@@ -54,14 +54,15 @@ class Where:
     """A filter on live nodes; every field that is given must match.
 
     ``trees``, ``documents`` and ``layers`` match any of their values (a summary matches a
-    document that lies under it); ``ids`` are node ids; ``metadata`` matches equal values.
+    document that lies under it); ``ids`` are node ids; ``metadata`` matches equal values, or any
+    of a tuple.
     """
 
     trees: tuple[str, ...] | None = None
     documents: tuple[str, ...] | None = None
     layers: tuple[int, ...] | None = None
     ids: tuple[str, ...] | None = None
-    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+    metadata: Mapping[str, MetadataValue | tuple[MetadataValue, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

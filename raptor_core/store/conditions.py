@@ -32,7 +32,9 @@ def live_condition(where: Where) -> Condition | None:
         matches.append(Match("documents", tuple(dict.fromkeys(where.documents))))
     if where.layers is not None:
         matches.append(Match("layer", tuple(dict.fromkeys(where.layers))))
-    matches += [Match("facts", (fact(key, value),)) for key, value in where.metadata.items()]
+    for key, value in where.metadata.items():
+        values = value if isinstance(value, tuple) else (value,)
+        matches.append(Match("facts", tuple(dict.fromkeys(fact(key, one) for one in values))))
     return Condition(tuple(matches), ids)
 
 

@@ -8,6 +8,7 @@ import pytest
 from support.command import raptor
 from support.openai_server import FakeOpenAI
 
+from dagster_project.cli.questions import make_where
 from raptor_assets.costs import add_usages
 from raptor_core.money import Usage
 from raptor_core.settings import Settings
@@ -134,6 +135,23 @@ def test_query_finds_the_place_and_keeps_the_budget(built):
     assert " 1. " in people
     assert "farness/lighthouse.md" in people
     assert "2 nodes, " in people
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        ("2024", ("2024", 2024)),
+        ("007", ("007",)),
+        ("2.5", ("2.5", 2.5)),
+        ("true", ("true", True)),
+        ("blue", ("blue",)),
+    ],
+)
+def test_a_filter_finds_text_and_number(value, meant):
+    """A year may be stored as either; digits that are no number's own are text alone."""
+    assert make_where(
+        {"trees": (), "documents": (), "layers": (), "metadata": (f"year={value}",)}
+    ) == Where(metadata={"year": meant})
 
 
 def test_query_filters_narrow_what_is_found(built):

@@ -127,9 +127,10 @@ def test_lexical_search_reads_scripts_without_spaces(store):
     ]
 
 
+VALUES = st.sampled_from([1, 0, 1.5, -2, True, False, "", "1", "long " * 30])
 METADATA = st.dictionaries(
     st.sampled_from(["year", "a.b", 'q"[0]', "é"]),
-    st.sampled_from([1, 0, 1.5, -2, True, False, "", "1", "long " * 30]),
+    VALUES | st.tuples(VALUES, VALUES),
     max_size=3,
 )
 WHERE = st.builds(
@@ -154,7 +155,11 @@ def passes(node: Node, where: Where) -> bool:
         and (where.layers is None or node.layer in where.layers)
         and (where.ids is None or node.id in where.ids)
         and all(
-            key in node.metadata and same(node.metadata[key], value)
+            key in node.metadata
+            and any(
+                same(node.metadata[key], one)
+                for one in (value if isinstance(value, tuple) else (value,))
+            )
             for key, value in where.metadata.items()
         )
     )
