@@ -37,6 +37,8 @@ class StoreSettings(Part):
         on_disk_payload: read texts from disk in place of memory.
         quantization: small copies of vectors in memory that find candidates: "scalar" has a
             byte, "binary" a bit for each dimension.
+        indexing_threshold: kB of vectors from which on a segment has a search graph, and no longer
+            compares every vector; 0 is never, -1 the server's choice.
         hnsw_m: links of a node in the search graph; -1 is the server's choice.
         hnsw_payload_m: links within a tree or a document; -1 is the server's choice.
         hnsw_ef_construct: neighbours looked at for each link; 0 is the server's choice.
@@ -63,6 +65,7 @@ class StoreSettings(Part):
     on_disk_vectors: bool = False
     on_disk_payload: bool = True
     quantization: Literal["none", "scalar", "binary"] = "none"
+    indexing_threshold: int = Field(150_000, ge=-1)
     hnsw_m: int = Field(-1, ge=-1)
     hnsw_payload_m: int = Field(-1, ge=-1)
     hnsw_ef_construct: int = Field(0, ge=0)

@@ -43,6 +43,7 @@ class Layout:
             replication_factor=settings.replication_factor or None,
             write_consistency_factor=settings.write_consistency_factor or None,
             on_disk_payload=settings.on_disk_payload,
+            optimizers_config=self._optimizers(),
         )
 
     def create_indexes(self, client: QdrantClient, name: str) -> None:
@@ -62,6 +63,12 @@ class Layout:
             type=models.IntegerIndexType.INTEGER, lookup=True, range=False, enable_hnsw=False
         )
         client.create_payload_index(name, "layer", layer, wait=True)
+
+    def _optimizers(self) -> models.OptimizersConfigDiff | None:
+        from qdrant_client import models
+
+        given = self._settings.indexing_threshold
+        return models.OptimizersConfigDiff(indexing_threshold=given) if given >= 0 else None
 
     def _hnsw(self) -> models.HnswConfigDiff | None:
         from qdrant_client import models
