@@ -53,7 +53,7 @@ def test_an_own_authority_is_trusted_and_no_other(tls_stand_in, authority, monke
 
 
 def test_what_is_left_to_the_server_is_not_sent(stand_in):
-    opened(stand_in).close()
+    opened(stand_in, indexing_threshold=-1).close()
     assert stand_in.created[NAME] == {
         "vectors": {"dense": {"size": 16, "distance": "Cosine", "on_disk": False}},
         "sparse_vectors": {"lexical": {}},
@@ -70,6 +70,7 @@ def test_a_collection_is_laid_out_as_the_settings_say(stand_in):
         on_disk_vectors=True,
         on_disk_payload=False,
         quantization="scalar",
+        indexing_threshold=20_000,
         hnsw_m=0,
         hnsw_payload_m=16,
         hnsw_ef_construct=200,
@@ -79,6 +80,7 @@ def test_a_collection_is_laid_out_as_the_settings_say(stand_in):
     assert (made["shard_number"], made["replication_factor"]) == (6, 2)
     assert made["write_consistency_factor"] == 2
     assert made["on_disk_payload"] is False
+    assert made["optimizers_config"] == {"indexing_threshold": 20_000}
     assert dense["on_disk"] is True
     assert dense["hnsw_config"] == {"m": 0, "payload_m": 16, "ef_construct": 200}
     scalar = {"type": "int8", "quantile": 0.99, "always_ram": True}
