@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
+from raptor_core.errors import SettingsError
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.store.base import Hit
 
@@ -11,11 +13,28 @@ from raptor_core.store.base import Hit
 class Searcher(Protocol):
     """What finds nodes: ``Retriever``, or one that opens a home for each call."""
 
+    @property
+    def query(self) -> Query:
+        """The query that is used where none is given."""
+
     def search(self, question: str, query: Query | None = None) -> Retrieval:
         """Retrieve for one question."""
 
     async def asearch(self, question: str, query: Query | None = None) -> Retrieval:
         """As ``search``, without blocking the event loop."""
+
+
+def asked(searcher: Searcher, query: Query | None, top_k: int | None) -> Query | None:
+    """The query with another number of nodes, under the name that an ecosystem gives it.
+
+    Raises:
+        SettingsError: the number is not 1 or more.
+    """
+    if top_k is None:
+        return query
+    if top_k < 1:
+        raise SettingsError(f"{top_k} results were asked for; ask for 1 or more")
+    return replace(query or searcher.query, top_k=top_k)
 
 
 def hit_metadata(hit: Hit) -> dict[str, Any]:

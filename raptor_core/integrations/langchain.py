@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.integrations.base import Searcher, hit_metadata
+from raptor_core.integrations.base import Searcher, asked, hit_metadata
 from raptor_core.retrieval import Query, Retrieval
 
 try:
@@ -13,7 +13,7 @@ try:
     )
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
-    from pydantic import SkipValidation
+    from pydantic import ConfigDict, SkipValidation
 except ModuleNotFoundError as error:
     raise MissingExtraError("langchain", "a LangChain retriever") from error
 
@@ -26,26 +26,35 @@ class RaptorRetriever(BaseRetriever):
     Attributes:
         searcher: a ``Retriever``, or what searches a home.
         query: strategy, budget and filters; None is the searcher's own default.
+        k: documents at the most, in place of the query's ``top_k``; ``invoke`` takes another.
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     searcher: SkipValidation[Searcher]
     query: SkipValidation[Query | None] = None
+    k: int | None = None
 
     def _get_relevant_documents(
         self,
         query: str,
         *,
         run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002  # LangChain's signature
+        k: int | None = None,
     ) -> list[Document]:
-        return _documents(self.searcher.search(query, self.query))
+        return _documents(self.searcher.search(query, self._asked(k)))
 
     async def _aget_relevant_documents(
         self,
         query: str,
         *,
         run_manager: AsyncCallbackManagerForRetrieverRun,  # noqa: ARG002  # LangChain's signature
+        k: int | None = None,
     ) -> list[Document]:
-        return _documents(await self.searcher.asearch(query, self.query))
+        return _documents(await self.searcher.asearch(query, self._asked(k)))
+
+    def _asked(self, k: int | None) -> Query | None:
+        return asked(self.searcher, self.query, self.k if k is None else k)
 
 
 def _documents(found: Retrieval) -> list[Document]:

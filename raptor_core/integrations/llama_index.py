@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.integrations.base import Searcher, hit_metadata
+from raptor_core.integrations.base import Searcher, asked, hit_metadata
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.store.base import Hit
 
@@ -25,12 +25,21 @@ class RaptorRetriever(BaseRetriever):
     Args:
         searcher: a ``Retriever``, or what searches a home.
         query: strategy, budget and filters; None is the searcher's own default.
+        similarity_top_k: nodes at the most, in place of the query's ``top_k``.
+
+    Raises:
+        SettingsError: ``similarity_top_k`` is not 1 or more.
     """
 
-    def __init__(self, searcher: Searcher, query: Query | None = None) -> None:
+    def __init__(
+        self,
+        searcher: Searcher,
+        query: Query | None = None,
+        similarity_top_k: int | None = None,
+    ) -> None:
         super().__init__()
         self._searcher = searcher
-        self._query = query
+        self._query = asked(searcher, query, similarity_top_k)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return _nodes(self._searcher.search(query_bundle.query_str, self._query))

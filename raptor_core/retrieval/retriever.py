@@ -73,6 +73,11 @@ class Retriever(Awaited):
             store.publish(manifest, tuple(tree.nodes()), tree.vectors())
         return cls(store, tools.embedder)
 
+    @property
+    def query(self) -> Query:
+        """The query that is used where none is given."""
+        return Query()
+
     def search(self, question: str, query: Query | None = None) -> Retrieval:
         """Retrieve for one question; see ``search_many``."""
         return self.search_many([question], query)[0]
@@ -89,7 +94,7 @@ class Retriever(Awaited):
         Raises:
             SettingsError: the query names no known strategy, or contradicts it.
         """
-        query = query or Query()
+        query = query or self.query
         if query.strategy not in STRATEGIES:
             raise SettingsError(
                 f"no strategy is called {query.strategy!r}; there are: {', '.join(STRATEGIES)}"

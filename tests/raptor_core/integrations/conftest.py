@@ -12,7 +12,7 @@ from raptor_core.tree.tools import Tools
 
 
 @pytest.fixture(scope="session")
-def retriever():
+def retriever_over_trees():
     settings = Settings.model_validate({part: SMALL[part] for part in ("chunking", "clustering")})
     tools = Tools(settings, embedder=HashingEmbedder())
     documents = {
@@ -20,6 +20,11 @@ def retriever():
         for seed, name in enumerate(("a.md", "b.md"))
     }
     return Retriever.from_trees(list(build_trees(documents, tools=tools).values()), tools)
+
+
+@pytest.fixture
+def retriever(retriever_over_trees):
+    return retriever_over_trees
 
 
 @pytest.fixture

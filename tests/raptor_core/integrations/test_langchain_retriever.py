@@ -4,9 +4,11 @@ import asyncio
 import importlib
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_tests.integration_tests import RetrieversIntegrationTests
 
 from raptor_core.errors import MissingExtraError, SettingsError
 from raptor_core.integrations.langchain import RaptorRetriever
@@ -66,6 +68,37 @@ def test_without_a_query_the_searcher_decides(retriever):
     assert [document.id for document in found] == [
         hit.node.id for hit in retriever.search(QUESTION).hits
     ]
+
+
+class TestStandard(RetrieversIntegrationTests):
+    """LangChain's own tests of a retriever."""
+
+    retriever_constructor = RaptorRetriever
+    retriever_query_example = QUESTION
+
+    @pytest.fixture(autouse=True)
+    def _searched(self, retriever_over_trees):
+        self._searcher = retriever_over_trees
+
+    @property
+    def retriever_constructor_params(self):
+        return {"searcher": self._searcher}
+
+
+def test_fewer_documents_are_the_best_of_the_query_that_is_given(retriever, mixed):
+    ours = RaptorRetriever(searcher=retriever, query=mixed, k=2)
+    best = [hit.node.id for hit in retriever.search(QUESTION, replace(mixed, top_k=2)).hits]
+    assert [document.id for document in ours.invoke(QUESTION)] == best
+    assert len(asyncio.run(ours.ainvoke(QUESTION, k=5))) == 5
+
+
+def test_a_parameter_that_nobody_knows_is_an_error(retriever):
+    with pytest.raises(ValueError, match="top_n"):
+        RaptorRetriever(searcher=retriever, top_n=3)
+    with pytest.raises(TypeError, match="top_n"):
+        RaptorRetriever(searcher=retriever).invoke(QUESTION, top_n=3)
+    with pytest.raises(SettingsError, match="0 results were asked for"):
+        RaptorRetriever(searcher=retriever).invoke(QUESTION, k=0)
 
 
 def test_errors_are_ours(retriever):

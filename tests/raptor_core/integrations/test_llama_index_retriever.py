@@ -60,6 +60,14 @@ def test_it_stands_in_a_query_engine(retriever):
     assert all(node.text in str(answer) for node in answer.source_nodes)
 
 
+def test_as_many_nodes_as_are_asked_for(retriever):
+    assert len(RaptorRetriever(retriever, similarity_top_k=2).retrieve(QUESTION)) == 2
+    with pytest.raises(SettingsError, match="0 results were asked for"):
+        RaptorRetriever(retriever, similarity_top_k=0)
+    with pytest.raises(TypeError, match="top_n"):
+        RaptorRetriever(retriever, top_n=2)
+
+
 def test_errors_are_ours(retriever):
     with pytest.raises(SettingsError, match="no strategy"):
         RaptorRetriever(retriever, Query("nosuch")).retrieve(QUESTION)
