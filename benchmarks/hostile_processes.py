@@ -114,6 +114,7 @@ def _ui(home: Path) -> Iterator[Path]:
 
     log, mark = home / "ui.log", str(home)
     command = [sys.executable, "-c", "from dagster_project.cli import main; main()", "ui"]
+    command.append("--watch")
     with log.open("w") as file:
         process = subprocess.Popen(
             [*command, "--home", mark, "--port", str(free_port())],

@@ -84,8 +84,9 @@ def build_source_sensor(
 ) -> dg.SensorDefinition:
     """The sensor over the settings' source.
 
-    It runs from the start: whoever opens the UI expects changed documents to be picked up. A
-    source that cannot be read fails the tick, an empty one skips it; neither removes anything.
+    It is off until somebody switches it on, in the UI or by ``source.watch``, because what it
+    requests may cost money. A source that cannot be read fails the tick, an empty one skips it;
+    neither removes anything.
     Each change is requested once: a run that fails stays red until it is started again, in the
     UI or by ``raptor build``, or until the documents change once more.
 
@@ -113,7 +114,9 @@ def build_source_sensor(
         "partitions concerned.",
         jobs=targets,
         minimum_interval_seconds=INTERVAL_SECONDS,
-        default_status=dg.DefaultSensorStatus.RUNNING,
+        default_status=dg.DefaultSensorStatus.RUNNING
+        if settings.source.watch
+        else dg.DefaultSensorStatus.STOPPED,
     )
     def source_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         return _tick(context, settings, source, known, look)

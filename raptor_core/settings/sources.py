@@ -89,6 +89,7 @@ class SourceSettings(Part):
         title_field: field of a table's rows that holds the title.
         settle_seconds: the sensor leaves a file alone that was written within this time, since
             more may follow; 0 takes every file as it is.
+        watch: the sensor is on from the start, and builds changed documents unasked.
     """
 
     paths: tuple[str, ...] = ()
@@ -102,6 +103,7 @@ class SourceSettings(Part):
     text_field: str = "text"
     title_field: str = "title"
     settle_seconds: float = Field(2.0, ge=0, le=3600)
+    watch: bool = False
 
     @model_validator(mode="after")
     def _tables_have_names_of_their_own(self) -> SourceSettings:

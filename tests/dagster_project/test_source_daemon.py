@@ -66,7 +66,8 @@ def test_the_daemon_redoes_what_changed_and_nothing_else(tmp_path):
     workshop.write("c.md", f"{MARKER}\n\n{prose(12, seed=2)}")
     home = workshop.home
     home.ensure()
-    home.settings.write_text(settings_text(workshop.docs, tree={"max_layers": 2}))
+    given = {"tree": {"max_layers": 2}, "source": {"watch": True}}
+    home.settings.write_text(settings_text(workshop.docs, **given))
     with process_of(
         COMMAND, home.path, log_of(home), home.environment(), gently=signal.SIGINT
     ) as process:

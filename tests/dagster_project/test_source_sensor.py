@@ -103,6 +103,8 @@ def test_an_unreadable_document_is_held(workshop):
     assert "b.md" in reason
 
 
-def test_it_runs_from_the_start(workshop):
+@pytest.mark.parametrize(("watch", "status"), [(False, "STOPPED"), (True, "RUNNING")])
+def test_it_is_off_until_the_settings_or_a_person_say_otherwise(tmp_path, watch, status):
+    workshop = Workshop(tmp_path, source={"watch": watch})
     sensor = workshop.definitions().resolve_sensor_def("source_sensor")
-    assert sensor.default_status == dg.DefaultSensorStatus.RUNNING
+    assert sensor.default_status == dg.DefaultSensorStatus[status]

@@ -15,14 +15,19 @@ from dagster_project.cli.options import home_and_json
 @click.command(epilog="\b\nExample:\n  raptor ui --port 3333")
 @click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True)
 @click.option("--host", default="127.0.0.1", show_default=True)
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Build changed documents unasked: the sensor is on, as by source.watch.",
+)
 @home_and_json
-def command(port: int, host: str, home: Path, as_json: bool) -> None:
+def command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> None:
     """Open the Dagster UI on this home: web server and daemon, until interrupted."""
     from dagster_project.cli.output import print_json
     from dagster_project.instance import open_instance
     from dagster_project.published import open_home
 
-    opened, _settings = open_home(home)
+    opened, settings = open_home(home)
     _require_free(host, port)
     with open_instance(opened):
         pass  # the UI's own processes would make new records side by side, and beside others
@@ -31,10 +36,15 @@ def command(port: int, host: str, home: Path, as_json: bool) -> None:
         print_json({"url": url, "home": str(opened.path)})
     else:
         click.echo(f"{url} (stop with Ctrl+C)")
+        if not (watch or settings.source.watch):
+            click.echo("Changed documents are not built unasked; --watch does that.")
     sys.stdout.flush()
     arguments = [sys.executable, "-m", "dagster", "dev", "-m", "dagster_project.definitions"]
     arguments += ["--host", host, "--port", str(port)]
-    os.execve(sys.executable, arguments, {**os.environ, **opened.environment()})  # noqa: S606
+    environment = {**os.environ, **opened.environment()}
+    if watch:
+        environment["RAPTOR_SOURCE__WATCH"] = "true"
+    os.execve(sys.executable, arguments, environment)  # noqa: S606
 
 
 def _require_free(host: str, port: int) -> None:

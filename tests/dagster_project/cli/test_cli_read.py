@@ -3,10 +3,14 @@
 import os
 import socket
 import sys
+from contextlib import suppress
 
+import httpx
 import pytest
 from support.command import raptor
 from support.openai_server import FakeOpenAI
+from support.ports import free_port
+from support.processes import process_of, wait_until
 
 from dagster_project.cli.questions import make_where
 from raptor_assets.costs import add_usages
@@ -220,3 +224,27 @@ def test_ui_starts_dagster_on_this_home(own, monkeypatch):
     assert (program, arguments[1:4]) == (sys.executable, ["-m", "dagster", "dev"])
     assert environ["DAGSTER_HOME"] == str(own.home / "dagster")
     assert environ["RAPTOR_HOME"] == str(own.home)
+    assert "RAPTOR_SOURCE__WATCH" not in environ
+
+
+SENSORS = """{ repositoriesOrError { ... on RepositoryConnection { nodes { sensors {
+    name sensorState { status } } } } } }"""
+
+
+def test_the_ui_watches_the_source_where_it_is_told_to(own):
+    """A real web server, code location and daemon, asked as the page asks them."""
+    port, log = free_port(), own.root / "ui.log"
+    call = "from dagster_project.cli import main; main()"
+    command = [sys.executable, "-c", call, "ui", "--watch", "--port", str(port)]
+
+    def answer():
+        with suppress(httpx.TransportError):
+            found = httpx.post(f"http://127.0.0.1:{port}/graphql", json={"query": SENSORS})
+            return found.json() if found.status_code == 200 else None
+
+    with process_of(command, own.root, log, {"RAPTOR_HOME": str(own.home)}) as process:
+        wait_until(answer, [log], needed=[process])
+        told = answer()
+    (place,) = told["data"]["repositoriesOrError"]["nodes"]
+    (sensor,) = place["sensors"]
+    assert sensor == {"name": "source_sensor", "sensorState": {"status": "RUNNING"}}
