@@ -19,7 +19,7 @@ FORBIDDEN = {
 HEAVY = {
     *("torch", "umap", "sklearn", "scipy", "numba", "openai", "qdrant_client", "qdrant_edge"),
     *("matplotlib", "pandas", "pyarrow", "tiktoken", "transformers", "sentence_transformers"),
-    *("pypdf", "docx", "bs4", "tokenizers", "nltk", "rouge_score"),
+    *("pypdfium2", "docx", "bs4", "tokenizers", "nltk", "rouge_score"),
     *("mcp", "langchain_core", "llama_index"),
 }
 """Vendors that are imported where they are used."""

@@ -6,6 +6,7 @@ what it says: a renamed or moved document has the same ``content_hash`` and anot
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -39,7 +40,8 @@ class Document:
     own id for records of a table. ``text`` is what spans refer to; it never changes after
     loading. ``title`` is what the document itself says, empty where it says none. ``source`` is
     the file it came from: the path relative to the source, or the URL without its password; so
-    a source folder may move. ``sections`` are ordered by ``start``.
+    a source folder may move. ``sections`` are ordered by ``start``. ``pages`` are the starts of its
+    pages in the text, where it was printed on any.
     """
 
     id: str
@@ -48,6 +50,11 @@ class Document:
     source: str = ""
     sections: tuple[Section, ...] = ()
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+    pages: tuple[int, ...] = ()
+
+    def page(self, at: int) -> int:
+        """Number of the page that holds character ``at``, from 1; 0 where there are none."""
+        return bisect_right(self.pages, at)
 
     def section_path(self, at: int) -> tuple[str, ...]:
         """Titles of the sections that hold character ``at``, outermost first."""
@@ -59,7 +66,8 @@ class Document:
         sections = "\n".join(f"{s.level}:{s.start}:{s.end}:{s.title}" for s in self.sections)
         kept = sorted(self.metadata.keys() - {FOLDER})
         metadata = "\n".join(f"{key}={self.metadata[key]!r}" for key in kept)
-        return digest("content", self.text, self.title, sections, metadata)
+        pages = (",".join(map(str, self.pages)),) if self.pages else ()
+        return digest("content", self.text, self.title, sections, metadata, *pages)
 
     @property
     def version(self) -> str:

@@ -12,7 +12,7 @@ from raptor_core.documents.html import parse_html
 from raptor_core.documents.markdown import parse_markdown
 from raptor_core.documents.parquet import read_parquet
 from raptor_core.documents.parsed import EmptyFileError, Parsed, UnreadableError
-from raptor_core.documents.pdf import parse_pdf
+from raptor_core.documents.parser_process import PARSER
 from raptor_core.documents.records import Named, Table, read_json_lines
 from raptor_core.documents.rst import parse_rst
 from raptor_core.documents.source import FORMATS, Content, SourceFile
@@ -28,7 +28,7 @@ _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "markdown": lambda data, _: parse_markdown(data),
     "rst": lambda data, _: parse_rst(data),
     "html": lambda data, _: parse_html(data),
-    "pdf": lambda data, _: parse_pdf(data),
+    "pdf": lambda data, settings: PARSER.parse(data, settings.parse_seconds),
     "docx": lambda data, settings: parse_docx(data, settings.max_file_mb),
 }
 
@@ -85,5 +85,6 @@ def parse_file(
         source=file.source,
         sections=parsed.sections,
         metadata={**shared, **parsed.metadata},
+        pages=parsed.pages,
     )
     return ((file.id, document),)

@@ -26,12 +26,16 @@ class EmptyFileError(UnreadableError):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """One document's text as its format's parser gives it; ``title`` is empty if unknown."""
+    """One document's text as its format's parser gives it; ``title`` is empty if unknown.
+
+    ``pages`` are the starts of its pages in the text, where it has any.
+    """
 
     text: str
     title: str = ""
     sections: tuple[Section, ...] = ()
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+    pages: tuple[int, ...] = ()
 
 
 def clean_text(text: str) -> str:

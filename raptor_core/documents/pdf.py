@@ -1,79 +1,86 @@
-"""PDF: the text layer, paragraph by paragraph, and sections from the outline."""
+"""PDF: the text layer by PDFium, paragraph by paragraph, with sections and pages."""
 
 from __future__ import annotations
 
 import re
-import struct
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from io import BytesIO
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from ctypes import byref
 from itertools import accumulate, pairwise
+from statistics import median
 from typing import Any
 
 from raptor_core.documents.parsed import Parsed, UnreadableError, clean_text, one_line
+from raptor_core.documents.running_lines import Line, without_running_lines
 from raptor_core.documents.sections import Heading, nest
-from raptor_core.errors import MissingExtraError
 
 FULL_LINE_SHARE = 0.9
 """A line that would reach this share of the page's longest lines with one more word is full."""
 
-_PAGE_GAP = "\n\n"
-_HYPHENATED = re.compile(r"(?<=[^\W\d_])(?:\u00ad|-)\n(?=[^\W\d_A-Z])")
-_BULLET = re.compile(r"[•◦▪‣·–*-]\Z")
-_PAGE_NUMBER = re.compile(r"(?:\d{1,4}|[ivxl]{1,7})\Z")
-_NO_TITLE = re.compile(r"untitled|microsoft word - |.*\.(?:docx?|tex|indd|pdf)\Z", re.IGNORECASE)
+BROKEN_LINE_SHARE = 0.5
+"""Of a full line, from which on one is broken where the next begins in lower case."""
 
-# What pypdf lets through on damaged files, beside its own errors.
-_DAMAGE = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    NotImplementedError,
-    OSError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    struct.error,
-    zlib.error,
-)
+PARAGRAPH_PITCH = 1.4
+"""Lines that are further apart than this many times the usual are of different paragraphs."""
+
+HEADING_SIZE = 1.15
+"""Where there is no outline, lines that are so much larger than most of the text are headings."""
+
+HEADING_CHARS = 120
+HEADING_RANKS = 4
+HEADINGS_SHARE = 0.15
+"""Where larger lines make more than this share of the text, they are no headings."""
+
+DIVIDED = "\ufffe"
+"""What PDFium writes for the hyphen and the end of the line between the halves of a word."""
+
+_PAGE_GAP = "\n\n"
+_DIVIDED_WORD = re.compile(rf"(\w+){DIVIDED}(\w+)")
+_WORD = re.compile(r"\w+(?:-\w+)*")
+_BULLET = re.compile(r"[•◦▪‣·–*-]\Z")
+_NO_TITLE = re.compile(r"untitled|microsoft word - |.*\.(?:docx?|tex|indd|pdf)\Z", re.IGNORECASE)
 
 
 def parse_pdf(data: bytes) -> Parsed:
-    """Text of all pages: wrapped lines joined to paragraphs, words hyphenated by it rejoined.
+    """Text of all pages: wrapped lines joined to paragraphs, words divided by it rejoined.
 
-    Sections come from the document's outline, where its titles can be found on their pages.
+    Running heads and feet and the numbers of pages are left out. Sections come from the document's
+    outline, where its titles can be found on their pages, or else from larger lines.
 
     Raises:
         UnreadableError: encrypted, damaged, or without a text layer.
-        MissingExtraError: pypdf is not installed.
     """
+    import pypdfium2 as pdfium
+
     try:
-        import pypdf
-        from pypdf.errors import DependencyError, PyPdfError
-    except ImportError as error:
-        raise MissingExtraError("pdf", "reading PDF files") from error
-    try:
-        reader = pypdf.PdfReader(BytesIO(data))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise UnreadableError("is encrypted with a password; store it without")
-        pages = [reflow_page(clean_text(page.extract_text())) for page in reader.pages]
-        outline = list(_outline(reader, reader.outline, 1))
-        info: Mapping[str, Any] = reader.metadata or {}
-    except DependencyError as error:
-        raise UnreadableError(f"is encrypted; store it without encryption ({error})") from error
-    except (PyPdfError, *_DAMAGE) as error:
-        raise UnreadableError(f"is damaged, or no PDF file: {error}") from error
+        document = pdfium.PdfDocument(data)
+        printed = without_running_lines([_lines(document, at) for at in range(len(document))])
+        info = document.get_metadata_dict()
+        outline = [] if not printed else list(_outline(document))
+    except pdfium.PdfiumError as error:
+        raise UnreadableError(_problem(str(error))) from error
+    pages = _rejoined([reflow(lines) for lines in printed])
     text = _PAGE_GAP.join(pages)
     if not text.strip():
         raise UnreadableError("holds no text, only images; it needs OCR first")
-    author = one_line(str(info.get("/Author") or ""))
+    starts = [0, *accumulate(len(page) + len(_PAGE_GAP) for page in pages)][: len(pages)]
+    headings = _located(outline, pages, starts) or _larger_lines(printed, pages, starts)
+    author = one_line(info.get("Author") or "")
     return Parsed(
         text=text,
-        title=_title(str(info.get("/Title") or "")),
-        sections=nest(_locate(outline, pages), len(text)),
+        title=_title(info.get("Title") or ""),
+        sections=nest(headings, len(text)),
         metadata={"pages": len(pages), **({"author": author} if author else {})},
+        pages=tuple(starts),
     )
+
+
+def _problem(told: str) -> str:
+    if "password" in told.lower():
+        return "is encrypted with a password; store it without"
+    if "security" in told.lower():
+        return "is encrypted in a way that cannot be read; store it without encryption"
+    return f"is damaged, or no PDF file: {told}"
 
 
 def _title(raw: str) -> str:
@@ -81,30 +88,60 @@ def _title(raw: str) -> str:
     return "" if _NO_TITLE.match(title) else title
 
 
-def reflow_page(page: str) -> str:
+def _lines(document: Any, at: int) -> list[Line]:
+    """The lines of a page in reading order; nothing else of it is kept."""
+    page = document[at]
+    layer = page.get_textpage()
+    try:
+        text = layer.get_text_range() if layer.count_chars() else ""
+        found, start = [], 0
+        for line in text.split("\n"):
+            words = " ".join(clean_text(line.rstrip("\r")).split())
+            first = start + len(line) - len(line.lstrip())
+            if words:
+                found.append(Line(words, *_place(layer, first)))
+            start += len(line) + 1
+        return found
+    finally:
+        layer.close()
+        page.close()
+
+
+def _place(layer: Any, at: int) -> tuple[float, float]:
+    """Height of a letter, and its upper edge above the foot of the page, in points."""
+    import pypdfium2.raw as pdfium
+
+    box = pdfium.FS_RECTF()
+    if not pdfium.FPDFText_GetLooseCharBox(layer, at, byref(box)):
+        return 0.0, 0.0
+    return round(box.top - box.bottom, 1), box.top
+
+
+def reflow(lines: Sequence[Line]) -> str:
     """One page with its paragraphs apart by a blank line.
 
-    The text layer has one line per line of print, and mostly no blank ones. A line runs on when
-    it is full, or when the next one begins in lower case; a short one ends its paragraph, or
-    stands alone with others like it (headings, verse, rows of a table). A page number at the
-    foot is left out.
+    A line runs on when it is full, or not short and the next one begins in lower case, unless there
+    is a gap between them or the next one is of another size; a short one ends its paragraph, or
+    stands alone with others like it (verse, rows of a table).
     """
-    lines = [" ".join(line.split()) for line in _HYPHENATED.sub("", page).split("\n")]
-    if _PAGE_NUMBER.match(lines[-1]):
-        lines.pop()
-    lengths = sorted(len(line) for line in lines if line)
+    lengths = sorted(len(part) for line in lines for part in line.text.split(DIVIDED))
     full = FULL_LINE_SHARE * lengths[len(lengths) * 9 // 10] if lengths else 0
+    steps = [before.top - after.top for before, after in pairwise(lines) if before.top > after.top]
+    most = PARAGRAPH_PITCH * median(steps) if steps else 0
     parts: list[str] = []
     gap, ran_on = "", False
-    for line, following in pairwise([*lines, ""]):
-        if not line:
-            gap = _PAGE_GAP if parts else ""
-            continue
-        parts += [gap, line]
-        runs_on = _runs_on(line, following, full)
-        gap = " " if runs_on else _PAGE_GAP if ran_on or len(following) >= full else "\n"
+    for line, after in pairwise([*lines, Line("")]):
+        is_apart = line.top - after.top > most or _differ(line.size, after.size)
+        runs_on = not is_apart and _runs_on(line.text, after.text, full)
+        parts += [gap, line.text]
+        ends = is_apart or ran_on or len(after.text) >= full
+        gap = " " if runs_on else _PAGE_GAP if ends else "\n"
         ran_on = runs_on
     return "".join(parts)
+
+
+def _differ(size: float, other: float) -> bool:
+    return max(size, other) > HEADING_SIZE * min(size, other)
 
 
 def _runs_on(line: str, following: str, full: float) -> bool:
@@ -112,31 +149,74 @@ def _runs_on(line: str, following: str, full: float) -> bool:
     word = following.partition(" ")[0]
     if not word or _BULLET.match(word):
         return False
-    return word[0].islower() or len(line) + 1 + len(word) >= full
+    n_last = len(line.rpartition(DIVIDED)[2])
+    is_broken = word[0].islower() and n_last >= BROKEN_LINE_SHARE * full
+    return is_broken or n_last + 1 + len(word) >= full
 
 
-def _outline(reader: Any, entries: Sequence[Any], rank: int) -> Iterator[tuple[str, int, int]]:
+def _rejoined(pages: Sequence[str]) -> list[str]:
+    """The pages with words whole that were divided at the end of a line.
+
+    With a hyphen where the document writes the word with one elsewhere, and not without.
+    """
+    if not any(DIVIDED in page for page in pages):
+        return list(pages)
+    known = Counter(word.casefold() for page in pages for word in _WORD.findall(page))
+
+    def whole(match: re.Match[str]) -> str:
+        hyphened = "-".join(match.groups())
+        joined = "".join(match.groups())
+        return hyphened if known[hyphened.casefold()] > known[joined.casefold()] else joined
+
+    return [_DIVIDED_WORD.sub(whole, page).replace(DIVIDED, "-") for page in pages]
+
+
+def _outline(document: Any) -> Iterator[tuple[str, int, int]]:
     """Title, rank and page number of every entry of the outline, depth first."""
-    for entry in entries:
-        if isinstance(entry, list):
-            yield from _outline(reader, entry, rank + 1)
-            continue
-        page = reader.get_destination_page_number(entry)
-        if page is not None and page >= 0:
-            yield one_line(str(entry.title)), rank, page
+    for entry in document.get_toc():
+        place = entry.get_dest()
+        page = None if place is None else place.get_index()
+        if page is not None:
+            yield one_line(entry.get_title()), entry.level + 1, page
 
 
-def _locate(outline: Sequence[tuple[str, int, int]], pages: Sequence[str]) -> list[Heading]:
+def _located(
+    outline: Sequence[tuple[str, int, int]], pages: Sequence[str], starts: Sequence[int]
+) -> list[Heading]:
     """Headings of the outline where they stand in the text, in its order."""
-    starts = [0, *accumulate(len(page) + len(_PAGE_GAP) for page in pages)]
     headings: list[Heading] = []
     after = 0
     for title, rank, page in outline:
         if not title or page >= len(pages):
             continue
-        found = pages[page].find(title, max(0, after - starts[page]))
-        if found >= 0:
-            start = starts[page] + found
-            headings.append(Heading(title, rank, start))
-            after = start + len(title)
+        words = r"\s+".join(map(re.escape, title.split()))
+        found = re.compile(words).search(pages[page], max(0, after - starts[page]))
+        if found:
+            headings.append(Heading(title, rank, starts[page] + found.start()))
+            after = starts[page] + found.end()
+    return headings
+
+
+def _larger_lines(
+    printed: Sequence[Sequence[Line]], pages: Sequence[str], starts: Sequence[int]
+) -> list[Heading]:
+    """Headings by their size: the largest are the outermost."""
+    n_chars: Counter[float] = Counter()
+    for line in (line for lines in printed for line in lines):
+        n_chars[line.size] += len(line.text)
+    body = max(n_chars, key=lambda size: n_chars[size], default=0.0)
+    sizes = sorted((size for size in n_chars if size > HEADING_SIZE * body > 0), reverse=True)
+    if sum(n_chars[size] for size in sizes) > HEADINGS_SHARE * n_chars.total():
+        return []
+    ranks = {size: min(rank, HEADING_RANKS) for rank, size in enumerate(sizes, start=1)}
+    headings: list[Heading] = []
+    for lines, page, start in zip(printed, pages, starts, strict=True):
+        after = 0
+        for line in lines:
+            if line.size not in ranks or len(line.text) > HEADING_CHARS:
+                continue
+            found = page.find(line.text, after)
+            if found >= 0 and any(letter.isalpha() for letter in line.text):
+                after = found + len(line.text)
+                headings.append(Heading(line.text, ranks[line.size], start + found))
     return headings

@@ -89,6 +89,7 @@ class SourceSettings(Part):
         title_field: field of a table's rows that holds the title.
         settle_seconds: the sensor leaves a file alone that was written within this time, since
             more may follow; 0 takes every file as it is.
+        parse_seconds: after which a PDF file that is still being read is given up.
         watch: the sensor is on from the start, and builds changed documents unasked.
     """
 
@@ -103,6 +104,7 @@ class SourceSettings(Part):
     text_field: str = "text"
     title_field: str = "title"
     settle_seconds: float = Field(2.0, ge=0, le=3600)
+    parse_seconds: float = Field(120.0, gt=0)
     watch: bool = False
 
     @model_validator(mode="after")

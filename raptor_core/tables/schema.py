@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -52,11 +53,18 @@ class Schema:
     def rows(self, table: pa.Table) -> Iterator[tuple[Any, ...]]:
         """The rows of a table that ``table`` made, lists as tuples.
 
+        A ``json`` column that it lacks, as tables of an earlier version may, has None in each row.
+
         Raises:
-            KeyError: it lacks a column.
+            KeyError: it lacks another column.
         """
-        cells = (_values(column.kind, table.column(column.name)) for column in self.columns)
-        return zip(*cells, strict=True)
+        return zip(*(_cells(column, table) for column in self.columns), strict=True)
+
+
+def _cells(column: Column, table: pa.Table) -> Iterable[Any]:
+    if column.kind == "json" and column.name not in table.column_names:
+        return repeat(None, table.num_rows)
+    return _values(column.kind, table.column(column.name))
 
 
 def _array(kind: Kind, values: Sequence[Any]) -> pa.Array:

@@ -47,6 +47,7 @@ DOCUMENTS = Schema(
     ("sections", "json", "headings with the spans that they govern"),
     ("metadata", "json"),
     ("content_hash", "string", "changes with what the document says, not with its place"),
+    ("pages", "json", "starts of its pages in the text, where it has any"),
 )
 
 CLUSTERS = Schema(
@@ -83,6 +84,7 @@ def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:
             [asdict(section) for section in document.sections],
             document.metadata,
             document.content_hash,
+            document.pages,
         )
         for tree, found in documents.items()
         for document in found
@@ -92,9 +94,9 @@ def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:
 def table_to_documents(table: pa.Table) -> dict[str, tuple[Document, ...]]:
     """The documents of a table that ``documents_to_table`` made, by tree."""
     found: dict[str, list[Document]] = {}
-    for tree, name, title, source, text, sections, metadata, _ in DOCUMENTS.rows(table):
+    for tree, name, title, source, text, sections, metadata, _, pages in DOCUMENTS.rows(table):
         spans = tuple(Section(**section) for section in sections)
-        document = Document(name, text, title, source, spans, metadata)
+        document = Document(name, text, title, source, spans, metadata, tuple(pages or ()))
         found.setdefault(tree, []).append(document)
     return {tree: tuple(documents) for tree, documents in found.items()}
 

@@ -40,6 +40,8 @@ def _document_leaves(
     leaves = []
     for position, (chunk, context) in enumerate(zip(chunks, contexts, strict=True)):
         normal = normalize_text(chunk.text)
+        first, last = document.page(chunk.start), document.page(chunk.end - 1)
+        pages = {"page": first, "last_page": last} if first else {}
         content_key = leaf_content_key(chunk.text, seen[normal], chunking)
         seen[normal] += 1
         leaves.append(
@@ -62,7 +64,7 @@ def _document_leaves(
                 section=chunk.section,
                 source=document.source,
                 context=context,
-                metadata=metadata,
+                metadata={**metadata, **pages},
             )
         )
     return leaves

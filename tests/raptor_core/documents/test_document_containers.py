@@ -7,7 +7,6 @@ import pytest
 from fpdf import FPDF
 
 from raptor_core.documents import load_documents
-from raptor_core.documents.pdf import reflow_page
 from raptor_core.settings import SourceSettings
 
 
@@ -53,16 +52,6 @@ class TestPdf:
         assert "\n\nA second paragraph stands here." in document.text
         assert "light and much later light" in document.text
         assert (document.metadata["pages"], document.metadata["author"]) == (2, "Ada")
-
-    def test_pages_are_reflowed(self):
-        page = (
-            "Title\n\nA full line of print that is hyphen-\nated and then goes on to the next\n"
-            "line and ends.\n• one item\n• two items\n12"
-        )
-        assert reflow_page(page) == (
-            "Title\n\nA full line of print that is hyphenated and then goes on to the next "
-            "line and ends.\n\n• one item\n• two items"
-        )
 
 
 class TestDocx:

@@ -1,0 +1,226 @@
+"""PDF files as producers make them: words, pages, running lines, headings; and hostile ones."""
+
+import os
+import signal
+import threading
+import zlib
+
+import pytest
+from fpdf import FPDF
+from support.browser import find_browser
+
+from raptor_core.documents import load_documents
+from raptor_core.documents.base import Document
+from raptor_core.documents.parsed import UnreadableError
+from raptor_core.documents.parser_process import ParserProcess
+from raptor_core.documents.pdf import parse_pdf, reflow
+from raptor_core.documents.running_lines import Line
+from raptor_core.retrieval import Query, Retriever
+from raptor_core.settings import Settings
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.tools import Tools
+
+SENTENCES = [
+    f"The keeper of light {n} wrote down wind, oil and ships of week {n * 7}." for n in range(40)
+]
+
+
+class Printed(FPDF):
+    """Pages with a running head and a counted foot."""
+
+    def header(self):
+        self.set_font("Helvetica", size=9)
+        self.cell(0, 8, "Yearbook of the lights", align="C", new_x="LMARGIN", new_y="NEXT")
+
+    def footer(self):
+        self.set_y(-15)
+        self.set_font("Helvetica", size=9)
+        self.cell(0, 8, f"{self.page_no()}", align="C")
+
+
+def printed(pages, *, running=True):
+    """A PDF of so many pages of lines."""
+    pdf = Printed() if running else FPDF()
+    for lines in pages:
+        pdf.add_page()
+        pdf.set_font("Helvetica", size=11)
+        for line in lines:
+            pdf.cell(0, 6, line, new_x="LMARGIN", new_y="NEXT")
+    return bytes(pdf.output())
+
+
+def raw(content, extra=(), catalog=b""):
+    """A PDF of one page by hand, with further objects from number 6 on."""
+    stream = zlib.compress(content)
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R" + catalog + b">>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 500 700]/Contents 4 0 R/Resources 5 0 R>>",
+        b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (len(stream), stream),
+        b"<</Font<</F1<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>",
+        *extra,
+    ]
+    out, places = b"%PDF-1.4\n", []
+    for number, item in enumerate(objects, start=1):
+        places.append(len(out))
+        out += b"%d 0 obj%sendobj\n" % (number, item)
+    n = len(objects) + 1
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    end = b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (n, len(out))
+    return out + b"xref\n0 %d\n0000000000 65535 f \n" % n + table + end
+
+
+def test_glyphs_that_are_placed_without_spaces_are_words():
+    """XeTeX and others write no spaces: a gap between two glyphs is all that there is."""
+    line = b"BT /F1 12 Tf 50 600 Td [(This)-333(second)-333(set)-333(of)-333(files)]TJ ET"
+    assert parse_pdf(raw(line)).text == "This second set of files"
+
+
+def test_running_lines_go_and_no_line_of_the_text():
+    pages = [SENTENCES[at : at + 8] for at in range(0, 40, 8)]
+    pages[2] = [*pages[2], "It burned down at the end of the year", "1984"]
+    parsed = parse_pdf(printed(pages))
+    assert "Yearbook" not in parsed.text
+    assert not any(paragraph in {"1", "2", "3", "4", "5"} for paragraph in parsed.text.split("\n"))
+    for line in (line for page in pages for line in page):
+        assert line in parsed.text
+    assert parsed.metadata["pages"] == 5
+
+
+def test_a_line_on_a_single_page_stays_whatever_it_looks_like():
+    assert parse_pdf(printed([["It ended in the year", "1984"]], running=False)).text.endswith(
+        "1984"
+    )
+
+
+def test_words_that_were_divided_are_whole():
+    lines = [
+        "Nobody ever found a better and more dependable expla-",
+        "nation of the storm than the lamp that every well-",
+        "known keeper had. Well-known keepers need no other.",
+    ]
+    text = parse_pdf(printed([lines], running=False)).text
+    assert "explanation of the storm" in text
+    assert "every well-known keeper had" in text
+
+
+def test_larger_lines_are_headings_where_there_is_no_outline():
+    pdf = FPDF()
+    pdf.add_page()
+    for title, size in (("Lights", 22), ("Lamps", 16), ("Oil", 13), ("Keepers", 16)):
+        pdf.set_font("Helvetica", size=size)
+        pdf.cell(0, 12, title, new_x="LMARGIN", new_y="NEXT")
+        pdf.set_font("Helvetica", size=10)
+        pdf.multi_cell(0, 6, " ".join(SENTENCES[:6]), new_x="LMARGIN", new_y="NEXT")
+    sections = parse_pdf(bytes(pdf.output())).sections
+    assert [(section.level, section.title) for section in sections] == [
+        (1, "Lights"),
+        (2, "Lamps"),
+        (3, "Oil"),
+        (2, "Keepers"),
+    ]
+
+
+def test_pages_are_reflowed():
+    page = [
+        "Title",
+        "A full line of print that is hyphen\ufffeated and then goes on to the next",
+        "line and ends.",
+        "• one item",
+        "• two items",
+    ]
+    tops = [700, 660, 648, 636, 624]
+    lines = [Line(text, 12, top) for text, top in zip(page, tops, strict=True)]
+    assert reflow(lines) == (
+        "Title\n\nA full line of print that is hyphen\ufffeated and then goes on to the next "
+        "line and ends.\n\n• one item\n• two items"
+    )
+
+
+def test_a_file_that_is_encrypted_with_an_empty_password_is_read():
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("Helvetica", size=11)
+    pdf.cell(0, 10, "Open to all.")
+    pdf.set_encryption(owner_password="owner", user_password="")
+    assert parse_pdf(bytes(pdf.output())).text == "Open to all."
+
+
+@pytest.mark.slow
+def test_columns_are_read_one_after_the_other_and_rows_as_rows():
+    """What Chromium prints."""
+    from playwright.sync_api import sync_playwright
+
+    words = " ".join(f"word{n}" for n in range(200))
+    page = f"""<h1>Lights</h1><div style="columns: 2">{words}</div>
+        <table><tr><td>oak</td><td>12</td></tr><tr><td>pine</td><td>7</td></tr></table>"""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"]
+        )
+        tab = chromium.new_page()
+        tab.set_content(page)
+        data = tab.pdf()
+        chromium.close()
+    parsed = parse_pdf(data)
+    assert words in " ".join(parsed.text.split())
+    assert parsed.text.split("\n")[-2:] == ["oak 12", "pine 7"]
+    assert [section.title for section in parsed.sections] == ["Lights"]
+
+
+def test_a_chunk_knows_its_pages(tmp_path):
+    (tmp_path / "lights.pdf").write_bytes(
+        printed([SENTENCES[at : at + 8] for at in range(0, 40, 8)])
+    )
+    (document,) = load_documents(tmp_path).documents
+    tools = Tools(Settings.model_validate({"chunking": {"max_tokens": 60}}))
+    tree = build_tree([document], tools=tools)
+    for leaf in tree.layers[0].nodes:
+        first, last = leaf.metadata["page"], leaf.metadata["last_page"]
+        found = [n // 8 + 1 for n, line in enumerate(SENTENCES) if line in leaf.text]
+        assert (first, last) == (min(found), max(found))
+    (hit, *_) = Retriever.from_trees([tree], tools).search("week 140", Query("flat")).hits
+    assert hit.node.metadata["page"] >= 1
+
+
+def test_a_document_without_pages_is_what_it_was():
+    document = Document("a.md", "Text.")
+    assert document.page(2) == 0
+    assert "page" not in build_tree([document]).layers[0].nodes[0].metadata
+
+
+def test_an_outline_that_goes_round_in_circles_ends():
+    entry = b"<</Title(Lamps)/Parent 6 0 R/Next 7 0 R/First 7 0 R/Dest[3 0 R/XYZ 0 0 0]>>"
+    outline = b"<</Type/Outlines/First 7 0 R/Last 7 0 R/Count 1>>"
+    data = raw(b"BT /F1 12 Tf 50 600 Td (Lamps burn) Tj ET", (outline, entry), b"/Outlines 6 0 R")
+    assert parse_pdf(data).text == "Lamps burn"
+
+
+class TestProcess:
+    """Files that would hang or end a reader."""
+
+    DATA = printed([["One line."]], running=False)
+
+    def test_one_that_takes_too_long_is_told_and_the_next_is_read(self):
+        process = ParserProcess()
+        process.parse(self.DATA, 60)
+        os.kill(process._process.pid, signal.SIGSTOP)
+        with pytest.raises(
+            UnreadableError, match=r"took more than 0\.5 s .* source\.parse_seconds"
+        ):
+            process.parse(self.DATA, 0.5)
+        assert process.parse(self.DATA, 60).text == "One line."
+        process._end()
+
+    def test_one_that_ends_the_process_is_told_and_the_next_is_read(self):
+        process = ParserProcess()
+        process.parse(self.DATA, 60)
+        pid = process._process.pid
+        os.kill(pid, signal.SIGSTOP)
+        timer = threading.Timer(0.5, os.kill, (pid, signal.SIGKILL))
+        timer.start()
+        with pytest.raises(UnreadableError, match="ended the process that read it"):
+            process.parse(self.DATA, 60)
+        timer.join()
+        assert process.parse(self.DATA, 60).text == "One line."
+        process._end()
