@@ -67,6 +67,12 @@ class Node:
         return self.layer == 0
 
     @property
+    def pages(self) -> tuple[int, ...]:
+        """Numbers of the first and the last page of a chunk, from 1; empty where it has none."""
+        found = (self.metadata.get("page"), self.metadata.get("last_page"))
+        return tuple(page for page in found if isinstance(page, int)) if self.is_leaf else ()
+
+    @property
     def order(self) -> tuple[str, int, str]:
         """Sorts the nodes of a layer in document order: first document, position, id."""
         return (self.documents[0], self.position, self.id)
@@ -179,3 +185,11 @@ class Tree:
     def n_nodes(self) -> int:
         """Nodes in all layers."""
         return sum(len(layer.nodes) for layer in self.layers)
+
+
+def told_pages(pages: tuple[int, ...]) -> str:
+    """Pages for people, after a comma: ", page 12" or ", pages 12-13"; empty if there are none."""
+    if not pages:
+        return ""
+    first, last = pages[0], pages[-1]
+    return f", page {first}" if first == last else f", pages {first}-{last}"

@@ -63,6 +63,7 @@ def passage_values(passage: Passage) -> dict[str, Any]:
         "node": passage.node_id,
         "documents": list(passage.documents),
         "span": passage.span and list(passage.span),
+        "pages": list(passage.pages),
     }
 
 
@@ -78,10 +79,12 @@ def quote_values(quote: Quote) -> dict[str, Any]:
 
 def place(hit: Hit) -> str:
     """Where a node comes from, in one line."""
+    from raptor_core.nodes import told_pages
+
     node = hit.node
     if node.is_leaf:
         path = " > ".join(node.section)
-        where = f"{node.documents[0]}[{node.start}:{node.end}]"
+        where = f"{node.documents[0]}[{node.start}:{node.end}]{told_pages(node.pages)}"
         return f"{where} {path}" if path else where
     names = ", ".join(node.documents[:NAMED_DOCUMENTS])
     hidden = len(node.documents) - NAMED_DOCUMENTS

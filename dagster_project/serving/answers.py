@@ -25,7 +25,10 @@ class Answer(BaseModel):
 
 
 class WholeNode(Answer):
-    """A chunk (layer 0, with its exact characters in the document) or a summary of several."""
+    """A chunk (layer 0, with its exact characters in the document) or a summary of several.
+
+    ``pages`` are a chunk's first and last page, where its document has any.
+    """
 
     id: str
     tree: str
@@ -36,6 +39,7 @@ class WholeNode(Answer):
     source: str
     start: int | None
     end: int | None
+    pages: list[int]
     n_tokens: int
     text: str
 
@@ -52,6 +56,7 @@ def _whole(node: Node) -> dict[str, Any]:
         "source": node.source,
         "start": node.start if node.is_leaf else None,
         "end": node.end if node.is_leaf else None,
+        "pages": list(node.pages),
         "n_tokens": node.n_tokens,
         "text": node.text,
     }
@@ -139,13 +144,17 @@ class ReadNode(WholeNode):
 
 
 class Span(Answer):
-    """Characters ``start`` to ``end`` (exclusive) of a document, and their text."""
+    """Characters ``start`` to ``end`` (exclusive) of a document, and their text.
+
+    ``pages`` are the first and the last page, where the document has any.
+    """
 
     document: str
     source: str
     section: list[str]
     start: int
     end: int
+    pages: list[int]
     text: str
     node: str
 
@@ -158,6 +167,7 @@ class Span(Answer):
             section=list(span.section),
             start=span.start,
             end=span.end,
+            pages=list(span.pages),
             text=span.text,
             node=span.node_id,
         )

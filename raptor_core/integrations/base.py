@@ -40,7 +40,7 @@ def asked(searcher: Searcher, query: Query | None, top_k: int | None) -> Query |
 def hit_metadata(hit: Hit) -> dict[str, Any]:
     """Where a node comes from, as plain values.
 
-    ``start``, ``end``, ``section`` and ``source`` are a chunk's; a summary has none of them. The
+    ``start``, ``end``, ``section``, ``source`` and ``pages`` are a chunk's; a summary has none of them. The
     documents' own metadata stands under ``metadata``.
     """
     node = hit.node
@@ -55,5 +55,5 @@ def hit_metadata(hit: Hit) -> dict[str, Any]:
     }
     if node.is_leaf:
         place = {"start": node.start, "end": node.end, "section": list(node.section)}
-        told |= {"source": node.source, **place}
+        told |= {"source": node.source, **place, "pages": list(node.pages)}
     return told

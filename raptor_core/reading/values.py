@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from raptor_core.money.usage import Usage
-from raptor_core.nodes import Node
+from raptor_core.nodes import Node, told_pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,8 @@ class Passage:
     """One piece of context.
 
     ``span`` holds the first character in the document and the one after the last; None for a
-    summary. ``source`` is the path or URL of a leaf's document, empty for a summary.
+    summary. ``source`` is the path or URL of a leaf's document, empty for a summary. ``pages`` are
+    those of ``Node``.
     """
 
     text: str
@@ -21,6 +22,7 @@ class Passage:
     documents: tuple[str, ...] = ()
     source: str = ""
     span: tuple[int, int] | None = None
+    pages: tuple[int, ...] = ()
 
     @classmethod
     def from_node(cls, node: Node) -> Passage:
@@ -31,6 +33,7 @@ class Passage:
             documents=node.documents,
             source=node.source,
             span=(node.start, node.end) if node.is_leaf else None,
+            pages=node.pages,
         )
 
     @property
@@ -38,7 +41,7 @@ class Passage:
         """Where it stands, for people: the document and the characters, or what it summarizes."""
         if self.span is not None:
             document = self.documents[0] if self.documents else self.source
-            return f"{document}:{self.span[0]}-{self.span[1]}"
+            return f"{document}:{self.span[0]}-{self.span[1]}{told_pages(self.pages)}"
         return f"summary over {', '.join(self.documents)}" if self.documents else self.source
 
 

@@ -11,7 +11,10 @@ from raptor_core.store.base import VectorStore, Where
 
 @dataclass(frozen=True, slots=True)
 class SourceSpan:
-    """A leaf's place: characters ``start`` to ``end`` (exclusive) of a document, and its text."""
+    """A leaf's place: characters ``start`` to ``end`` (exclusive) of a document, and its text.
+
+    ``pages`` are those of ``Node``.
+    """
 
     document: str
     source: str
@@ -20,6 +23,7 @@ class SourceSpan:
     end: int
     text: str
     node_id: str
+    pages: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +80,5 @@ def _span(leaf: Node) -> SourceSpan:
         end=leaf.end,
         text=leaf.text,
         node_id=leaf.id,
+        pages=leaf.pages,
     )

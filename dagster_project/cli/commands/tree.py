@@ -109,6 +109,7 @@ def _usage(home: Home, settings: Settings, node: Node) -> Usage | None:
 def _show_trace(found: Trace, tree: str, usage: Usage | None, *, as_json: bool) -> None:
     from dagster_project.cli.output import print_json, shorten
     from raptor_core.errors import UnknownTreeError
+    from raptor_core.nodes import told_pages
 
     node = found.node
     if node.tree != tree:
@@ -124,7 +125,8 @@ def _show_trace(found: Trace, tree: str, usage: Usage | None, *, as_json: bool) 
         click.secho(f"it took {_told_usage(usage)}", dim=True)
     click.echo(shorten(node.text, 2000))
     for span in found.spans:
-        click.secho(f"  {span.document}[{span.start}:{span.end}]", fg="cyan")
+        place = f"{span.document}[{span.start}:{span.end}]{told_pages(span.pages)}"
+        click.secho(f"  {place}", fg="cyan")
         click.echo(f"    {shorten(span.text)}")
 
 

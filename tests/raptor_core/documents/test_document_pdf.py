@@ -15,6 +15,7 @@ from raptor_core.documents.parsed import UnreadableError
 from raptor_core.documents.parser_process import ParserProcess
 from raptor_core.documents.pdf import parse_pdf, reflow
 from raptor_core.documents.running_lines import Line
+from raptor_core.reading import Passage
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree
@@ -180,7 +181,10 @@ def test_a_chunk_knows_its_pages(tmp_path):
         found = [n // 8 + 1 for n, line in enumerate(SENTENCES) if line in leaf.text]
         assert (first, last) == (min(found), max(found))
     (hit, *_) = Retriever.from_trees([tree], tools).search("week 140", Query("flat")).hits
-    assert hit.node.metadata["page"] >= 1
+    first, last = hit.node.pages
+    assert Passage.from_node(hit.node).place.endswith(
+        f", page {first}" if first == last else f", pages {first}-{last}"
+    )
 
 
 def test_a_document_without_pages_is_what_it_was():

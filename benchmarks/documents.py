@@ -1,0 +1,103 @@
+"""How well files are read: words found, CPU seconds and memory, against other readers.
+
+    python benchmarks/documents.py FOLDER
+
+All PDF files under the folder. The yardstick is poppler's ``pdftotext``: of its words, each as
+often as it comes, the share that a reader finds. Running heads and page numbers, which ours leaves
+out and it does not, count as lost; a second row has them. pypdf is measured beside ours. Each
+reader has a process of its own; memory is what reading added to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import logging
+import re
+import resource
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from unittest import mock
+
+READERS = ("ours", "ours with running lines", "pypdf")
+
+
+def words_of(text: str) -> Counter[str]:
+    """Words, each as often as it comes."""
+    return Counter(re.findall(r"\w+", text.casefold()))
+
+
+def read(reader: str, path: Path) -> str:
+    """The text of a file; empty where it cannot be read."""
+    if reader == "pypdf":
+        import pypdf
+
+        logging.disable()
+        try:
+            pages = pypdf.PdfReader(io.BytesIO(path.read_bytes())).pages
+            return "\n".join(page.extract_text() for page in pages)
+        except Exception:  # noqa: BLE001 - whatever it is, nothing was read
+            return ""
+    from raptor_core.documents import pdf
+    from raptor_core.documents.parsed import UnreadableError
+
+    keep = mock.patch.object(pdf, "without_running_lines", list)
+    try:
+        if reader == "ours":
+            return pdf.parse_pdf(path.read_bytes()).text
+        with keep:
+            return pdf.parse_pdf(path.read_bytes()).text
+    except UnreadableError:
+        return ""
+
+
+def measure(reader: str, paths: list[Path]) -> None:
+    """Print shares by file, CPU seconds and memory, as JSON."""
+    read(reader, paths[0])
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    shares, n_seconds = [], 0.0
+    for path in paths:
+        start = resource.getrusage(resource.RUSAGE_SELF)
+        found = words_of(read(reader, path))
+        end = resource.getrusage(resource.RUSAGE_SELF)
+        n_seconds += end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
+        told = subprocess.run(["pdftotext", path, "-"], capture_output=True, check=False).stdout
+        wanted = words_of(told.decode("utf-8", "replace"))
+        n_found = sum(min(n, found[word]) for word, n in wanted.items())
+        shares.append((n_found, wanted.total(), str(path)))
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps([shares, n_seconds, (after.ru_maxrss - before.ru_maxrss) // 1024]))
+
+
+def main() -> None:
+    """Print a row for each reader."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--reader", choices=READERS, help="of a process of its own")
+    given = parser.parse_args()
+    paths = sorted(given.folder.rglob("*.pdf"))
+    if given.reader:
+        measure(given.reader, paths)
+        return
+    print(f"{len(paths)} files, {sum(path.stat().st_size for path in paths) / 1e6:.0f} MB")
+    print("| reader | words found | worst file | files under .97 | CPU seconds | memory, MB |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for reader in READERS:
+        command = [sys.executable, __file__, str(given.folder), "--reader", reader]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        shares, seconds, memory = json.loads(done.stdout.splitlines()[-1])
+        files = [(found / n, name) for found, n, name in shares if n]
+        share = sum(found for found, *_ in shares) / sum(n for _, n, _ in shares)
+        worst, name = min(files)
+        n_low = sum(value < 0.97 for value, _ in files)
+        print(
+            f"| {reader} | {share:.4f} | {worst:.3f} ({Path(name).name}) | {n_low} "
+            f"| {seconds:.1f} | {memory} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
