@@ -104,15 +104,3 @@ class Layout:
             hnsw_ef=settings.hnsw_ef or None,
             quantization=None if settings.quantization == "none" else quantized,
         )
-
-    @property
-    def has_copies(self) -> bool:
-        """Whether a collection has several copies, as far as the settings say."""
-        return self._settings.replication_factor > 1 or self._settings.read_consistency != "one"
-
-    def consistency(self) -> dict[str, Any]:
-        """Argument of every read; none where any copy will do."""
-        from qdrant_client import models
-
-        wanted = self._settings.read_consistency
-        return {} if wanted == "one" else {"consistency": models.ReadConsistencyType(wanted)}

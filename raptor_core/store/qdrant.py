@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from raptor_core.errors import StoreError, StoreRefusedError
-from raptor_core.store.conditions import MANIFEST
 from raptor_core.store.engine import (
     DENSE,
     LEXICAL,
@@ -35,14 +33,8 @@ if TYPE_CHECKING:
 
     from raptor_core.store.layout import Layout
 
-SCROLL_POINTS = 1000
-AGREE_SECONDS = 10.0
-"""How long a copy that lags is waited for."""
-
-DEAD_SECONDS = 10.0
-"""How long a copy that did not answer is taken for dead: a question to all waits for it."""
-
-_POLL_SECONDS = 0.005
+READ_POINTS = 1000
+"""Points that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +90,8 @@ class ClientEngine:
         self._client = client
         self._collection = collection
         self._place = place
-        self._consistency = layout.consistency() if layout else {}
         self._params = layout.search_params() if layout else None
         self._has_graph = layout is not None
-        self.has_copies = layout is not None and layout.has_copies
-        self._dead_until = 0.0
 
     def apply(self, batch: Batch) -> None:
         """Write and delete in one request, so that a server applies them in this order.
@@ -156,69 +145,35 @@ class ClientEngine:
     def fetch(
         self, ids: Sequence[str], fields: Sequence[str] | None, *, dense: bool
     ) -> list[Record]:
-        """The points that exist among ``ids``; ``fields`` None gives the whole payload.
+        """The points that exist among ``ids``; ``fields`` None gives the whole payload."""
+        return self._retrieve(
+            ids, True if fields is None else list(fields), [DENSE] if dense else False
+        )
 
-        Where copies must agree, one that is just being written is asked for until they do.
-        """
-        payload, vectors = True if fields is None else list(fields), [DENSE] if dense else False
-        found = self._retrieve(self._client, ids, payload, vectors, self._consistency)
-        give_up = time.monotonic() + AGREE_SECONDS
-        while self._consistency and time.monotonic() < give_up:
-            known = {record.id for record in found}
-            lacking = [point_id for point_id in ids if point_id not in known]
-            some = self._retrieve(self._client, lacking, [], False, {}) if lacking else []
-            if not some:
-                break
-            lacking = [record.id for record in some]
-            found += self._retrieve(self._client, lacking, payload, vectors, self._consistency)
-        return found
+    def inspect(self, ids: Sequence[str]) -> list[Record]:
+        """The points that exist among ``ids``, whole, with both vectors."""
+        return self._retrieve(ids, True, [DENSE, LEXICAL])
 
-    def agreed(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
-        """Points that were written, once all copies that live have them alike."""
-        from qdrant_client import models
+    def words(self, ids: Sequence[str]) -> list[Sparse | None]:
+        """Of the points that exist among ``ids``."""
+        return [record.lexical for record in self._retrieve(ids, False, [LEXICAL])]
 
-        if not self.has_copies:
-            return self.fetch(ids, fields, dense=False)
-        every = {"consistency": models.ReadConsistencyType.ALL}
-        quorum = {"consistency": models.ReadConsistencyType.QUORUM}
-        bare: QdrantClient = getattr(self._client, "bare", self._client)
-        give_up = time.monotonic() + AGREE_SECONDS
-        while True:
-            if time.monotonic() < self._dead_until:
-                found = self._retrieve(self._client, ids, list(fields), False, quorum)
-            else:
-                try:
-                    found = self._retrieve(bare, ids, list(fields), False, every)
-                except StoreError:  # a copy is dead
-                    self._dead_until = time.monotonic() + DEAD_SECONDS
-                    continue
-            if len(found) == len(ids) or time.monotonic() > give_up:
-                return found
-            time.sleep(_POLL_SECONDS)
+    def _retrieve(self, ids: Sequence[str], fields: Any, vectors: Any) -> list[Record]:
+        found: list[Any] = []
+        with self._place.errors():
+            for at in range(0, len(ids), READ_POINTS):
+                found += self._client.retrieve(
+                    self._collection,
+                    list(ids[at : at + READ_POINTS]),
+                    with_payload=fields,
+                    with_vectors=vectors,
+                )
+        return [_record(point) for point in found]
 
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Record]:
-        """All points that match.
-
-        Where copies must agree, points that are just being written are missing, but for manifests,
-        which change in place.
-        """
-        if self._consistency and MANIFEST in condition.matches:
-            found = self._scrolled(condition, (), {}, dense=False)
-            wanted = None if fields is None else (*fields, "state")
-            manifests = self.fetch([record.id for record in found], wanted, dense=dense)
-            return [one for one in manifests if one.payload["state"] in MANIFEST.values]
-        return self._scrolled(condition, fields, self._consistency, dense=dense)
-
-    def _scrolled(
-        self,
-        condition: Condition,
-        fields: Sequence[str] | None,
-        consistency: Mapping[str, Any],
-        *,
-        dense: bool,
-    ) -> list[Record]:
+        """All points that match; ``fields`` None gives the whole payload."""
         records: list[Record] = []
         offset: Any = None
         while True:
@@ -226,38 +181,14 @@ class ClientEngine:
                 found, offset = self._client.scroll(
                     self._collection,
                     scroll_filter=_filter(condition),
-                    limit=SCROLL_POINTS,
+                    limit=READ_POINTS,
                     offset=offset,
                     with_payload=True if fields is None else list(fields),
                     with_vectors=[DENSE] if dense else False,
-                    **consistency,
                 )
             records += map(_record, found)
             if offset is None:
                 return records
-
-    def inspect(self, ids: Sequence[str]) -> list[Record]:
-        """The points that exist among ``ids``, whole, with both vectors."""
-        vectors = [DENSE, LEXICAL]
-        return self._retrieve(self._client, ids, True, vectors, self._consistency)
-
-    def _retrieve(
-        self,
-        client: QdrantClient,
-        ids: Sequence[str],
-        fields: Any,
-        vectors: Any,
-        consistency: Mapping[str, Any],
-    ) -> list[Record]:
-        with self._place.errors():
-            found = client.retrieve(
-                self._collection,
-                list(ids),
-                with_payload=fields,
-                with_vectors=vectors,
-                **consistency,
-            )
-        return [_record(point) for point in found]
 
     def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
         """Best points for each question, in one request."""
@@ -288,9 +219,7 @@ class ClientEngine:
         payload = True if fields is None else list(fields)
         requests = [self._request(search, payload) for search in searches]
         with self._place.errors():
-            answers = self._client.query_batch_points(
-                self._collection, requests, **self._consistency
-            )
+            answers = self._client.query_batch_points(self._collection, requests)
         return [[(str(p.id), p.score, p.payload or {}) for p in a.points] for a in answers]
 
     def _request(self, search: Search, payload: Any) -> models.QueryRequest:
@@ -315,8 +244,6 @@ class ClientEngine:
 
     def count(self, condition: Condition) -> int:
         """Number of points that match."""
-        if self._consistency:  # which the client's count does not take
-            return len(self.scroll(condition, ()))
         with self._place.errors():
             answer = self._client.count(
                 self._collection, count_filter=_filter(condition), exact=True

@@ -108,8 +108,6 @@ class ServerPublisher:
         try:
             for part in split(Batch(tuple(points))):
                 self._engine.apply(part)
-                if self._engine.has_copies:
-                    self._engine.agreed([point.id for point in part.upserts], ())
         except StoreRefusedError:
             with suppress(StoreError):
                 self._take_back(changes, publication)
@@ -143,7 +141,7 @@ class ServerPublisher:
         found = [
             record
             for at in range(0, len(ids), READ_IDS)
-            for record in self._engine.agreed(ids[at : at + READ_IDS], ("publication",))
+            for record in self._engine.fetch(ids[at : at + READ_IDS], ("publication",), dense=False)
         ]
         ours = {record.id for record in found if record.payload["publication"] == publication}
         return {change.tree for change in changes if change.manifest.id not in ours}
