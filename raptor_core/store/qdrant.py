@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from raptor_core.store.layout import Layout
 
+
 READ_POINTS = 1000
 """Points that are read at once."""
 
@@ -72,6 +73,10 @@ class Place:
         return (said.replace(self.secret, "***") if self.secret else said)[:500]
 
 
+Row = tuple[str, float, Payload]
+"""Id, score and payload of a point."""
+
+
 class Search(NamedTuple):
     """One search: at most ``limit`` points that score ``least`` or more, where that is given."""
 
@@ -84,14 +89,19 @@ class ClientEngine:
     """One collection behind a qdrant-client."""
 
     def __init__(
-        self, client: QdrantClient, collection: str, place: Place, layout: Layout | None = None
+        self,
+        client: QdrantClient,
+        collection: str,
+        place: Place,
+        layout: Layout | None = None,
     ) -> None:
-        """``layout`` says how a server is to read; None for local mode."""
+        """``layout`` says how a server is to search; None for local mode, which is exact."""
         self._client = client
         self._collection = collection
         self._place = place
         self._params = layout.search_params() if layout else None
         self._has_graph = layout is not None
+        self.where = place.name
 
     def apply(self, batch: Batch) -> None:
         """Write and delete in one request, so that a server applies them in this order.
@@ -119,17 +129,23 @@ class ClientEngine:
         )
         self._update([models.UpsertOperation(upsert=written)])
 
-    def remove(self, batch: Batch, publication: str, ids: Sequence[str]) -> None:
-        """Delete points as ``batch`` says, then those of ``ids`` that are of a publication."""
+    def settle(self, ids: Sequence[str], publication: str, manifests: Sequence[str]) -> None:
+        """Delete points; then manifests of a publication go, or forget what it left over."""
         from qdrant_client import models
 
-        chosen = _filter(Condition((Match("publication", (publication,)),), tuple(ids)))
-        operations: list[Any] = [
-            models.DeleteOperation(delete=models.PointIdsList(points=list(batch.deletes))),
-            models.DeleteOperation(delete=models.FilterSelector(filter=chosen)),
-        ]
-        some = (bool(batch.deletes), bool(ids))
-        self._update([one for one, is_any in zip(operations, some, strict=True) if is_any])
+        own = Match("publication", (publication,))
+        dropped = Condition((own, Match("state", ("dropped",))), tuple(manifests))
+        stays = models.DeletePayload(
+            keys=["left"], filter=_filter(Condition((own,), tuple(manifests)))
+        )
+        deleted = [models.PointIdsList(points=list(ids))] if ids else []
+        self._update(
+            [
+                *(models.DeleteOperation(delete=points) for points in deleted),
+                models.DeleteOperation(delete=models.FilterSelector(filter=_filter(dropped))),
+                models.DeletePayloadOperation(delete_payload=stays),
+            ]
+        )
 
     def _update(self, operations: Sequence[Any]) -> None:
         """Apply operations in their order, in one request."""
@@ -202,20 +218,17 @@ class ClientEngine:
 
     def _ranked(
         self, questions: Sequence[Question], limit: int, fields: Sequence[str] | None
-    ) -> list[list[Any]]:
+    ) -> list[list[Row]]:
+        """The best points of each question with these fields, or whole payloads."""
+
         def ask(least: Mapping[int, float | None], n: int) -> list[list[Any]]:
             searches = [Search(questions[row], n, score) for row, score in least.items()]
             return self.query(searches, fields)
 
         return ranked(ask, len(questions), limit)
 
-    def query(
-        self, searches: Sequence[Search], fields: Sequence[str] | None
-    ) -> list[list[tuple[str, float, Payload]]]:
-        """Id, score and payload of the best points of each search, in one request.
-
-        ``fields`` None gives whole payloads.
-        """
+    def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
+        """The best points of each search, in one request; ``fields`` None gives whole payloads."""
         payload = True if fields is None else list(fields)
         requests = [self._request(search, payload) for search in searches]
         with self._place.errors():
@@ -279,25 +292,18 @@ def _sparse(sparse: Sparse) -> models.SparseVector:
     return models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
 
 
-def _filter(condition: Condition) -> models.Filter | None:
+def _filter(condition: Condition) -> models.Filter:
     from qdrant_client import models
 
-    must = _conditions(condition.matches, condition.ids)
-    hidden = _conditions(condition.hidden, condition.hidden_ids or None)
-    if not must and not hidden:
-        return None
-    return models.Filter(must=must or None, must_not=hidden or None)
-
-
-def _conditions(matches: Sequence[Match], ids: Sequence[str] | None) -> list[Any]:
-    from qdrant_client import models
-
-    found: list[Any] = [
-        models.FieldCondition(key=match.field, match=_match(match)) for match in matches
+    must: list[Any] = [
+        models.FieldCondition(key=match.field, match=_match(match)) for match in condition.matches
     ]
-    if ids is not None:
-        found.append(models.HasIdCondition(has_id=list(ids)))
-    return found
+    if condition.ids is not None:
+        must.append(models.HasIdCondition(has_id=list(condition.ids)))
+    hidden = condition.hidden_ids
+    return models.Filter(
+        must=must or None, must_not=models.HasIdCondition(has_id=list(hidden)) if hidden else None
+    )
 
 
 def _match(match: Match) -> Any:

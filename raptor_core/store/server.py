@@ -19,7 +19,6 @@ from raptor_core.store.base import StoreIdentity
 from raptor_core.store.connecting import connect
 from raptor_core.store.corpus import Collection, Corpus
 from raptor_core.store.home import check_identity, may_stand_beside
-from raptor_core.store.server_engine import ServerEngine
 from raptor_core.store.store import QdrantStore
 
 
@@ -38,7 +37,7 @@ def open_server(
     except BaseException:
         corpus.client.close()
         raise
-    engine = ServerEngine(corpus.engine(chosen.name), corpus.where)
+    engine = corpus.open(chosen.name)
     promote = None if live else partial(corpus.promote, chosen)
     return QdrantStore(
         engine,

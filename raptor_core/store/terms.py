@@ -1,8 +1,8 @@
 """In how many nodes of a tree, or of all trees, each term stands: what BM25 weighs words by.
 
 A server's own statistics go on counting deleted points until it compacts them, and each shard has
-its own. So each published tree has a point with the counts of its live nodes, and who searches adds
-them up: the same corpus has the same scores, whatever came and went before.
+its own. So on a server each manifest has the counts of its tree's nodes, and who searches adds them
+up: the same corpus has the same scores, whatever came and went before.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ class Terms:
 
     def encode(self) -> str:
         """Text for a payload."""
-        data = self.indices.astype("<u4").tobytes() + self.counts.astype("<u4").tobytes()
-        return base64.b64encode(zlib.compress(data, 1)).decode("ascii")
+        numbers = np.concatenate([[self.n_nodes], self.indices, self.counts]).astype("<u4")
+        return base64.b64encode(zlib.compress(numbers.tobytes(), 1)).decode("ascii")
 
     @classmethod
-    def decode(cls, n_nodes: int, text: str) -> Terms:
+    def decode(cls, text: str) -> Terms:
         """The inverse of ``encode``."""
         numbers = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<u4")
-        indices, counts = np.split(numbers, 2)
-        return cls(n_nodes, indices.astype(np.uint32), counts.astype(np.int64))
+        indices, counts = np.split(numbers[1:], 2)
+        return cls(int(numbers[0]), indices.astype(np.uint32), counts.astype(np.int64))
 
     def count(self, indices: NDArray[np.uint32]) -> NDArray[np.int64]:
         """In how many nodes each of some terms stands, shape as theirs."""

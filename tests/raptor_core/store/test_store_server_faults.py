@@ -202,7 +202,7 @@ def test_a_node_that_is_not_ready_is_asked_nothing_else(stand_in):
         assert store.count() == 15
     assert stand_in.faults == []
     stand_in.faults = [unready] * 2
-    with pytest.raises(StoreError, match="503.*some shards are not ready"):
+    with pytest.raises(StoreError, match=r"503.*some shards are not ready"):
         open_at(None, "server", None, url=f"{stand_in.url},{stand_in.url}", max_retries=0)
 
 
