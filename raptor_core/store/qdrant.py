@@ -23,6 +23,7 @@ from raptor_core.store.engine import (
 )
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.outlines import OUTLINED, Found, outlined
+from raptor_core.store.parts import split
 from raptor_core.store.payload import Payload
 from raptor_core.store.ranking import just_under, ranked
 from raptor_core.store.reasons import reason, remedy
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
     from raptor_core.store.layout import Layout
-
 
 READ_POINTS = 1000
 """Points that are read at once."""
@@ -89,11 +89,7 @@ class ClientEngine:
     """One collection behind a qdrant-client."""
 
     def __init__(
-        self,
-        client: QdrantClient,
-        collection: str,
-        place: Place,
-        layout: Layout | None = None,
+        self, client: QdrantClient, collection: str, place: Place, layout: Layout | None = None
     ) -> None:
         """``layout`` says how a server is to search; None for local mode, which is exact."""
         self._client = client
@@ -104,30 +100,13 @@ class ClientEngine:
         self.where = place.name
 
     def apply(self, batch: Batch) -> None:
-        """Write and delete in one request, so that a server applies them in this order.
-
-        Of a cluster one node orders them, and another when that one is dead.
-        """
-        from qdrant_client import models
-
-        operations: list[Any] = []
-        if batch.upserts:
-            points = models.PointsList(points=[_point(point) for point in batch.upserts])
-            operations.append(models.UpsertOperation(upsert=points))
-        if batch.deletes:
-            ids = models.PointIdsList(points=list(batch.deletes))
-            operations.append(models.DeleteOperation(delete=ids))
-        self._update(operations)
+        """Write and delete, in this order, with as few requests as a server takes."""
+        self._update(batch)
 
     def replace(self, points: Sequence[Point], publications: Sequence[str]) -> None:
         """Write points where they are new, or are of one of these publications."""
-        from qdrant_client import models
-
-        written = models.PointsList(
-            points=[_point(point) for point in points],
-            update_filter=_filter(Condition((Match("publication", tuple(publications)),))),
-        )
-        self._update([models.UpsertOperation(upsert=written)])
+        only = _filter(Condition((Match("publication", tuple(publications)),)))
+        self._update(Batch(tuple(points)), only)
 
     def settle(self, ids: Sequence[str], publication: str, manifests: Sequence[str]) -> None:
         """Delete points; then manifests of a publication go, or forget what it left over."""
@@ -135,28 +114,29 @@ class ClientEngine:
 
         own = Match("publication", (publication,))
         dropped = Condition((own, Match("state", ("dropped",))), tuple(manifests))
-        stays = models.DeletePayload(
-            keys=["left"], filter=_filter(Condition((own,), tuple(manifests)))
-        )
-        deleted = [models.PointIdsList(points=list(ids))] if ids else []
+        stays = _filter(Condition((own,), tuple(manifests)))
+        forget = models.DeletePayload(keys=["left"], filter=stays)
         self._update(
-            [
-                *(models.DeleteOperation(delete=points) for points in deleted),
-                models.DeleteOperation(delete=models.FilterSelector(filter=_filter(dropped))),
-                models.DeletePayloadOperation(delete_payload=stays),
-            ]
+            Batch(deletes=tuple(ids)),
+            None,
+            models.DeleteOperation(delete=models.FilterSelector(filter=_filter(dropped))),
+            models.DeletePayloadOperation(delete_payload=forget),
         )
 
-    def _update(self, operations: Sequence[Any]) -> None:
-        """Apply operations in their order, in one request."""
+    def _update(self, batch: Batch, only: models.Filter | None = None, *then: Any) -> None:
+        """Apply the batch, points that exist ``only`` where they match, and then operations.
+
+        Of a cluster one node orders the requests, and another when that one is dead.
+        """
         from qdrant_client import models
 
-        if not operations:
-            return
+        parts = [_operations(part, only) for part in split(batch)] or [[]]
+        parts[-1] += then
         with self._place.errors():
-            self._client.batch_update_points(
-                self._collection, operations, wait=True, ordering=models.WriteOrdering.MEDIUM
-            )
+            for operations in filter(None, parts):
+                self._client.batch_update_points(
+                    self._collection, operations, wait=True, ordering=models.WriteOrdering.MEDIUM
+                )
 
     def fetch(
         self, ids: Sequence[str], fields: Sequence[str] | None, *, dense: bool
@@ -172,7 +152,7 @@ class ClientEngine:
 
     def words(self, ids: Sequence[str]) -> list[Sparse | None]:
         """Of the points that exist among ``ids``."""
-        return [record.lexical for record in self._retrieve(ids, False, [LEXICAL])]
+        return [record.lexical for record in self._retrieve(ids, [], [LEXICAL])]
 
     def _retrieve(self, ids: Sequence[str], fields: Any, vectors: Any) -> list[Record]:
         found: list[Any] = []
@@ -190,6 +170,12 @@ class ClientEngine:
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Record]:
         """All points that match; ``fields`` None gives the whole payload."""
+        return self.read(condition, fields, [DENSE] if dense else [])
+
+    def read(
+        self, condition: Condition, fields: Sequence[str] | None, vectors: Sequence[str]
+    ) -> list[Record]:
+        """All points that match, with some of their vectors."""
         records: list[Record] = []
         offset: Any = None
         while True:
@@ -200,7 +186,7 @@ class ClientEngine:
                     limit=READ_POINTS,
                     offset=offset,
                     with_payload=True if fields is None else list(fields),
-                    with_vectors=[DENSE] if dense else False,
+                    with_vectors=list(vectors) or False,
                 )
             records += map(_record, found)
             if offset is None:
@@ -273,6 +259,20 @@ class ClientEngine:
         """Close the client."""
         with self._place.errors():
             self._client.close()
+
+
+def _operations(batch: Batch, only: models.Filter | None) -> list[Any]:
+    from qdrant_client import models
+
+    found: list[Any] = []
+    if batch.upserts:
+        points = [_point(point) for point in batch.upserts]
+        written = models.PointsList(points=points, update_filter=only)
+        found.append(models.UpsertOperation(upsert=written))
+    if batch.deletes:
+        ids = models.PointIdsList(points=list(batch.deletes))
+        found.append(models.DeleteOperation(delete=ids))
+    return found
 
 
 def _point(point: Point) -> models.PointStruct:

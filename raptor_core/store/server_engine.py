@@ -7,6 +7,7 @@ nothing of other trees. ``steady`` makes one read of many, so that a whole retri
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,12 +16,18 @@ from typing import Any, TypeVar
 
 from raptor_core.errors import StoreError
 from raptor_core.store.conditions import LIVE, MANIFEST
-from raptor_core.store.engine import Batch, Condition, Match, Question, Record
+from raptor_core.store.engine import (
+    DENSE,
+    LEXICAL,
+    Batch,
+    Condition,
+    Match,
+    Question,
+    Record,
+)
 from raptor_core.store.lexical import Sparse
-from raptor_core.store.parts import split
 from raptor_core.store.payload import Payload
 from raptor_core.store.qdrant import ClientEngine, Row, Search
-from raptor_core.store.ranking import TIED
 from raptor_core.store.server_publisher import ServerPublisher, read_manifests
 from raptor_core.store.terms import NO_TERMS, CorpusTerms, Terms
 from raptor_core.store.versions import (
@@ -56,7 +63,7 @@ class ServerEngine(ClientEngine):
         self._publisher = ServerPublisher(self._points)
         self._versions: dict[str, Version] = {}
         self._unsettled: list[Payload] = []
-        self._known_at: float | None = None
+        self._known_at = -math.inf
         self._terms = CorpusTerms()
         self._changed: set[str] = set()
         self._are_terms_due = False
@@ -69,8 +76,7 @@ class ServerEngine(ClientEngine):
         if not batch.replaces:
             nodes = self._points.scroll(Condition((Match("node_id", batch.deletes),)), ())
             ids = (*batch.deletes, *(record.id for record in nodes))
-            for part in split(replace(batch, deletes=ids)):
-                self._points.apply(part)
+            self._points.apply(replace(batch, deletes=ids))
             return
         self._know(KNOWN_SECONDS)
         unsettled, self._unsettled = self._unsettled, []
@@ -111,7 +117,8 @@ class ServerEngine(ClientEngine):
         moved = [
             tree for tree, name in met.items() if now.get(tree, NO_VERSION).publication != name
         ]
-        self._learn(moved, now)
+        if moved:
+            self._learn(moved, now)
         return moved
 
     def _learn(self, trees: Iterable[str], now: Mapping[str, Version]) -> None:
@@ -126,11 +133,10 @@ class ServerEngine(ClientEngine):
                     self._changed.add(tree)
             self._versions = known
 
-    def _know(self, max_seconds: float | None = None) -> None:
+    def _know(self, max_seconds: float = math.inf) -> None:
         """Know the versions of all trees, those that no read met as of so many seconds ago."""
         with self._turn:
-            since = None if self._known_at is None else time.monotonic() - self._known_at
-            if since is not None and (max_seconds is None or since < max_seconds):
+            if time.monotonic() - self._known_at < max_seconds:
                 return
             records = self._points.scroll(Condition((VERSIONED,)), (*VERSION_FIELDS, "state"))
             found = [record.payload for record in records]
@@ -157,18 +163,18 @@ class ServerEngine(ClientEngine):
         """All points that match; of the nodes of trees, those of one version of each."""
         states = next((m.values for m in condition.matches if m.field == "state"), ())
         if "live" in states:
-            return self.steady(lambda: self._nodes(condition, fields, dense=dense))
+            return self.steady(lambda: self._nodes(condition, fields, [DENSE] if dense else []))
         if fields is None and MANIFEST in condition.matches:
             fields = MANIFEST_FIELDS
         return self._points.scroll(condition, fields, dense=dense)
 
     def _nodes(
-        self, condition: Condition, fields: Sequence[str] | None, *, dense: bool
+        self, condition: Condition, fields: Sequence[str] | None, vectors: Sequence[str]
     ) -> list[Record]:
         self._know()
         wanted = None if fields is None else tuple(dict.fromkeys((*fields, *POINT_FIELDS)))
         found: list[Record] = []
-        for record in self._points.scroll(_by_node(condition), wanted, dense=dense):
+        for record in self._points.read(_by_node(condition), wanted, vectors):
             if record.payload["state"] != "live":
                 found.append(record)
             elif self._is_node(record.payload, record.id):
@@ -179,72 +185,55 @@ class ServerEngine(ClientEngine):
 
     def inspect(self, ids: Sequence[str]) -> list[Record]:
         """The points that exist among ``ids``, whole; nodes by their own ids."""
-        return self.steady(lambda: self._inspected(ids))
-
-    def _inspected(self, ids: Sequence[str]) -> list[Record]:
-        self._know()
-        found = self._points.scroll(Condition((LIVE, Match("node_id", tuple(ids)))), POINT_FIELDS)
-        names = {r.id: r.payload["node_id"] for r in found if self._is_node(r.payload, r.id)}
-        points = self._points.inspect([*names, *ids])
-        return [replace(point, id=names.get(point.id, point.id)) for point in points]
+        nodes = Condition((LIVE,), tuple(ids))
+        found = self.steady(lambda: self._nodes(nodes, None, [DENSE, LEXICAL]))
+        return [*found, *self._points.inspect(ids)]
 
     def _ranked(
         self, questions: Sequence[Question], limit: int, fields: Sequence[str] | None
     ) -> list[list[Row]]:
-        wanted = None if fields is None else (*fields, "state", "birth")
-        return self.steady(lambda: self._best(questions, limit, wanted))
+        best = super()._ranked
+        return self.steady(lambda: best(questions, limit, fields))
 
-    def _best(
-        self, questions: Sequence[Question], limit: int, fields: Sequence[str] | None
-    ) -> list[list[Row]]:
-        """The best nodes of each question; asked again where few are nodes, or where they tie."""
+    def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
+        """The best nodes of each search by their ids; asked again where few points are nodes."""
         self._know()
-        found: list[list[Row]] = [[] for _ in questions]
-        searches = {
-            row: Search(self._weighted(question), limit + 1 + SPARE + limit // 20)
-            for row, question in enumerate(questions)
-        }
-        while searches:
-            answers = self._points.query(list(searches.values()), fields)
-            again: dict[int, Search] = {}
-            for (row, search), points in zip(searches.items(), answers, strict=True):
-                nodes = [p for p in points if self._is_node(p[2], p[0], at_a_glance=bool(fields))]
-                found[row] = sorted(nodes, key=_order)[:limit]
-                if (other := self._again(search, limit, points, nodes)) is not None:
-                    again[row] = other
-            searches = again
-        return found
+        wanted = None if fields is None else (*fields, "state", "birth")
+        asked = [self._widened(search) for search in searches]
+        answers = self._points.query(asked, wanted)
+        found = [self._nodes_of(points, at_a_glance=bool(fields)) for points in answers]
+        for row, search in enumerate(asked):
+            if len(answers[row]) == search.limit and len(found[row]) < searches[row].limit:
+                born = search.question._replace(condition=self._born(search.question.condition))
+                (points,) = self._points.query([search._replace(question=born)], wanted)
+                found[row] = self._nodes_of(points, at_a_glance=bool(fields))
+        return [nodes[: search.limit] for nodes, search in zip(found, searches, strict=True)]
 
-    def _weighted(self, question: Question) -> Question:
-        """The question by node ids, its words weighed."""
-        asked = question.asked
+    def _widened(self, search: Search) -> Search:
+        """The search by node ids for some points more, its words weighed."""
+        asked, condition, is_exact = search.question
         if isinstance(asked, Sparse):
-            self._know(KNOWN_SECONDS)
-            with self._turn:
-                self._read_terms()
-                asked = self._terms.weighted(asked)
-        return question._replace(asked=asked, condition=_by_node(question.condition))
+            asked = self._terms_known().weighted(asked)
+        question = Question(asked, _by_node(condition), is_exact)
+        return search._replace(question=question, limit=search.limit + SPARE + search.limit // 20)
 
-    def _read_terms(self) -> None:
-        """Read the counts of trees that changed, where it is time again."""
-        if not self._are_terms_due:
-            return
-        found = read_manifests(self._points, self._changed, ("terms",))
-        now = {tree: Terms.decode(p["terms"]) for tree, p in found.items() if "terms" in p}
-        self._terms.put({tree: now.get(tree, NO_TERMS) for tree in self._changed})
-        self._changed, self._are_terms_due = set(), False
+    def _nodes_of(self, points: Sequence[Row], *, at_a_glance: bool) -> list[Row]:
+        return [
+            (payload["node_id"], score, payload)
+            for point_id, score, payload in points
+            if self._is_node(payload, point_id, at_a_glance=at_a_glance)
+        ]
 
-    def _again(
-        self, search: Search, limit: int, points: Sequence[Row], nodes: Sequence[Row]
-    ) -> Search | None:
-        """What to ask besides; None where nothing is missing."""
-        if len(points) < search.limit or search.least is not None:
-            return None
-        if len(nodes) < limit:
-            condition = self._born(search.question.condition)
-            return search._replace(question=search.question._replace(condition=condition))
-        last = nodes[limit - 1][1]
-        return search._replace(limit=limit + TIED, least=last) if points[-1][1] == last else None
+    def _terms_known(self) -> CorpusTerms:
+        """The counts of all trees; those that changed are read where it is time again."""
+        self._know(KNOWN_SECONDS)
+        with self._turn:
+            if self._are_terms_due:
+                found = read_manifests(self._points, self._changed, ("terms",))
+                now = {tree: Terms.decode(p["terms"]) for tree, p in found.items() if "terms" in p}
+                self._terms.put({tree: now.get(tree, NO_TERMS) for tree in self._changed})
+                self._changed, self._are_terms_due = set(), False
+            return self._terms
 
     def _born(self, condition: Condition) -> Condition:
         """The condition without points that are no nodes."""
@@ -261,7 +250,7 @@ class ServerEngine(ClientEngine):
 
     def _counted(self, condition: Condition) -> int:
         named = next((m.values for m in condition.matches if m.field == "tree"), None)
-        self._know(None if named else 0.0)
+        self._know(math.inf if named else 0.0)
         for tree in named or self._versions:
             version = self._versions.get(str(tree), NO_VERSION)
             self._reading.met.setdefault(str(tree), version.publication)
@@ -275,8 +264,3 @@ def _by_node(condition: Condition) -> Condition:
     return replace(
         condition, matches=(*condition.matches, Match("node_id", condition.ids)), ids=None
     )
-
-
-def _order(point: Row) -> tuple[float, str]:
-    _, score, payload = point
-    return -score, payload["node_id"]

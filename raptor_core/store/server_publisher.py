@@ -19,7 +19,6 @@ from contextlib import suppress
 from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.store.conditions import LIVE
 from raptor_core.store.engine import Batch, Condition, Match, Point
-from raptor_core.store.parts import split
 from raptor_core.store.payload import Payload, manifest_id, payload_to_mark
 from raptor_core.store.qdrant import ClientEngine
 from raptor_core.store.terms import Terms
@@ -76,26 +75,24 @@ class ServerPublisher:
     def _write(self, changes: Sequence[Change]) -> None:
         """Step 1; what the server takes for wrong is taken back."""
         try:
-            for part in split(Batch(tuple(p for change in changes for p in change.points))):
-                self._engine.apply(part)
+            self._engine.apply(Batch(tuple(p for change in changes for p in change.points)))
         except StoreRefusedError:
             with suppress(StoreError):
                 self._take_back(changes)
             raise
 
     def _take_back(self, changes: Iterable[Change]) -> None:
-        for part in split(Batch(deletes=tuple(p.id for change in changes for p in change.points))):
-            self._engine.apply(part)
+        ids = tuple(point.id for change in changes for point in change.points)
+        self._engine.apply(Batch(deletes=ids))
 
     def _switch(self, changes: Sequence[Change], publication: str) -> set[str]:
         """Step 2; the trees whose manifests are ours then."""
         before = {change.before["publication"] for change in changes if change.before}
-        manifests = tuple(
+        manifests = [
             Point(manifest_id(change.tree), {**change.manifest, **self._terms(change)})
             for change in changes
-        )
-        for part in split(Batch(manifests)):
-            self._engine.replace(part.upserts, sorted(before or {publication}))
+        ]
+        self._engine.replace(manifests, sorted(before or {publication}))
         trees = [change.tree for change in changes]
         found = read_manifests(self._engine, trees, ("publication",))
         return {tree for tree, now in found.items() if now["publication"] == publication}
@@ -122,11 +119,8 @@ class ServerPublisher:
         ids = tuple(point_id for manifest in manifests for point_id in manifest["left"])
         if not ids and all(manifest["state"] == "manifest" for manifest in manifests):
             return
-        *parts, rest = [*split(Batch(deletes=ids))] or [Batch()]
-        for part in parts:
-            self._engine.apply(part)
         names = [manifest_id(manifest["tree"]) for manifest in manifests]
-        self._engine.settle(rest.deletes, publication, names)
+        self._engine.settle(ids, publication, names)
 
     def _refused(self, trees: Sequence[str]) -> StoreRefusedError:
         return StoreRefusedError(

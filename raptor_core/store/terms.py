@@ -18,9 +18,6 @@ from numpy.typing import NDArray
 
 from raptor_core.store.lexical import Sparse
 
-_ADDED_AT_ONCE = 64
-"""Changes that are looked up one by one before they are added up."""
-
 
 @dataclass(frozen=True, slots=True)
 class Terms:
@@ -94,7 +91,7 @@ class CorpusTerms:
     """The counts of all trees. ``put`` changes those of some; the sum follows."""
 
     _trees: dict[str, Terms] = field(default_factory=dict)
-    _sum: list[Terms] = field(default_factory=lambda: [NO_TERMS])
+    _sum: Terms = NO_TERMS
 
     def put(self, trees: dict[str, Terms]) -> None:
         """Take in the counts of some trees; ``NO_TERMS`` forgets one."""
@@ -102,10 +99,7 @@ class CorpusTerms:
             part for tree, now in trees.items() for part in (now, -self._trees.get(tree, NO_TERMS))
         ]
         self._trees |= trees
-        if len(changes) + len(self._sum) > _ADDED_AT_ONCE:
-            self._sum = [added([*self._sum, *changes])]
-        else:
-            self._sum = [*self._sum, *changes]
+        self._sum = added([self._sum, *changes])
 
     def weighted(self, query: Sparse) -> Sparse:
         """The words of a question, each times its inverse document frequency.
@@ -113,10 +107,8 @@ class CorpusTerms:
         ``log(1 + (N - n + 0.5) / (n + 0.5))`` (Robertson and Zaragoza 2009, formula 3.3, kept above
         0).
         """
-        parts = self._sum
-        indices = np.asarray(query.indices, dtype=np.uint32)
-        counts = np.sum([part.count(indices) for part in parts], axis=0).tolist()
-        n_nodes = sum(part.n_nodes for part in parts)
+        counts = self._sum.count(np.asarray(query.indices, dtype=np.uint32)).tolist()
+        n_nodes = self._sum.n_nodes
         weights = (
             value * math.log1p((max(n_nodes, n) - n + 0.5) / (n + 0.5))
             for value, n in zip(query.values, counts, strict=True)

@@ -207,11 +207,11 @@ def test_parts_are_the_batch_in_its_order(limit):
         assert tuple(p for part in found for p in part.upserts) == batch.upserts
         assert tuple(d for part in found for d in part.deletes) == batch.deletes
         first = next((i for i, part in enumerate(found) if part.deletes), len(found))
-        assert not any(part.upserts for part in found[first + 1 :])
+        assert not any(part.upserts for part in found[first:])
         for part in found:
             assert len(part.upserts) < 2 or sum(map(point_bytes, part.upserts)) <= limit
         if limit == 10**6:
-            assert found == [batch]
+            assert len(found) == bool(batch.upserts) + bool(batch.deletes)
     assert list(split(Batch(), limit)) == []
 
 
