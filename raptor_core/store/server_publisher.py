@@ -21,7 +21,7 @@ from raptor_core.store.conditions import LIVE
 from raptor_core.store.engine import Batch, Condition, Match, Point
 from raptor_core.store.payload import Payload, manifest_id, payload_to_mark
 from raptor_core.store.qdrant import ClientEngine
-from raptor_core.store.terms import Terms
+from raptor_core.store.terms import Terms, added
 from raptor_core.store.versions import POINT_FIELDS, VERSION_FIELDS, Change, Version, plan_changes
 
 
@@ -105,14 +105,14 @@ class ServerPublisher:
         """
         if change.is_drop:
             return {}
-        terms = Terms.of(point.lexical for point in change.points)
+        parts = [Terms.of(point.lexical for point in change.points)]
         mark = payload_to_mark(change.before)
         if mark and mark.n_nodes == len(change.kept) + len(change.gone):
-            before = Terms.decode(change.before["terms"])
-            terms = before + terms - Terms.of(self._engine.words(change.gone))
+            gone = Terms.of(self._engine.words(change.gone))
+            parts += [Terms.decode(change.before["terms"]), -gone]
         else:
-            terms += Terms.of(self._engine.words(change.kept))
-        return {"terms": terms.encode()}
+            parts.append(Terms.of(self._engine.words(change.kept)))
+        return {"terms": added(parts).encode()}
 
     def settle(self, publication: str, manifests: Sequence[Payload]) -> None:
         """Step 3, of trees that were published together; again is allowed."""

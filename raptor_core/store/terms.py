@@ -42,14 +42,8 @@ class Terms:
         indices, counts = np.unique(np.concatenate(found), return_counts=True)
         return cls(len(found), indices, counts.astype(np.int64))
 
-    def __add__(self, other: Terms) -> Terms:
-        return added([self, other])
-
     def __neg__(self) -> Terms:
         return Terms(-self.n_nodes, self.indices, -self.counts)
-
-    def __sub__(self, other: Terms) -> Terms:
-        return added([self, -other])
 
     def encode(self) -> str:
         """Text for a payload."""
