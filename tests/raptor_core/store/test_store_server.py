@@ -71,6 +71,9 @@ def test_values_of_a_filter_are_sent_once_each(stand_in):
         publish(store, make_tree())
         assert store.count(twice) == 4
         assert len(store.manifests(["t", "t"])) == 1
+    asked = stand_in.requests[-1][2]["with_payload"]
+    assert "manifest" in asked  # a tree's counts of terms may be long
+    assert "terms" not in asked
     assert stand_in.wrong == []
 
 

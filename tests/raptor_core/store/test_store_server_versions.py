@@ -182,6 +182,37 @@ def test_a_drop_that_began_is_completed_by_who_publishes_next(small):
     assert states(small) == CLEAN
 
 
+def test_a_store_that_stays_open_takes_away_what_another_left(stand_in, monkeypatch):
+    monkeypatch.setattr(server_engine, "KNOWN_SECONDS", 0.0)
+    with opened(stand_in) as store, opened(stand_in) as other:
+        publish(store, OLD)
+        stand_in.fail_after = 2
+        with pytest.raises(StoreError, match="503"):
+            publish(other, NEW)
+        stand_in.fail_after = None
+        assert words(store) == {"new"}
+        assert any(point.payload.get("left") for point in stand_in.points(NAME))
+        publish(store, BESIDE, "beside")
+    points = stand_in.points(NAME)
+    assert not any(point.payload.get("left") for point in points)
+    live = [p.payload["text"].split()[0] for p in points if p.payload["state"] == "live"]
+    assert set(live) == {"new", "beside"}
+
+
+def test_words_are_counted_anew_where_damaged_nodes_were_taken_away(stand_in):
+    found = []
+    with opened(stand_in) as store, open_at(None, "local") as fresh:
+        publish(store, OLD)
+        store._engine.apply(Batch(deletes=(OLD[0].id, OLD[2].id)))
+        assert publish(store, OLD).added == 2
+        publish(fresh, OLD)
+        for one in (store, fresh):
+            hits = one.search_text(["old leaf 2"], 9)[0]
+            found.append({hit.node.id: hit.score for hit in hits})
+    assert found[0] == pytest.approx(found[1], rel=1e-4)
+    assert len(found[0]) == len(OLD)
+
+
 def test_a_publication_that_the_server_refuses_is_taken_back_at_once(stand_in):
     with opened(stand_in) as store:
         publish(store, OLD)
