@@ -15,7 +15,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from raptor_core.store.reasons import code
 
@@ -31,14 +31,7 @@ PATIENCE_SECONDS = 120.0
 
 _CONFLICTS = ("409", "ALREADY_EXISTS")
 _REFUSALS = ("400", "413", "422", "INVALID_ARGUMENT", "OUT_OF_RANGE")
-_PASSING = (
-    "429",
-    "UNAVAILABLE",
-    "DEADLINE_EXCEEDED",
-    "RESOURCE_EXHAUSTED",
-    "ABORTED",
-    "INTERNAL",
-)
+_PASSING = ("429", "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL")
 
 
 class PatientClient:
@@ -59,11 +52,6 @@ class PatientClient:
         self._wait = wait
         self._at = 0
         self._ready = -1
-
-    @classmethod
-    def over(cls, clients: Sequence[QdrantClient], max_retries: int) -> QdrantClient:
-        """The clients, patient, as one; it has the same methods."""
-        return cast("QdrantClient", cls(clients, max_retries))
 
     def close(self) -> None:
         """Close all clients."""
