@@ -40,8 +40,8 @@ def asked(searcher: Searcher, query: Query | None, top_k: int | None) -> Query |
 def hit_metadata(hit: Hit) -> dict[str, Any]:
     """Where a node comes from, as plain values.
 
-    ``start``, ``end``, ``section``, ``source`` and ``pages`` are a chunk's; a summary has none of them. The
-    documents' own metadata stands under ``metadata``.
+    ``start``, ``end``, ``pages``, ``section`` and ``source`` are a chunk's; a summary has none of
+    them. The documents' own metadata stands under ``metadata``.
     """
     node = hit.node
     told: dict[str, Any] = {
