@@ -27,7 +27,7 @@ _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "text": lambda data, _: parse_text(data),
     "markdown": lambda data, _: parse_markdown(data),
     "rst": lambda data, _: parse_rst(data),
-    "html": lambda data, _: parse_html(data),
+    "html": lambda data, settings: parse_html(data, whole=settings.whole_pages),
     "pdf": lambda data, _: parse_pdf(data),
     "docx": lambda data, settings: parse_docx(data, settings.max_file_mb),
 }
