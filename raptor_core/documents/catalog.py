@@ -36,7 +36,10 @@ _HEAD = struct.Struct("<16s16s??dIII")
 
 _IS_READ_AT, _IS_FINAL_AT = 32, 33
 
-_LIBRARIES = ("charset-normalizer", "lxml", "markdown-it-py", "pyarrow", "pypdf", "python-docx")
+_LIBRARIES = (
+    *("charset-normalizer", "lxml", "markdown-it-py", "pyarrow", "pypdf"),
+    *("python-docx", "python-pptx", "openpyxl", "python-oxmsg"),
+)
 
 
 @dataclass(frozen=True, slots=True)

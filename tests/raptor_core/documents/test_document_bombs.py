@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import offices
 
 from raptor_core.documents.formats import parse_file
 from raptor_core.documents.parsed import UnreadableError
@@ -139,6 +140,13 @@ def whole_files():
         "parquet": table.getvalue(),
         "docx": word(body.encode() + b"</w:document>"),
         "pdf": pdf(zlib.compress(b"BT (Words) Tj ET")),
+        "pptx": offices.deck(),
+        "xlsx": offices.workbook(),
+        "epub": offices.epub(),
+        "odt": offices.odt(),
+        "eml": offices.message(),
+        "msg": offices.outlook(),
+        "csv": b"a,b\n1,2\n",
     }
 
 
