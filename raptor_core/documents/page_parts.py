@@ -43,7 +43,11 @@ def is_around(name: str, attributes: Mapping[str, str], *, in_main: bool) -> boo
     Notes, figures and articles have sidebars and footers of their own, which are content.
     """
     role = attributes.get("role")
-    if role in _ROLES or (not in_main and (role == "complementary" or name in {"aside", "footer"})):
+    if (
+        name == "nav"
+        or role in _ROLES
+        or (not in_main and (role == "complementary" or name in {"aside", "footer"}))
+    ):
         return True
     parts = f"{attributes.get('class', '')} {attributes.get('id', '')}".casefold().split()
     return any(

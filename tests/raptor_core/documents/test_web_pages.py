@@ -78,5 +78,10 @@ def test_a_teaser_in_a_sidebar_is_no_content():
     assert read(page) == "Sea."
 
 
+def test_a_whole_page_has_its_navigation_and_no_scripts():
+    page = "<nav>Home</nav><p>Sea.</p><script>x</script><template>y</template>"
+    assert read(page, whole=True) == "Home\n\nSea."
+
+
 def test_a_page_that_holds_nothing_else_is_read_whole():
     assert read("<nav></nav><div class=sidebar><p>Sea.</p></div>") == "Sea."
