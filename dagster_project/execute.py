@@ -52,6 +52,7 @@ class BuildReport:
         failed: partitions that were not, and why; what was published of them stays.
         dropped: partitions that were removed.
         run_ids: Dagster runs, in order.
+        odd: by partition, documents whose text looks as if it had been read wrongly.
         made: texts that were embedded or written, by asset; what was known is not among them.
     """
 
@@ -61,6 +62,7 @@ class BuildReport:
     failed: dict[str, Failure] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
     run_ids: list[str] = field(default_factory=list)
+    odd: dict[str, str] = field(default_factory=dict)
     made: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -173,6 +175,7 @@ class _Watch:
 
     def __call__(self, progress: Progress) -> None:
         self._report.failed.update(progress.failed)
+        self._report.odd.update(progress.odd)
         self._report.made[progress.asset] += progress.n_made
         if progress.asset == names.TREE:
             self._report.built += [n for n in progress.partitions if n not in progress.failed]

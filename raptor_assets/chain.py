@@ -33,6 +33,7 @@ from raptor_assets.turns import turn_tags
 from raptor_assets.versions import DROPPED, PAST_TOP, code_versions
 from raptor_assets.work import Failure, Outcome, Work
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
+from raptor_core.quality.document_text import DOCUMENT_TEXT
 from raptor_core.quality.verdicts import blocking_failures
 from raptor_core.settings import Settings
 from raptor_core.store import check_writable
@@ -47,6 +48,7 @@ class Progress:
     """A step is done for some partitions. ``failed`` holds those that it stopped, and why.
 
     ``n_made`` counts the texts that it embedded or wrote; what was known is not among them.
+    ``odd`` says by partition what the check on its documents found.
     """
 
     asset: str
@@ -55,6 +57,7 @@ class Progress:
     seconds: float
     n_made: int = 0
     failed: Mapping[str, Failure] = field(default_factory=dict)
+    odd: Mapping[str, str] = field(default_factory=dict)
 
 
 def build_chain(settings: Settings) -> dg.AssetsDefinition:
@@ -300,4 +303,11 @@ class _Run:
         self._plan(step.key, failed)
         n_rows = sum(outcome.n_rows for outcome in outcomes)
         n_made = sum(o.metadata.get(key, 0) for o in outcomes for key in ("n_computed", "n_made"))
-        self._tell(Progress(step.key.to_user_string(), names, n_rows, seconds, n_made, failed))
+        odd = {
+            outcome.work.name: verdict.summary
+            for outcome in outcomes
+            for verdict in outcome.verdicts
+            if verdict.name == DOCUMENT_TEXT.name and not verdict.passed
+        }
+        asset = step.key.to_user_string()
+        self._tell(Progress(asset, names, n_rows, seconds, n_made, failed, odd))

@@ -75,7 +75,11 @@ class SummaryError(RaptorError):
 
 
 class EndpointError(RaptorError):
-    """An HTTP model endpoint failed for good."""
+    """An HTTP model endpoint failed for good; with ``comes_again`` it would the next time too."""
+
+    def __init__(self, message: str = "", *, comes_again: bool = False) -> None:
+        super().__init__(message)
+        self.comes_again = comes_again
 
 
 class EndpointDownError(EndpointError):

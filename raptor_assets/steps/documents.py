@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raptor_assets import keys
-from raptor_assets.bench import Bench
+from raptor_assets.bench import Bench, Trees
 from raptor_assets.metadata import documents_metadata
 from raptor_assets.steps.base import recorded_version, save
 from raptor_assets.versions import documents_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.errors import SourceError
+from raptor_core.quality.document_text import evaluate_document_text, measure_document_text
+from raptor_core.quality.verdicts import Verdict
+from raptor_core.settings import CheckSettings
 from raptor_core.tables import documents_to_table
 
 
@@ -33,10 +36,15 @@ class DocumentsStep:
             if not reused:
                 save(bench, self.key, work, documents_to_table(trees), version, version)
             n_rows = sum(len(found) for found in trees.values())
-            outcomes.append(
-                Outcome(work, version, documents_metadata(trees, bench.corpus), n_rows, reused)
-            )
+            metadata = documents_metadata(trees, bench.corpus)
+            verdicts = [_verdict(trees, bench.settings.checks)]
+            outcomes.append(Outcome(work, version, metadata, n_rows, reused, verdicts))
         return outcomes
+
+
+def _verdict(trees: Trees, checks: CheckSettings) -> Verdict:
+    documents = {d.id: d for found in trees.values() for d in found}
+    return evaluate_document_text(measure_document_text(documents.values()), checks)
 
 
 def _gone(partition: str) -> SourceError:

@@ -19,7 +19,7 @@ from raptor_core.money import AUDITS, Usage
 from raptor_core.nodes import Node
 from raptor_core.quality.registry import layer_means, layer_verdicts
 from raptor_core.quality.verdicts import Verdict
-from raptor_core.summarizing.base import FailedSummary
+from raptor_core.summarizing.base import FailedSummary, remedy_of
 from raptor_core.tables import nodes_to_table
 from raptor_core.tree.steps import Summarized, summarize_clusters
 
@@ -156,7 +156,8 @@ class SummariesStep:
         record = recorded(bench, self.key, work)
         past = record.history[:-1] if record else ()
         below = self._below(bench, work)
-        return layer_verdicts(nodes, below, bench.settings, past)
+        quotes = bench.tools.quotes
+        return layer_verdicts(nodes, below, bench.settings, past, quotes=quotes)
 
     def _below(self, bench: Bench, work: Work) -> dict[str, Node]:
         return {node.id: node for node in work.flat_nodes(bench, self.layer - 1)}
@@ -178,5 +179,5 @@ def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:
     rest = f"; and {more} more" if more > 0 else ""
     return SummaryError(
         f"{len(failed)} summaries failed ({named}{rest}). The finished ones are kept; "
-        "build the partition again to make the rest"
+        f"{remedy_of(failed)}"
     )

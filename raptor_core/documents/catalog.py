@@ -22,7 +22,7 @@ from raptor_core.documents.source import Content, SourceFile
 from raptor_core.identity import digest, fingerprint
 from raptor_core.settings import SourceSettings
 
-PARSERS = "1"
+PARSERS = "2"
 """Raise it when a parser gives another document for the same bytes."""
 
 PACKING = "1"
@@ -33,7 +33,10 @@ _HEAD = struct.Struct("<16s16s??dIII")
 
 _IS_READ_AT, _IS_FINAL_AT = 32, 33
 
-_LIBRARIES = ("charset-normalizer", "lxml", "markdown-it-py", "pyarrow", "pypdfium2", "python-docx")
+_LIBRARIES = (
+    *("charset-normalizer", "lxml", "markdown-it-py", "pyarrow", "pypdfium2"),
+    *("python-docx", "python-pptx", "openpyxl", "python-oxmsg"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,7 @@ def catalog_key(file: SourceFile) -> bytes:
 
 def parser_fingerprint(settings: SourceSettings) -> str:
     """What a reading depends on besides the file; a catalog of another one is worth nothing."""
-    fields = {"id_field", "text_field", "title_field", "max_file_mb"}
+    fields = {"id_field", "text_field", "title_field", "max_file_mb", "whole_pages"}
     values = settings.model_dump(mode="json", include=fields)
     tables = [
         table.model_dump(mode="json", exclude={"url", "url_env"}) for table in settings.tables

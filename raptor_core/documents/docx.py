@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-import lzma
 import re
-import struct
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
+from raptor_core.documents.archive import DAMAGE, check_archive, damaged, tag_of
 from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.blocks import Blocks
-from raptor_core.documents.parsed import Parsed, UnreadableError, one_line
+from raptor_core.documents.parsed import Parsed, one_line
 from raptor_core.documents.sections import nest
-from raptor_core.documents.source import MEGABYTE
 from raptor_core.errors import MissingExtraError
-
-MAX_EXPANSION = 4
-"""Times ``max_file_mb`` that all parts of a document may hold uncompressed: pictures hardly shrink,
-and they are all held at once."""
-
-MAX_TEXT_MB = 24
-"""What its XML parts may hold uncompressed; as a tree, XML takes a good ten times its size. A page
-is 10 to 40 KB, so this is a book of a thousand pages."""
-
-# What python-docx, the XML parser and zipfile let through on damaged files.
-_DAMAGE = (
-    AttributeError,
-    EOFError,
-    LookupError,
-    NotImplementedError,
-    OSError,
-    RuntimeError,  # a part is encrypted
-    SyntaxError,  # lxml's own derive from it
-    TypeError,
-    ValueError,
-    lzma.LZMAError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 _HEADING = re.compile(r"heading (\d+)\Z", re.IGNORECASE)
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -64,48 +35,21 @@ def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
         from docx.opc.exceptions import OpcError
     except ImportError as error:
         raise MissingExtraError("docx", "reading Word documents") from error
-    _check(data, max_file_mb)
+    check_archive(data, max_file_mb, "Word document", (".doc", ".docx"))
     try:
         document = docx.Document(BytesIO(data))
         styles = {style.style_id: style.name or "" for style in document.styles}
         properties = document.core_properties
         title, author = properties.title or "", properties.author or ""
         body = document.element.body
-    except (OpcError, *_DAMAGE) as error:
-        raise UnreadableError(f"is damaged, or no Word document: {error}") from error
+    except (OpcError, *DAMAGE) as error:
+        raise damaged("Word document", error) from error
     reading = _Reading(styles)
     reading.read(body)
     text, headings = reading.blocks.finish()
     name = one_line(title) or reading.title or next((h.title for h in headings), "")
     metadata: dict[str, MetadataValue] = {"author": one_line(author)} if author.strip() else {}
     return Parsed(text, name, nest(headings, len(text)), metadata)
-
-
-def _check(data: bytes, max_file_mb: float) -> None:
-    """Refuse before unpacking what is encrypted, no archive, or would grow beyond bounds."""
-    if data.startswith(b"\xd0\xcf\x11\xe0"):
-        raise UnreadableError("is encrypted, or in the old .doc format; save it as plain .docx")
-    try:
-        with zipfile.ZipFile(BytesIO(data)) as archive:
-            sizes = {part.filename: part.file_size for part in archive.infolist()}
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise UnreadableError(f"is damaged, or no Word document: {error}") from error
-    _check_sizes(sizes, max_file_mb)
-
-
-def _check_sizes(sizes: Mapping[str, int], max_file_mb: float) -> None:
-    markup = sum(size for name, size in sizes.items() if name.endswith((".xml", ".rels")))
-    if markup > MAX_TEXT_MB * MEGABYTE:
-        raise UnreadableError(
-            f"{markup / MEGABYTE:.0f} MB of text and layout uncompressed is over the limit of "
-            f"{MAX_TEXT_MB} MB; split the document"
-        )
-    size = sum(sizes.values())
-    if size > MAX_EXPANSION * max_file_mb * MEGABYTE:
-        raise UnreadableError(
-            f"{size / MEGABYTE:.0f} MB uncompressed is over the limit of "
-            f"{MAX_EXPANSION * max_file_mb:g} MB ({MAX_EXPANSION} x source.max_file_mb)"
-        )
 
 
 class _Reading:
@@ -118,7 +62,7 @@ class _Reading:
 
     def read(self, parent: Any) -> None:
         for child in parent.iterchildren():
-            tag = _tag(child)
+            tag = tag_of(child)
             if tag == "p":
                 self._paragraph(child)
             elif tag == "tbl":
@@ -154,15 +98,10 @@ class _Reading:
             self.blocks.leave()
 
 
-def _tag(element: Any) -> str:
-    tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""  # comments have none
-
-
 def _within(parent: Any, tag: str) -> Iterator[Any]:
     """Children of one kind, also those inside content controls and insertions."""
     for child in parent.iterchildren():
-        name = _tag(child)
+        name = tag_of(child)
         if name == tag:
             yield child
         elif name in _CONTAINERS:
@@ -172,7 +111,7 @@ def _within(parent: Any, tag: str) -> Iterator[Any]:
 def _text(element: Any) -> Iterator[str]:
     """Text of a paragraph, in pieces; the XML parser bounds the depth."""
     for child in element.iterchildren():
-        tag = _tag(child)
+        tag = tag_of(child)
         if tag == "t":
             yield child.text or ""
         elif tag in _BREAKS:

@@ -8,15 +8,21 @@ from functools import partial
 
 from raptor_core.documents.base import FOLDER, Document, MetadataValue, Skipped
 from raptor_core.documents.docx import parse_docx
+from raptor_core.documents.epub import parse_epub
+from raptor_core.documents.grid import parse_csv
 from raptor_core.documents.html import parse_html
+from raptor_core.documents.mail import parse_eml, parse_msg
 from raptor_core.documents.markdown import parse_markdown
+from raptor_core.documents.odt import parse_odt
 from raptor_core.documents.parquet import read_parquet
 from raptor_core.documents.parsed import EmptyFileError, Parsed, UnreadableError
 from raptor_core.documents.parser_process import PARSER
+from raptor_core.documents.pptx import parse_pptx
 from raptor_core.documents.records import Named, Table, read_json_lines
 from raptor_core.documents.rst import parse_rst
 from raptor_core.documents.source import FORMATS, Content, SourceFile
 from raptor_core.documents.text import parse_text
+from raptor_core.documents.xlsx import parse_xlsx
 from raptor_core.settings import SourceSettings
 
 _TABLES: Mapping[str, Callable[[bytes, Table, SourceSettings], Iterable[Named | Skipped]]] = {
@@ -27,9 +33,16 @@ _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "text": lambda data, _: parse_text(data),
     "markdown": lambda data, _: parse_markdown(data),
     "rst": lambda data, _: parse_rst(data),
-    "html": lambda data, _: parse_html(data),
+    "html": lambda data, settings: parse_html(data, whole=settings.whole_pages),
     "pdf": lambda data, settings: PARSER.parse(data, settings.parse_seconds),
     "docx": lambda data, settings: parse_docx(data, settings.max_file_mb),
+    "pptx": lambda data, settings: parse_pptx(data, settings.max_file_mb),
+    "xlsx": lambda data, settings: parse_xlsx(data, settings.max_file_mb),
+    "odt": lambda data, settings: parse_odt(data, settings.max_file_mb),
+    "epub": lambda data, settings: parse_epub(data, settings.max_file_mb),
+    "csv": lambda data, _: parse_csv(data),
+    "eml": lambda data, _: parse_eml(data),
+    "msg": lambda data, _: parse_msg(data),
 }
 
 

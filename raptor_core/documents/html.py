@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.blocks import Blocks
 from raptor_core.documents.encoding import decode
+from raptor_core.documents.page_parts import is_around, is_main, is_page_link
 from raptor_core.documents.parsed import Parsed, clean_text, one_line
 from raptor_core.documents.sections import nest
 
@@ -27,7 +28,6 @@ _DROPPED = frozenset(
         "style",
         "noscript",
         "template",
-        "nav",
         "svg",
         "math",
         "iframe",
@@ -75,6 +75,7 @@ _BLOCK = frozenset(
         "li",
         "main",
         "menu",
+        "nav",
         "ol",
         "p",
         "pre",
@@ -93,20 +94,24 @@ _ROOTS = frozenset({"html", "body", "main"})
 _META = frozenset({"author", "date", "description", "keywords"})
 
 
-def parse_html(data: bytes) -> Parsed:
+def parse_html(data: bytes, *, whole: bool = False) -> Parsed:
     """Readable text of a page: paragraphs apart by a blank line, headings on their own lines.
 
-    Scripts, styles, navigation, controls and hidden elements are left out. List items and table
-    rows have a line each, cells are parted by " | ", preformatted text is kept as it is. The
+    Scripts, styles, navigation, controls and hidden elements are left out, and unless it is to be
+    ``whole`` or nothing else is in it, what stands around the content of a page. List items and
+    table rows have a line each, cells are parted by " | ", preformatted text is kept as it is. The
     title is ``<title>``, else the first heading.
 
     Raises:
         UnreadableError: binary data, or an unknown encoding.
     """
     declared = _CHARSET.search(data[:_DECLARED_WITHIN_BYTES])
-    page = _Page()
-    page.read(clean_text(decode(data, declared.group(1).decode("ascii") if declared else "")))
+    markup = clean_text(decode(data, declared.group(1).decode("ascii") if declared else ""))
+    page = _Page(whole=whole)
+    page.read(markup)
     text, headings = page.blocks.finish()
+    if not text and not whole:
+        return parse_html(data, whole=True)
     title = one_line("".join(page.title)) or next((h.title for h in headings if h.title), "")
     return Parsed(text, title, nest(headings, len(text)), page.metadata)
 
@@ -114,13 +119,15 @@ def parse_html(data: bytes) -> Parsed:
 class _Page:
     """Turns the parser's events into blocks; keeps the open elements on a stack."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, whole: bool) -> None:
         self.blocks = Blocks()
         self.title: list[str] = []
         self.metadata: dict[str, MetadataValue] = {}
+        self._whole = whole
         self._open: list[str] = []
         self._count: Counter[str] = Counter()
         self._dropped_from: int | None = None
+        self._main_from: int | None = None
         self._lists: list[int | None] = []  # next number of an ordered list; None for bullets
         self._title_open = False
 
@@ -137,10 +144,10 @@ class _Page:
             self._meta(attributes)
         if name == "title" and not self._count["svg"]:
             self._title_open = not self.title
-        self._leave_open_nav(name)
+        if is_main(name, attributes):
+            self._enter_main(name)
         if self._dropped_from is None:
-            hidden = "hidden" in attributes and name not in _ROOTS
-            if name not in _VOID and (name in _DROPPED or hidden):
+            if name not in _VOID and self._is_left_out(name, attributes):
                 self._dropped_from = len(self._open)
             else:
                 self._start(name)
@@ -151,6 +158,8 @@ class _Page:
         """An element ends; called by the parser, also where the page left its end tag out."""
         self._open.pop()
         self._count[name] -= 1
+        if self._main_from is not None and len(self._open) <= self._main_from:
+            self._main_from = None
         if name == "title":
             self._title_open = False
         if self._dropped_from is None:
@@ -163,6 +172,8 @@ class _Page:
         if self._title_open:
             self.title.append(text)
         elif self._dropped_from is None and not self._count["title"]:
+            if self._count["a"] and not self._whole and self._is_page_link(text):
+                return
             if self._count["pre"]:
                 self.blocks.preformatted(text)
             else:
@@ -171,11 +182,25 @@ class _Page:
     def close(self) -> None:
         """The page ends; called by the parser."""
 
-    def _leave_open_nav(self, tag: str) -> None:
-        """A navigation whose end tag was forgotten must not swallow the page."""
-        dropped = self._dropped_from
-        if tag in {"main", "article"} and dropped is not None and self._open[dropped] == "nav":
+    def _enter_main(self, name: str) -> None:
+        """The content begins; a part before it whose end tag was forgotten must not swallow it."""
+        dropped = None if self._dropped_from is None else self._open[self._dropped_from]
+        if dropped == "nav" or (name != "article" and dropped not in _DROPPED):
             self._dropped_from = None
+        if self._dropped_from is None and self._main_from is None:
+            self._main_from = len(self._open)
+
+    def _is_left_out(self, name: str, attributes: Mapping[str, str]) -> bool:
+        if name in _DROPPED:
+            return True
+        if name in _ROOTS or is_main(name, attributes):
+            return False
+        in_main = self._main_from is not None
+        around = not self._whole and is_around(name, attributes, in_main=in_main)
+        return around or "hidden" in attributes
+
+    def _is_page_link(self, text: str) -> bool:
+        return is_page_link(text, in_heading=any(self._count[tag] for tag in _HEADINGS))
 
     def _start(self, tag: str) -> None:
         if tag == "br":

@@ -122,7 +122,8 @@ class Retrier:
             seconds = self._next_wait(failed, n_failed)
             if seconds is None:
                 times = "attempt" if n_failed == 1 else "attempts"
-                raise EndpointError(f"{what} failed after {n_failed} {times}: {failed.reason}")
+                message = f"{what} failed after {n_failed} {times}: {failed.reason}"
+                raise EndpointError(message, comes_again=not failed.retryable)
             on_retry(failed)
             if wait(seconds):
                 raise EndpointError(f"{what} was cancelled after: {failed.reason}")

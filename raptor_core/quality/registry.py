@@ -81,21 +81,25 @@ def layer_verdicts(
     below: Mapping[str, Node],
     settings: Settings,
     past: Sequence[LayerMeans] = (),
+    *,
+    quotes: bool = False,
 ) -> list[Verdict]:
     """Verdicts on one layer of summaries, of one or more trees, in the order of LAYER_CHECKS.
 
     ``below`` maps id to node of the layer below, in order of position; ``past`` are the means of
-    earlier builds, oldest first. An empty layer passes.
+    earlier builds, oldest first. An empty layer passes. ``quotes`` says that the summaries are
+    their children's own sentences: no model made junk of them or cut them, whatever they look like.
     """
     checks = settings.checks
     clusters = measure_cluster_size(nodes, below, settings.clustering.max_tokens)
-    cut = measure_truncation(nodes, below, settings.summarizer.max_tokens)
+    judged = () if quotes else nodes
+    cut = measure_truncation(judged, below, settings.summarizer.max_tokens)
     compression = evaluate_compression(measure_compression(nodes, below), checks)
     cluster_size = evaluate_cluster_size(clusters, checks)
     found = [
         evaluate_coverage(measure_coverage(nodes, below)),
         evaluate_token_budget(clusters),
-        evaluate_junk(measure_junk(nodes, below)),
+        evaluate_junk(measure_junk(judged, below)),
         evaluate_truncation(cut),
         compression,
         _drift(COMPRESSION_DRIFT, "ratio_mean", compression, past, checks),

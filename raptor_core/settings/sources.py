@@ -84,6 +84,7 @@ class SourceSettings(Part):
         private_hosts: hosts that http and https may reach although their address is not public:
             this machine, the private network.
         max_file_mb: larger files are reported and skipped, in megabytes.
+        whole_pages: read web pages with the navigation, sidebars and footers around their content.
         id_field: field of a table's rows that holds the id; "auto" finds it.
         text_field: field of a table's rows that holds the text.
         title_field: field of a table's rows that holds the title.
@@ -100,6 +101,7 @@ class SourceSettings(Part):
     protocols: tuple[str, ...] = PROTOCOLS
     private_hosts: tuple[str, ...] = ()
     max_file_mb: float = Field(50.0, gt=0)
+    whole_pages: bool = False
     id_field: str = "auto"
     text_field: str = "text"
     title_field: str = "title"

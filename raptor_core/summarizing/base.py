@@ -39,12 +39,26 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class FailedSummary:
-    """A summary that could not be made, after all retries."""
+    """A summary that could not be made, after all retries.
+
+    ``comes_again`` says that the same request would fail the same way.
+    """
 
     key: str
     name: str
     reason: str
     usage: Usage = field(default_factory=Usage)
+    comes_again: bool = False
+
+
+def remedy_of(failed: Sequence[FailedSummary]) -> str:
+    """What to do about failures: to build again only helps those that may not come again."""
+    if any(failure.comes_again for failure in failed):
+        return (
+            "change what the reason names, or leave the document out (source.exclude); unchanged, "
+            "another build would fail the same way"
+        )
+    return "build again to make the rest"
 
 
 class Summarizer(Protocol):

@@ -140,7 +140,9 @@ class ChatSummarizer:
             answer = self._client.chat(self.ask(request), meter=meter, stop=stop)
         except EndpointError as error:
             # The seam's own way to report: named, counted, and no text of any node.
-            return FailedSummary(request.key, request.name, str(error), meter.usage)
+            return FailedSummary(
+                request.key, request.name, str(error), meter.usage, error.comes_again
+            )
         if self._keep is not None:
             self._keep(request.key, answer.text)
         return Summary(request.key, answer.text, answer.usage)

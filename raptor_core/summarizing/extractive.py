@@ -100,7 +100,8 @@ class ExtractiveSummarizer:
             if text:
                 yield Summary(request.key, text, Usage(1, sum(request.n_tokens), n_tokens))
             else:
-                yield FailedSummary(request.key, request.name, "its children hold no text")
+                reason = "its children hold no text"
+                yield FailedSummary(request.key, request.name, reason, comes_again=True)
 
     def _budget(self, request: SummaryRequest) -> Budget:
         settings = self._settings

@@ -8,6 +8,7 @@ from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, InvariantError, SummaryError
 from raptor_core.nodes import End, Fit, Layer, Node, Tree
 from raptor_core.settings import Settings
+from raptor_core.summarizing.base import remedy_of
 from raptor_core.tree.cache import Known, MemoryCache
 from raptor_core.tree.invariants import violations
 from raptor_core.tree.steps import (
@@ -137,7 +138,7 @@ def _summarize(work: Sequence[tuple[Layer, Clustering]], tools: Tools, known: Kn
         named = "; ".join(f"{failure.name}: {failure.reason}" for failure in failed[:3])
         raise SummaryError(
             f"{len(failed)} of {len(failed) + done.n_made + done.n_reused} summaries failed "
-            f"({named}). The finished ones are kept in the cache; build again to make the rest"
+            f"({named}). The finished ones are kept in the cache; {remedy_of(failed)}"
         )
     return done
 

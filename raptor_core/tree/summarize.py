@@ -148,8 +148,7 @@ def _known_texts(
         if draft.node.content_key in known or first.setdefault(draft.node.content_key, key) != key
     ]
     answers = tools.quoting.summarize(again)
-    made = {answer.key: answer.text for answer in answers if isinstance(answer, Summary)}
-    return {key: text for key, text in made.items() if not _junk(drafts[key], text)}
+    return {answer.key: answer.text for answer in answers if isinstance(answer, Summary)}
 
 
 def _request(draft: _Draft) -> SummaryRequest:
@@ -180,7 +179,7 @@ def _summarize(
     try:
         for given in tools.summarizer.summarize(requests) if requests else ():
             draft = first[given.key]
-            answer = _verified(given, draft)
+            answer = given if tools.quotes else _verified(given, draft)
             tell(draft.node, answer.usage)
             if isinstance(answer, Summary):
                 texts[answer.key] = fresh[draft.node.content_key] = answer.text
@@ -196,7 +195,7 @@ def _summarize(
 
 
 def _verified(answer: Summary | FailedSummary, draft: _Draft) -> Summary | FailedSummary:
-    """The answer; a failure instead where its text is no summary (law 9)."""
+    """A model's answer; a failure instead where its text is no summary (law 9)."""
     junk = _junk(draft, answer.text) if isinstance(answer, Summary) else None
     if junk is None:
         return answer

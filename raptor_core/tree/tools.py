@@ -108,10 +108,15 @@ class Tools:
         revises = writes and self.settings.audit.on_unsupported == "resummarize"
         return RevisingSummarizer(self._maker, self.judge) if revises else self._maker
 
+    @property
+    def quotes(self) -> bool:
+        """Whether summaries are the children's own sentences, which no model cut or garbled."""
+        return not self._summarizer and self.settings.summarizer.kind == "extractive"
+
     @cached_property
     def quoting(self) -> Summarizer | None:
         """The summarizer without its account where it is the extractive one; None otherwise."""
-        if self._summarizer or self.settings.summarizer.kind != "extractive":
+        if not self.quotes:
             return None
         return make_summarizer(self.settings.summarizer, self.counter, self.embedder.fingerprint)
 

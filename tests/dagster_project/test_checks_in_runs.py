@@ -94,6 +94,24 @@ def test_a_summary_that_is_cut_off_is_not_published(tmp_path, monkeypatch):
     assert "stops at" in failed.metadata["worst_nodes"].value
 
 
+def test_documents_whose_text_looks_wrong_are_named_and_published(tmp_path):
+    workshop = Workshop(tmp_path, tools={"summarizer": ScriptedSummarizer()})
+    glued = " ".join(
+        f"thissecondsetof{word}iscalledso" for word in prose(24, seed=1).split("\n")[0].split()
+    )
+    workshop.write("a.md", glued)
+    workshop.write("b.md", prose(24, seed=1))
+    report = workshop.build()
+    assert set(report.built) == {"a.md", "b.md"}
+    assert list(report.odd) == ["a.md"]
+    assert "letters in glued words" in report.odd["a.md"]
+    (found,) = evaluations(workshop, "documents", "document_text")
+    assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert "letters in glued words" in found.metadata["worst_nodes"].value
+    (fine,) = evaluations(workshop, "documents", "document_text", "b.md")
+    assert fine.passed
+
+
 def test_near_duplicates_warn_with_their_nodes_and_are_published(tmp_path):
     told = "The castle by the river was built of copper and silver in the winter of the dragon."
     workshop = Workshop(tmp_path, tools={"summarizer": WordySummarizer(text=told)})

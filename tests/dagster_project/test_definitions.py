@@ -93,6 +93,7 @@ def test_every_layer_and_the_tree_carry_their_checks(definitions):
 def test_structural_checks_block_and_statistical_ones_do_not():
     blocking = {spec.name: spec.blocking for spec in build_check_specs(Settings())}
     assert blocking == {
+        "document_text": False,
         "compression_ratio": False,
         "compression_drift": False,
         "cluster_size": False,

@@ -88,6 +88,7 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
             for name, failure in report.failed.items()
         },
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
+        "odd": report.odd,
         "n_embedded": _made(report, "embeddings"),
         "n_summarized": _made(report, "summaries"),
         "seconds": round(seconds, 3),
@@ -109,6 +110,8 @@ def _print(report: BuildReport, home: Path, seconds: float) -> None:
         "partitions",
         "yellow",
     )
+    odd = [f"{name}: {why}" for name, why in report.odd.items()]
+    _name(odd, "partitions", "yellow")
     failed = [f"failed {n} at {f.asset}: {f.reason}" for n, f in report.failed.items()]
     _name(failed, "partitions", "red")
     counts = [

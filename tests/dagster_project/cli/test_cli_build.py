@@ -93,6 +93,15 @@ def test_a_file_that_cannot_be_read_is_named_and_its_tree_stays(own):
     assert sorted(trees(own)) == ALL
 
 
+def test_a_document_whose_text_looks_wrong_is_named(tmp_path):
+    place = Place(tmp_path)
+    words = ["archive", "letters", "winter", "harbour", "keeper", "tide", "oil", "lamp"]
+    place.write("glued.md", " ".join(f"thesecondsetof{word}isnotcalledso" for word in words))
+    printed = place.call("build", place.docs)
+    assert printed.code == 0
+    assert "glued.md: The text of 1 of 1 documents looks wrong" in printed.err
+
+
 def test_drop_asks_and_then_removes_vectors_tables_and_partition(own):
     kept = own.call("drop", "soup.md")  # standard input is empty, so nobody says yes
     assert kept.code == 130

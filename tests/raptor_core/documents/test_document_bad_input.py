@@ -188,7 +188,16 @@ def test_table_without_the_text_column(tmp_path):
     assert "no column 'text'" in skipped(tmp_path, "a.parquet", content)["a.parquet"]
 
 
-@pytest.mark.parametrize(("module", "extra"), [("pypdfium2", "pdf"), ("docx", "docx")])
+READERS = {
+    "pypdfium2": "pdf",
+    "docx": "docx",
+    "pptx": "pptx",
+    "openpyxl": "xlsx",
+    "oxmsg": "msg",
+}
+
+
+@pytest.mark.parametrize(("module", "extra"), READERS.items())
 def test_missing_reader_names_the_extra(tmp_path, monkeypatch, module, extra):
     (tmp_path / f"a.{extra}").write_bytes(b"x")
     monkeypatch.setitem(sys.modules, module, None)

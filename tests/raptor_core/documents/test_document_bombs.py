@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import offices
 
 from raptor_core.documents.formats import parse_file
 from raptor_core.documents.parsed import UnreadableError
@@ -139,6 +140,13 @@ def whole_files():
         "parquet": table.getvalue(),
         "docx": word(body.encode() + b"</w:document>"),
         "pdf": pdf(zlib.compress(b"BT (Words) Tj ET")),
+        "pptx": offices.deck(),
+        "xlsx": offices.workbook(),
+        "epub": offices.epub(),
+        "odt": offices.odt(),
+        "eml": offices.message(),
+        "msg": offices.outlook(),
+        "csv": b"a,b\n1,2\n",
     }
 
 
@@ -146,16 +154,33 @@ FILES = whole_files()
 CHANGES = st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=6)), min_size=1, max_size=4)
 
 
+def changed(data, changes):
+    made = bytearray(data)
+    for place, piece in changes:
+        at = int(place * len(made))
+        made[at : at + len(piece)] = piece
+    return bytes(made)
+
+
+@pytest.mark.parametrize("extension", ["docx", "epub", "odt", "pptx", "xlsx"])
+@settings(max_examples=60, deadline=None)
+@given(changes=CHANGES, place=st.floats(0, 0.999))
+def test_an_archive_with_a_changed_part_is_documents_or_a_reason(extension, changes, place):
+    with zipfile.ZipFile(io.BytesIO(FILES[extension])) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    name = list(parts)[int(place * len(parts))]
+    made = offices.archived({**parts, name: changed(parts[name], changes)})
+    with suppress(UnreadableError):
+        assert all(parse(extension, made))
+
+
 @pytest.mark.parametrize("extension", sorted(FILES))
 @settings(max_examples=60, deadline=None)
 @given(changes=CHANGES, cut=st.floats(0, 1), whole=st.booleans())
 def test_a_file_of_changed_bytes_is_documents_or_a_reason(extension, changes, cut, whole):
-    data = bytearray(FILES[extension])
-    for place, piece in changes:
-        at = int(place * len(data))
-        data[at : at + len(piece)] = piece
+    data = changed(FILES[extension], changes)
     with suppress(UnreadableError):
-        assert all(parse(extension, bytes(data if whole else data[: int(cut * len(data))])))
+        assert all(parse(extension, data if whole else data[: int(cut * len(data))]))
 
 
 @pytest.mark.parametrize("extension", sorted(FILES))

@@ -403,9 +403,9 @@ def test_a_catalog_is_good_for_the_same_fields_only():
     assert given_by(tables=({"url": "sqlite://", **table},)) == given_by(
         tables=({"url_env": "X", **table},)
     )
-    different = [{}, {"text_field": "body"}, {"max_file_mb": 1}]
+    different = [{}, {"text_field": "body"}, {"max_file_mb": 1}, {"whole_pages": True}]
     different.append({"tables": ({"url": "sqlite://", **table, "text_field": "body"},)})
-    assert len({given_by(**values) for values in different}) == 4
+    assert len({given_by(**values) for values in different}) == 5
 
 
 class TestReadingWhatIsWanted:

@@ -11,7 +11,7 @@ from raptor_core.errors import MissingKeyError
 from raptor_core.money.usage import Usage
 from raptor_core.quality.unfit import find_unfit
 from raptor_core.settings.models import SummarizerSettings
-from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
+from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest, remedy_of
 from raptor_core.summarizing.chat import ChatSummarizer
 
 QUICK = RetryPolicy(max_retries=2, base_seconds=0.001)
@@ -70,6 +70,13 @@ def test_a_lasting_fault_fails_that_node_by_name_and_no_other(server, name):
     assert failed.usage.retries == 2
     assert all(isinstance(a, Summary) for a in answers.values())
     assert len(answers) == 5
+
+
+@pytest.mark.parametrize(("status", "again"), [(503, True), (404, False)])
+def test_only_a_failure_that_may_pass_is_advised_to_be_tried_again(server, status, again):
+    server.fail(Fault.error(status, "no such model"), times=None)
+    (failed,) = summarizer(server).summarize([requested(1)])
+    assert ("build again" in remedy_of([failed])) == again
 
 
 def test_the_question_is_near_the_papers_with_the_text_fenced_and_then_the_length(server):

@@ -8,7 +8,7 @@ from support.word_counter import WordCounter
 
 from raptor_core.chunking.sentences import sentences
 from raptor_core.settings.models import SummarizerSettings
-from raptor_core.summarizing.base import FailedSummary, SummaryRequest
+from raptor_core.summarizing.base import FailedSummary, SummaryRequest, remedy_of
 from raptor_core.summarizing.extractive import ExtractiveSummarizer
 
 COUNTER = WordCounter()
@@ -154,7 +154,10 @@ def test_tokens_are_counted_in_one_call_for_a_batch():
 
 def test_children_without_visible_text_fail_by_name():
     (answer,) = summarizer().summarize([requested([" ", "\n"])])
-    assert answer == FailedSummary("key", "layer 1, node 1", "its children hold no text")
+    assert answer == FailedSummary(
+        "key", "layer 1, node 1", "its children hold no text", comes_again=True
+    )
+    assert "build again" not in remedy_of([answer])
 
 
 def test_vectors_that_do_not_match_the_texts_are_refused():
