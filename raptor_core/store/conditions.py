@@ -13,7 +13,6 @@ EVERYWHERE = Where()
 
 LIVE = Match("state", ("live",))
 MANIFEST = Match("state", ("manifest",))
-PUBLISHED = Match("state", ("live", "manifest"))
 
 
 def live_condition(where: Where) -> Condition | None:
@@ -34,11 +33,6 @@ def live_condition(where: Where) -> Condition | None:
         matches.append(Match("layer", tuple(dict.fromkeys(where.layers))))
     matches += [Match("facts", (fact(key, value),)) for key, value in where.metadata.items()]
     return Condition(tuple(matches), ids)
-
-
-def tree_condition(tree: str) -> Condition:
-    """Condition for all nodes of a tree."""
-    return Condition((Match("tree", (tree,)), LIVE))
 
 
 def _is_id(text: str) -> bool:

@@ -9,12 +9,12 @@ its calls.
 Only live nodes have vectors here, so a search need not filter by state.
 
 Reading a payload takes ten times as long as scoring its point, so a search asks for ids alone. What
-ranks them is in a file of its own (``outlines.py``); payloads are read of what is returned.
+ranks them is in a file of its own (``outline_file.py``); payloads are read of what is returned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -35,7 +35,8 @@ from raptor_core.store.engine import (
 )
 from raptor_core.store.files import check_space
 from raptor_core.store.lexical import Sparse
-from raptor_core.store.outlines import Found, OutlineFile
+from raptor_core.store.outline_file import OutlineFile
+from raptor_core.store.outlines import Found
 from raptor_core.store.packing import (
     KEYS,
     REST,
@@ -43,7 +44,6 @@ from raptor_core.store.packing import (
     pack,
     stored_fields,
     unpack,
-    unpack_agreed,
 )
 from raptor_core.store.payload import Payload, damaged
 from raptor_core.store.ranking import just_under, ranked
@@ -69,16 +69,15 @@ class EdgeEngine:
 
     def apply(self, batch: Batch) -> None:
         """Write and delete, in this order."""
-        are_known = self._outlines.withdraw(is_new=self.count(Condition()) == 0)
+        self._outlines.withdraw(is_new=self.count(Condition()) == 0)
         check_space(self._path, len(batch.upserts) * BYTES_PER_POINT)
         try:
             self._write(batch)
         except BaseException:
             self._outlines.forget()
             raise
-        if are_known:
-            live = (p.payload for p in batch.upserts if p.payload["state"] == "live")
-            self._outlines.change(batch.deletes, live)
+        live = (p.payload for p in batch.upserts if p.payload["state"] == "live")
+        self._outlines.change(batch.deletes, live)
 
     def _write(self, batch: Batch) -> None:
         update = self._edge.UpdateOperation
@@ -130,12 +129,6 @@ class EdgeEngine:
             if offset is None:
                 return records
 
-    def inspect(self, ids: Sequence[str]) -> list[Record]:
-        """The points that exist among ``ids``, whole, with both vectors."""
-        with engine_errors(self._path, f"read {len(ids)} points"):
-            found = self._shard.retrieve(list(ids), True, [DENSE, LEXICAL])
-            return [_record(point, unpack_agreed) for point in found]
-
     def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
         """Best points for each question, in one call, and their payloads in another."""
         rows = self._ranked(questions, limit)
@@ -152,8 +145,8 @@ class EdgeEngine:
         rows = self._ranked(questions, limit)
         numbers = [number for row in rows for number, _ in row]
         found, lacking = self._outlines.find(numbers)
-        if lacking.any():
-            name = str(UUID(int=numbers[lacking.argmax()]))
+        if lacking:
+            name = str(UUID(int=lacking[0]))
             (record,) = self.fetch([name], (REST,), dense=False)
             raise damaged({**record.payload, "node_id": name})
         scores = np.array([score for row in rows for _, score in row], dtype=np.float64)
@@ -244,9 +237,7 @@ class EdgeEngine:
         self._outlines.save()
 
 
-def _record(point: Any, unpacked: Callable[[Payload], Payload] = unpack) -> Record:
-    vectors = point.vector or {}
-    vector, words = vectors.get(DENSE), vectors.get(LEXICAL)
+def _record(point: Any) -> Record:
+    vector = (point.vector or {}).get(DENSE)
     dense = None if vector is None else np.asarray(vector, dtype=np.float32)
-    lexical = None if words is None else Sparse(tuple(words.indices), tuple(words.values))
-    return Record(str(point.id), unpacked(point.payload or {}), dense, lexical)
+    return Record(str(point.id), unpack(point.payload or {}), dense)

@@ -15,12 +15,12 @@ from raptor_core.store.engine import Engine
 from raptor_core.store.home import Alias, Home, check_identity, may_stand_beside
 from raptor_core.store.journal import Journal
 from raptor_core.store.locking import StoreLock
-from raptor_core.store.store import QdrantStore
+from raptor_core.store.store import VectorStore
 
 
 def open_embedded(
     settings: StoreSettings, root: Path, identity: StoreIdentity | None, *, beside: bool
-) -> QdrantStore:
+) -> VectorStore:
     """Open, or make, the corpus under ``root``; see ``open_store``.
 
     A publication that a dead process left unfinished is completed before the store is returned.
@@ -48,10 +48,10 @@ def open_embedded(
         lock.release()
         raise
     promote = None if alias == live else partial(home.promote, alias)
-    return QdrantStore(engine, alias.identity, journal.commit, lock.release, promote)
+    return VectorStore(engine, alias.identity, journal.commit, lock.release, promote)
 
 
-def _open_copy(home: Home, settings: StoreSettings, identity: StoreIdentity | None) -> QdrantStore:
+def _open_copy(home: Home, settings: StoreSettings, identity: StoreIdentity | None) -> VectorStore:
     """The corpus to read, where it cannot be written; see ``copied.py``."""
     alias = _of_kind(home, _existing(home), settings.kind)
     place = copy_to_read(home, alias, identity, settings.lock_seconds)
@@ -61,7 +61,7 @@ def _open_copy(home: Home, settings: StoreSettings, identity: StoreIdentity | No
     except BaseException:
         remove()
         raise
-    return QdrantStore(engine, alias.identity, refuse_writing, remove)
+    return VectorStore(engine, alias.identity, refuse_writing, remove)
 
 
 def _existing(home: Home) -> Alias:

@@ -7,7 +7,6 @@ Every field of a node has a payload field of the same name (``node_id`` for its 
 - ``digest``: of the node, all fields, and of how its words are indexed; equal digests mean that
   there is nothing to write.
 - ``embedded``: whether the point has its dense vector; one in quarantine lacks it.
-- ``vector_check``: check value of that vector (``damage.py``); older points have none.
 - ``build_id``: live only, the build that last wrote this point.
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
   engines may change the last bit of a fraction.
@@ -31,8 +30,8 @@ from raptor_core.documents.base import MetadataValue
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.nodes import Fit, Node
+from raptor_core.store.base import Manifest, Mark
 from raptor_core.store.lexical import LEXICAL_VERSION
-from raptor_core.store.manifest import Manifest, Mark
 
 Payload = dict[str, Any]
 """What a point holds beside its vectors, as an engine keeps it."""

@@ -20,12 +20,12 @@ from raptor_core.store.connecting import connect
 from raptor_core.store.corpus import Collection, Corpus
 from raptor_core.store.home import check_identity, may_stand_beside
 from raptor_core.store.server_engine import ServerEngine
-from raptor_core.store.store import QdrantStore
+from raptor_core.store.store import VectorStore
 
 
 def open_server(
     settings: StoreSettings, identity: StoreIdentity | None, *, beside: bool
-) -> QdrantStore:
+) -> VectorStore:
     """Open the corpus on the server, or make it when ``identity`` is given and it is new.
 
     Raises:
@@ -40,7 +40,7 @@ def open_server(
         raise
     engine = ServerEngine(corpus.engine(chosen.name), corpus.where)
     promote = None if live else partial(corpus.promote, chosen)
-    return QdrantStore(
+    return VectorStore(
         engine,
         chosen.identity,
         engine.apply,
