@@ -54,10 +54,11 @@ def open_embedded(
 def _open_copy(home: Home, settings: StoreSettings, identity: StoreIdentity | None) -> VectorStore:
     """The corpus to read, where it cannot be written; see ``copied.py``."""
     alias = _of_kind(home, _existing(home), settings.kind)
-    place = copy_to_read(home, alias, identity, settings.lock_seconds)
+    check_identity(alias.identity, identity, str(home.alias_path))
+    place = copy_to_read(home, alias, settings.lock_seconds)
     remove = partial(shutil.rmtree, place, ignore_errors=True)
     try:
-        engine = _opened(alias, place / "engine")
+        engine = _opened(alias, place)
     except BaseException:
         remove()
         raise

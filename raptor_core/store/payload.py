@@ -37,7 +37,9 @@ Payload = dict[str, Any]
 """What a point holds beside its vectors, as an engine keeps it."""
 
 _LARGEST_INTEGER = 2**63 - 1
-_values = attrgetter(*(field.name for field in fields(Node)))
+_NAMES = tuple(field.name for field in fields(Node))
+_TUPLES = ("documents", "children", "section")
+_values = attrgetter(*_NAMES)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=dict)
 
 
@@ -68,27 +70,13 @@ def node_to_payload(node: Node) -> Payload:
             number that is not finite or an integer over 64 bits).
     """
     payload: Payload = {
-        "node_id": node.id,
-        "tree": node.tree,
-        "layer": node.layer,
-        "content_key": node.content_key,
-        "text": node.text,
-        "n_tokens": node.n_tokens,
-        "position": node.position,
-        "documents": list(node.documents),
-        "children": list(node.children),
-        "fingerprint": node.fingerprint,
-        "embedding_key": node.embedding_key,
-        "start": node.start,
-        "end": node.end,
-        "section": list(node.section),
-        "source": node.source,
-        "context": node.context,
-        "metadata": dict(node.metadata),
-        "quality": json.dumps(dict(node.quality)),
-        "slot": node.slot,
-        "facts": sorted(fact(key, value) for key, value in node.metadata.items()),
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in zip(_NAMES, _values(node), strict=True)
     }
+    payload["node_id"] = payload.pop("id")
+    payload["metadata"] = dict(node.metadata)
+    payload["quality"] = json.dumps(dict(node.quality))
+    payload["facts"] = sorted(fact(key, value) for key, value in node.metadata.items())
     _check_numbers(node)
     if any(isinstance(value, float) for value in node.metadata.values()):
         payload["metadata_exact"] = json.dumps(dict(node.metadata))
@@ -156,28 +144,11 @@ def damaged(payload: Payload) -> DamagedTreeError:
 
 
 def _node(payload: Payload) -> Node:
-    exact = payload.get("metadata_exact")
-    return Node(
-        id=payload["node_id"],
-        tree=payload["tree"],
-        layer=payload["layer"],
-        content_key=payload["content_key"],
-        text=payload["text"],
-        n_tokens=payload["n_tokens"],
-        position=payload["position"],
-        documents=tuple(payload["documents"]),
-        children=tuple(payload["children"]),
-        fingerprint=payload["fingerprint"],
-        embedding_key=payload["embedding_key"],
-        start=payload["start"],
-        end=payload["end"],
-        section=tuple(payload["section"]),
-        source=payload["source"],
-        context=payload["context"],
-        metadata=json.loads(exact) if exact else payload["metadata"],
-        quality=json.loads(payload["quality"]),
-        slot=payload["slot"],
-    )
+    fields = {name: payload[name] for name in _NAMES if name != "id"}
+    fields |= {name: tuple(fields[name]) for name in _TUPLES}
+    if exact := payload.get("metadata_exact"):
+        fields["metadata"] = json.loads(exact)
+    return Node(**{**fields, "id": payload["node_id"], "quality": json.loads(payload["quality"])})
 
 
 def manifest_to_payload(manifest: Manifest) -> Payload:
