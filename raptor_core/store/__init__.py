@@ -135,12 +135,12 @@ def _check_corpus(settings: StoreSettings, identity: StoreIdentity | None) -> No
 
 
 def _open_memory(settings: StoreSettings, identity: StoreIdentity | None) -> VectorStore:
-    from raptor_core.store.local import open_memory
+    from raptor_core.store.local import open_local
 
     if settings.kind == "edge" or identity is None:
         raise StoreError(
             f'a store of kind "{settings.kind}" without a directory is one in memory, which needs '
             'kind "auto" or "local" and an identity; give a root directory'
         )
-    engine = open_memory(identity.n_dims)
+    engine = open_local(None, identity.n_dims)
     return VectorStore(engine, identity, engine.apply, lambda: None)

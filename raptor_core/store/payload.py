@@ -44,8 +44,22 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=dict)
 
 
 def node_digest(node: Node) -> str:
-    """Digest of all fields of a node: what tells whether its point has to be written."""
-    return digest("node", LEXICAL_VERSION, _ENCODER.encode(_values(node)))
+    """Digest of all fields of a node: what tells whether its point has to be written.
+
+    Raises:
+        StoreError: a value cannot be stored without loss (text with half a surrogate pair, a
+            number that is not finite or an integer over 64 bits).
+    """
+    _check_numbers(node)
+    encoded = _ENCODER.encode(_values(node))
+    try:
+        encoded.encode()
+    except UnicodeEncodeError as error:
+        raise StoreError(
+            f"node {node.id} of tree {node.tree!r} holds text that is not valid Unicode "
+            f"({error.reason}); replace it when the document is read"
+        ) from error
+    return digest("node", LEXICAL_VERSION, encoded)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -66,8 +80,7 @@ def node_to_payload(node: Node) -> Payload:
     """Payload of a node without ``state``.
 
     Raises:
-        StoreError: a value cannot be stored without loss (text with half a surrogate pair, a
-            number that is not finite or an integer over 64 bits).
+        StoreError: as ``node_digest``.
     """
     payload: Payload = {
         name: list(value) if isinstance(value, tuple) else value
@@ -77,33 +90,10 @@ def node_to_payload(node: Node) -> Payload:
     payload["metadata"] = dict(node.metadata)
     payload["quality"] = json.dumps(dict(node.quality))
     payload["facts"] = sorted(fact(key, value) for key, value in node.metadata.items())
-    _check_numbers(node)
     if any(isinstance(value, float) for value in node.metadata.values()):
         payload["metadata_exact"] = json.dumps(dict(node.metadata))
-    payload["digest"] = _checked_digest(node)
+    payload["digest"] = node_digest(node)
     return payload
-
-
-def check_storable(node: Node) -> None:
-    """Refuse a node that no store takes, before work goes into its tree.
-
-    Raises:
-        StoreError: as ``node_to_payload``.
-    """
-    _check_numbers(node)
-    _checked_digest(node)
-
-
-def _checked_digest(node: Node) -> str:
-    encoded = _ENCODER.encode(_values(node))
-    try:
-        encoded.encode()
-    except UnicodeEncodeError as error:
-        raise StoreError(
-            f"node {node.id} of tree {node.tree!r} holds text that is not valid Unicode "
-            f"({error.reason}); replace it when the document is read"
-        ) from error
-    return digest("node", LEXICAL_VERSION, encoded)
 
 
 def _check_numbers(node: Node) -> None:

@@ -19,7 +19,6 @@ from raptor_core.store.damage import UNIT_TOLERANCE
 from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import (
-    check_storable,
     manifest_id,
     manifest_to_payload,
     node_digest,
@@ -216,12 +215,8 @@ def plan_publication(
     live = {r.id: (r.payload["digest"], r.payload["embedded"]) for r in stored}
     hidden = set(manifest.quarantined)
     changed = tuple(
-        node
-        for node in nodes
-        if node.id not in live or live[node.id] != (node_digest(node), node.id not in hidden)
+        node for node in nodes if (node_digest(node), node.id not in hidden) != live.get(node.id)
     )
-    for node in changed:
-        check_storable(node)
     updated = sum(node.id in live for node in changed)
     gone = sorted(live.keys() - {node.id for node in nodes})
     result = Published(
