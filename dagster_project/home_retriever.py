@@ -11,7 +11,8 @@ from dagster_project.home import Home
 from dagster_project.published import open_home, published, require_trees
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
 from raptor_core.retrieval.awaited import Awaited
-from raptor_core.store.base import Manifest, StoreIdentity, VectorStore
+from raptor_core.store.base import Manifest, StoreIdentity
+from raptor_core.store.store import VectorStore
 from raptor_core.tree.tools import Tools
 
 

@@ -10,7 +10,8 @@ from dagster_project.home import Home
 from raptor_core.errors import MissingHomeError, UnknownTreeError
 from raptor_core.settings import Settings
 from raptor_core.store import open_store, stored_identity
-from raptor_core.store.base import StoreIdentity, VectorStore
+from raptor_core.store.base import StoreIdentity
+from raptor_core.store.store import VectorStore
 
 
 def open_home(path: Path) -> tuple[Home, Settings]:

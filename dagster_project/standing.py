@@ -14,7 +14,8 @@ from raptor_assets.versions import published_mark
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import StoreLockedError
 from raptor_core.settings import GroupingSettings
-from raptor_core.store.base import Mark, VectorStore, Where
+from raptor_core.store.base import Mark, Where
+from raptor_core.store.store import VectorStore
 
 COUNTED_TREES = 1000
 """Trees whose nodes are counted at once."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Protocol
 
-from raptor_core.store.base import VectorStore
+from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
 
 

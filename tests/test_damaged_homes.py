@@ -3,7 +3,6 @@
 import random
 import shutil
 
-import numpy as np
 import pytest
 from support.workshop import Workshop, prose
 
@@ -101,38 +100,6 @@ def test_a_vector_that_changed_is_not_used_and_made_anew_by_force(home):
     assert len(seen(workshop)[1]) < len(before[1])
     assert workshop.build(force=True).succeeded
     assert seen(workshop) == before
-
-
-def test_a_vector_that_changed_within_its_length_is_not_used_and_made_anew_by_force(home):
-    workshop, before = home
-    path = engine_file(workshop, "chunk_0.mmap")
-    n_dims = workshop.embedder.n_dims
-    data = np.fromfile(path, dtype="<f4")
-    rows = data[: len(data) // n_dims * n_dims].reshape(-1, n_dims)
-    rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)] *= 1.001
-    data.tofile(path)
-    assert len(seen(workshop)[1]) < len(before[1])
-    assert workshop.build(force=True).succeeded
-    assert seen(workshop) == before
-
-
-def test_words_that_the_index_lost_are_found_and_made_anew_by_force(home):
-    workshop, before = home
-    words = [node.text for node in before[0]]
-
-    def found():
-        with workshop.parts().store.open() as store:
-            rows = store.search_text(words, 999)
-        return [{hit.node.id: hit.score for hit in row} for row in rows]
-
-    scores = [pytest.approx(row, abs=1e-4) for row in found()]
-    (path,) = workshop.home.qdrant.rglob("vector_storage-lexical/deleted/flags_a.dat")
-    data = path.read_bytes()
-    path.write_bytes(b"\xff" + data[1:])  # the first eight have no words any more
-    assert found() != scores
-    assert workshop.build(force=True).succeeded
-    assert seen(workshop) == before
-    assert found() == scores
 
 
 def test_a_node_that_changed_is_told_and_made_anew_by_force(home):

@@ -28,7 +28,9 @@ from raptor_core.errors import InvariantError, RaptorError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
 from raptor_core.quality.registry import tree_verdicts
 from raptor_core.quality.verdicts import Verdict, blocking_failures, require
-from raptor_core.store.base import Edition, Manifest, Published, Publishing, VectorStore
+from raptor_core.store.base import Edition, Manifest, Published
+from raptor_core.store.publishing import Publishing
+from raptor_core.store.store import VectorStore
 from raptor_core.tree.invariants import violations
 from raptor_core.tree.publish import make_manifest
 from raptor_core.tree.steps import cluster_top

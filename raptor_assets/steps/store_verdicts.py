@@ -14,7 +14,8 @@ from raptor_core.quality.staleness import evaluate_staleness, measure_staleness
 from raptor_core.quality.stored import evaluate_store, measure_store
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest, StoreIdentity, VectorStore
+from raptor_core.store.base import Manifest, StoreIdentity
+from raptor_core.store.store import VectorStore
 
 
 def embedded_verdict(trees: Sequence[Tree], identity: StoreIdentity, settings: Settings) -> Verdict:

@@ -18,7 +18,8 @@ from raptor_core.retrieval import Retriever
 from raptor_core.settings import Settings
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store
-from raptor_core.store.base import Edition, Manifest, VectorStore, Where
+from raptor_core.store.base import Edition, Manifest, Where
+from raptor_core.store.store import VectorStore
 from raptor_core.tokens import TokenCounter
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.publish import build_settings_fingerprint, make_manifest

@@ -14,7 +14,7 @@ from raptor_core.evaluation.golden import GoldenCase
 from raptor_core.evaluation.runs import Runs, held, runs
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Retrieval, Retriever
-from raptor_core.store.base import VectorStore
+from raptor_core.store.store import VectorStore
 
 OpenStore = Callable[[], AbstractContextManager[VectorStore]]
 """Opens what is published, to read."""

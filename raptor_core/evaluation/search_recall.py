@@ -10,7 +10,8 @@ from functools import partial
 import numpy as np
 
 from raptor_core.nodes import Node
-from raptor_core.store.base import Hit, VectorStore, Where
+from raptor_core.store.base import Hit, Where
+from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
 
 NOISE = 0.6

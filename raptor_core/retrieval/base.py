@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from raptor_core.settings import HybridSettings, Settings
-from raptor_core.store.base import Hit, VectorStore, Where
+from raptor_core.store.base import Hit, Where
+from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
 
 PAPER_TOP_K = 20

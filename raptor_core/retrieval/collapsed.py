@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
-from raptor_core.store.base import VectorStore
+from raptor_core.store.store import VectorStore
 
 SPARE = 2
 """Candidates per node asked for, so that one that does not fit the budget can be replaced."""

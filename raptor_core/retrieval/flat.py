@@ -7,7 +7,8 @@ from dataclasses import replace
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
 from raptor_core.retrieval.collapsed import SPARE
-from raptor_core.store.base import VectorStore, Where
+from raptor_core.store.base import Where
+from raptor_core.store.store import VectorStore
 
 
 class Flat:

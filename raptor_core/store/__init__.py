@@ -1,4 +1,4 @@
-"""Vector stores: Qdrant embedded, local and remote behind one Protocol.
+"""Vector stores: Qdrant embedded, local and remote behind one class.
 
 ``open_store`` opens what the settings name; ``stored_identity`` and ``stored_identities`` say what
 is there without starting an engine.
@@ -21,12 +21,12 @@ from raptor_core.store.base import (
     Manifest,
     Mark,
     Published,
-    Publishing,
     StoreIdentity,
-    VectorStore,
     Where,
 )
 from raptor_core.store.home import Home
+from raptor_core.store.publishing import Publishing
+from raptor_core.store.store import VectorStore
 
 __all__ = [
     "Edition",
@@ -135,13 +135,12 @@ def _check_corpus(settings: StoreSettings, identity: StoreIdentity | None) -> No
 
 
 def _open_memory(settings: StoreSettings, identity: StoreIdentity | None) -> VectorStore:
-    from raptor_core.store.local import open_memory
-    from raptor_core.store.store import QdrantStore
+    from raptor_core.store.local import open_local
 
     if settings.kind == "edge" or identity is None:
         raise StoreError(
             f'a store of kind "{settings.kind}" without a directory is one in memory, which needs '
             'kind "auto" or "local" and an identity; give a root directory'
         )
-    engine = open_memory(identity.n_dims)
-    return QdrantStore(engine, identity, engine.apply, lambda: None)
+    engine = open_local(None, identity.n_dims)
+    return VectorStore(engine, identity, engine.apply, lambda: None)

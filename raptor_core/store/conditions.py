@@ -13,7 +13,6 @@ EVERYWHERE = Where()
 
 LIVE = Match("state", ("live",))
 MANIFEST = Match("state", ("manifest",))
-PUBLISHED = Match("state", ("live", "manifest"))
 
 
 def live_condition(where: Where) -> Condition | None:
@@ -36,11 +35,6 @@ def live_condition(where: Where) -> Condition | None:
         values = value if isinstance(value, tuple) else (value,)
         matches.append(Match("facts", tuple(dict.fromkeys(fact(key, one) for one in values))))
     return Condition(tuple(matches), ids)
-
-
-def tree_condition(tree: str) -> Condition:
-    """Condition for all nodes of a tree."""
-    return Condition((Match("tree", (tree,)), LIVE))
 
 
 def _is_id(text: str) -> bool:

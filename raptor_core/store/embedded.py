@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import ExitStack
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,12 +16,12 @@ from raptor_core.store.engine import Engine
 from raptor_core.store.home import Alias, Home, check_identity, may_stand_beside
 from raptor_core.store.journal import Journal
 from raptor_core.store.locking import StoreLock
-from raptor_core.store.store import QdrantStore
+from raptor_core.store.store import VectorStore
 
 
 def open_embedded(
     settings: StoreSettings, root: Path, identity: StoreIdentity | None, *, beside: bool
-) -> QdrantStore:
+) -> VectorStore:
     """Open, or make, the corpus under ``root``; see ``open_store``.
 
     A publication that a dead process left unfinished is completed before the store is returned.
@@ -34,34 +35,29 @@ def open_embedded(
         home.make_root()
     lock = StoreLock(home.lock_path, settings.lock_seconds)
     lock.acquire()
-    try:
+    with ExitStack() as undo:
+        undo.callback(lock.release)
         live = _live(home, settings.kind, identity)
         alias = _chosen(home, live, identity, beside=beside)
         engine = _open_engine(home, alias)
+        undo.callback(engine.close)
         journal = Journal(home.journal_path(alias), engine)
-        try:
-            journal.recover()
-        except BaseException:
-            engine.close()
-            raise
-    except BaseException:
-        lock.release()
-        raise
+        journal.recover()
+        undo.pop_all()
     promote = None if alias == live else partial(home.promote, alias)
-    return QdrantStore(engine, alias.identity, journal.commit, lock.release, promote)
+    return VectorStore(engine, alias.identity, journal.commit, lock.release, promote)
 
 
-def _open_copy(home: Home, settings: StoreSettings, identity: StoreIdentity | None) -> QdrantStore:
+def _open_copy(home: Home, settings: StoreSettings, identity: StoreIdentity | None) -> VectorStore:
     """The corpus to read, where it cannot be written; see ``copied.py``."""
     alias = _of_kind(home, _existing(home), settings.kind)
-    place = copy_to_read(home, alias, identity, settings.lock_seconds)
-    remove = partial(shutil.rmtree, place, ignore_errors=True)
-    try:
-        engine = _opened(alias, place / "engine")
-    except BaseException:
-        remove()
-        raise
-    return QdrantStore(engine, alias.identity, refuse_writing, remove)
+    check_identity(alias.identity, identity, str(home.alias_path))
+    place = copy_to_read(home, alias, settings.lock_seconds)
+    with ExitStack() as undo:
+        undo.callback(shutil.rmtree, place, ignore_errors=True)
+        engine = _opened(alias, place)
+        remove = undo.pop_all().close
+    return VectorStore(engine, alias.identity, refuse_writing, remove)
 
 
 def _existing(home: Home) -> Alias:
@@ -107,13 +103,13 @@ def _default_engine() -> str:
 
 def _create(engine: str, path: Path, n_dims: int) -> None:
     if engine == "edge":
-        from raptor_core.store.edge_shard import create_shard
+        from raptor_core.store.edge import create_shard
 
         create_shard(path, n_dims)
     else:
-        from raptor_core.store.local import create_local
+        from raptor_core.store.local import open_local
 
-        create_local(path, n_dims)
+        open_local(path, n_dims).close()
 
 
 def _open_engine(home: Home, alias: Alias) -> Engine:

@@ -1,6 +1,6 @@
 """The inner seam: what the store asks of an engine, in shapes that belong to no vendor.
 
-``QdrantStore`` holds all rules (publishing, forgetting); an engine only applies batches
+``VectorStore`` holds all rules (publishing, forgetting); an engine only applies batches
 and answers queries. There are two: Edge (``edge.py``) and qdrant-client (``qdrant.py``).
 """
 
@@ -95,13 +95,11 @@ class Match:
 class Condition:
     """Every match must hold, and the id must be one of ``ids`` where they are given.
 
-    ``hidden`` are matches of which none may hold, and ``hidden_ids`` ids that it may not be; only
-    servers have them.
+    ``hidden_ids`` are ids that it may not be; only servers have them.
     """
 
     matches: tuple[Match, ...] = ()
     ids: tuple[str, ...] | None = None
-    hidden: tuple[Match, ...] = ()
     hidden_ids: tuple[str, ...] = ()
 
 
@@ -128,12 +126,6 @@ class Engine(Protocol):
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Record]:
         """All points that match, in any order; ``fields`` None gives the whole payload."""
-
-    def inspect(self, ids: Sequence[str]) -> list[Record]:
-        """The points that exist among ``ids``, whole, with both vectors.
-
-        Where what an engine stores twice does not agree, the payload is empty.
-        """
 
     def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
         """Best points for each question in the order of ``ranked``."""

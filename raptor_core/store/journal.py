@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from base64 import b64decode, b64encode
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from raptor_core.errors import StoreError
 from raptor_core.store.engine import Batch, Engine, Point
 from raptor_core.store.files import check_space, disk_errors, sync_directory, write_durably
-from raptor_core.store.lexical import Sparse
+from raptor_core.store.lexical import passage_vector
+from raptor_core.store.payload import Payload
 from raptor_core.vectors import Vectors
 
-MAGIC = b"RAPTORJ3"
+MAGIC = b"RAPTORJ4"
 _N_DIGEST = 32
 _ENGINE_BYTES_PER_BYTE = 3  # log, segment and index of the engine, over what the journal holds
 
@@ -47,18 +47,16 @@ class Journal:
         write_durably(self._path, data)
         self._apply(batch)
 
-    def recover(self) -> bool:
-        """Apply the batch that a dead process left; whether there was one.
+    def recover(self) -> None:
+        """Apply the batch that a dead process left, if there is one.
 
         Raises:
-            StoreError: the journal is damaged, or the engine fails.
+            StoreError: the journal is damaged or another version's, or the engine fails.
         """
         with disk_errors(self._path):
             data = self._path.read_bytes() if self._path.exists() else None
-        if data is None:
-            return False
-        self._apply(decode(data, self._path))
-        return True
+        if data is not None:
+            self._apply(decode(data, self._path))
 
     def _apply(self, batch: Batch) -> None:
         self._engine.apply(batch)
@@ -69,84 +67,39 @@ class Journal:
 
 
 def encode(batch: Batch) -> bytes:
-    """A batch as bytes: magic, SHA-256 of the rest, length of the JSON header, header, arrays.
+    """A batch as bytes: magic, SHA-256 of the rest, JSON.
 
-    The arrays, little-endian: dense vectors as f4; indices as u4, then values as f8, of all
-    lexical vectors.
+    Of each point its id, payload and vector (little-endian float32 in base64); the words of one
+    that has a vector are those of its text.
     """
-    rows = [p.dense for p in batch.upserts if p.dense is not None]
-    sparse = [p.lexical for p in batch.upserts if p.lexical is not None]
-    header = json.dumps(
-        {
-            "points": [_encode_point(point) for point in batch.upserts],
-            "deletes": batch.deletes,
-            "shape": [len(rows), len(rows[0]) if rows else 0],
-        }
-    ).encode()
-    arrays = (
-        np.asarray(rows, dtype="<f4"),
-        np.array([index for one in sparse for index in one.indices], dtype="<u4"),
-        np.array([value for one in sparse for value in one.values], dtype="<f8"),
-    )
-    size = len(header).to_bytes(8, "little")
-    rest = b"".join([size, header, *(array.tobytes() for array in arrays)])
-    return b"".join([MAGIC, hashlib.sha256(rest).digest(), rest])
+    points = [(p.id, p.payload, _encoded(p.dense)) for p in batch.upserts]
+    body = json.dumps([points, batch.deletes]).encode()
+    return MAGIC + hashlib.sha256(body).digest() + body
 
 
-def _encode_point(point: Point) -> dict[str, Any]:
-    return {
-        "id": point.id,
-        "payload": point.payload,
-        "dense": point.dense is not None,
-        "n_lexical": None if point.lexical is None else len(point.lexical.indices),
-    }
+def _encoded(dense: Vectors | None) -> str | None:
+    return None if dense is None else b64encode(dense.astype("<f4").tobytes()).decode()
 
 
 def decode(data: bytes, path: Path | str) -> Batch:
     """The batch of ``encode``; ``path`` is for the message.
 
     Raises:
-        StoreError: the bytes are not those of a whole journal.
+        StoreError: the bytes are not those of a whole journal of this version.
     """
     at = len(MAGIC) + _N_DIGEST
     if data[:at] != MAGIC + hashlib.sha256(data[at:]).digest():
-        raise _damaged(path)
-    start = at + 8
-    end = start + int.from_bytes(data[at:start], "little")
-    header = json.loads(data[start:end])
-    stored = header["points"]
-    n_rows, n_dims = header["shape"]
-    dense, lexical = _decode_dense(data, end, n_rows, n_dims), _decode_lexical(data, stored)
-    points = tuple(
-        Point(
-            point["id"],
-            point["payload"],
-            next(dense) if point["dense"] else None,
-            None if point["n_lexical"] is None else next(lexical),
+        raise StoreError(
+            f"{path}: not a whole journal of a publication by this version. If another version "
+            "was broken off here, open the store once with that one (raptor status). Else move "
+            "the file away to open the store as it is, then build the tree again"
         )
-        for point in stored
-    )
-    return Batch(points, tuple(header["deletes"]))
+    points, deletes = json.loads(data[at:])
+    return Batch(tuple(_point(*point) for point in points), tuple(deletes))
 
 
-def _decode_dense(data: bytes, at: int, n_rows: int, n_dims: int) -> Iterator[Vectors]:
-    rows = np.frombuffer(data, dtype="<f4", offset=at, count=n_rows * n_dims)
-    return iter(rows.reshape(n_rows, n_dims).astype(np.float32))
-
-
-def _decode_lexical(data: bytes, stored: Sequence[dict[str, Any]]) -> Iterator[Sparse]:
-    sizes = [point["n_lexical"] for point in stored if point["n_lexical"] is not None]
-    n = sum(sizes)
-    indices = np.frombuffer(data, dtype="<u4", offset=len(data) - 12 * n, count=n).tolist()
-    values = np.frombuffer(data, dtype="<f8", offset=len(data) - 8 * n, count=n).tolist()
-    at = 0
-    for size in sizes:
-        yield Sparse(tuple(indices[at : at + size]), tuple(values[at : at + size]))
-        at += size
-
-
-def _damaged(path: Path | str) -> StoreError:
-    return StoreError(
-        f"{path}: not a whole journal of a publication. Move it away to open the store as it is, "
-        "then build the tree again"
-    )
+def _point(point_id: str, payload: Payload, stored: str | None) -> Point:
+    if stored is None:
+        return Point(point_id, payload)
+    dense = np.frombuffer(b64decode(stored), dtype="<f4").astype(np.float32)
+    return Point(point_id, payload, dense, passage_vector(payload["text"]))

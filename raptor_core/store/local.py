@@ -17,24 +17,11 @@ COLLECTION = "nodes"
 _REMEDY = "free space if the disk is full; if it is damaged, move it away and build again"
 
 
-def create_local(path: Path, n_dims: int) -> None:
-    """Make an empty collection in the directory ``path``."""
-    engine = _connect(path, n_dims)
-    engine.close()
+def open_local(path: Path | None, n_dims: int | None = None) -> ClientEngine:
+    """The collection in the directory ``path``, made when ``n_dims`` is given.
 
-
-def open_local(path: Path) -> ClientEngine:
-    """Open the collection in the directory ``path``."""
-    return _connect(path, None)
-
-
-def open_memory(n_dims: int) -> ClientEngine:
-    """A collection that ends with this object."""
-    return _connect(None, n_dims)
-
-
-def _connect(path: Path | None, n_dims: int | None) -> ClientEngine:
-    """A client, and its collection made when ``n_dims`` is given."""
+    Without a path it is one that ends with this object.
+    """
     from qdrant_client import QdrantClient, models
 
     place = Place("memory" if path is None else str(path), _REMEDY)

@@ -33,12 +33,9 @@ class StoreLock:
 
     def __init__(self, path: Path, wait_seconds: float) -> None:
         self._path = path.resolve()
+        self._holder_path = _holder_path(self._path)
         self._wait_seconds = wait_seconds
         self._lock: Any = None
-
-    @property
-    def _holder_path(self) -> Path:
-        return _holder_path(self._path)
 
     def acquire(self) -> None:
         """Take the lock, waiting at most ``wait_seconds``.
@@ -131,17 +128,14 @@ def _holder_path(path: Path) -> Path:
 
 
 def _locked(path: Path, wait_seconds: float) -> StoreLockedError:
-    return StoreLockedError(
-        f"{path}: waited {wait_seconds:g} s; the store is held by {_holder(path)}. Wait for it to "
-        "end, end it, or raise store.lock_seconds"
-    )
-
-
-def _holder(path: Path) -> str:
     try:
-        holder = json.loads(_holder_path(path).read_text(encoding="utf-8"))
+        held = json.loads(_holder_path(path).read_text(encoding="utf-8"))
+        holder = (
+            f"process {held['pid']} on {held['host']} ({held['command']}) since {held['since']}"
+        )
     except (FileNotFoundError, ValueError):
-        return "a process that has not said who it is"
-    return (
-        f"process {holder['pid']} on {holder['host']} ({holder['command']}) since {holder['since']}"
+        holder = "a process that has not said who it is"
+    return StoreLockedError(
+        f"{path}: waited {wait_seconds:g} s; the store is held by {holder}. Wait for it to end, "
+        "end it, or raise store.lock_seconds"
     )

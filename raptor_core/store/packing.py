@@ -10,16 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from raptor_core.store.damage import CHECK
 from raptor_core.store.engine import KEYWORD_FIELDS, Match
 from raptor_core.store.payload import Payload
 
 KEYS = "keys"
 REST = "rest"
-ALONE = ("state", "digest", "embedded", "embedding_key", "mark", CHECK)
-_OF_BEFORE = "outline"
-"""A field of points that the version before wrote; ``outlines.py`` has what it held."""
-
+ALONE = ("state", "digest", "embedded", "embedding_key", "mark")
 _FILTERED = (*KEYWORD_FIELDS, "layer")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -50,27 +46,14 @@ def stored_fields(fields: Sequence[str] | None) -> list[str]:
 
 
 def unpack(stored: Payload) -> Payload:
-    """The payload, or of it what was read alone."""
-    return _whole(stored) if REST in stored else stored
+    """The payload, or of it what was read alone.
 
-
-def unpack_agreed(stored: Payload) -> Payload:
-    """The payload; nothing where what stands beside it is not what it says."""
-    payload = _whole(stored)
-    if "state" not in payload:
-        return {}
-    try:
-        packed = pack(payload)
-    except (KeyError, TypeError, ValueError):
-        return {}
-    kept = {name: value for name, value in stored.items() if name != _OF_BEFORE}
-    return payload if packed == kept else {}
-
-
-def _whole(stored: Payload) -> Payload:
-    """The payload; of one that is damaged nothing, which whoever needs its fields refuses."""
+    Of one that is damaged it is empty, which whoever needs its fields refuses.
+    """
+    if REST not in stored:
+        return stored
     try:
         payload = json.loads(stored[REST])
-    except (KeyError, TypeError, ValueError):
+    except (TypeError, ValueError):
         return {}
     return payload if isinstance(payload, dict) else {}

@@ -3,11 +3,10 @@
 Every field of a node has a payload field of the same name (``node_id`` for its id). Besides:
 
 - ``state``: "live"; "manifest" and "identity" for points that are no nodes, and on a server
-  "dropped", "terms" and "leftover".
+  "dropped".
 - ``digest``: of the node, all fields, and of how its words are indexed; equal digests mean that
   there is nothing to write.
 - ``embedded``: whether the point has its dense vector; one in quarantine lacks it.
-- ``vector_check``: check value of that vector (``damage.py``); older points have none.
 - ``build_id``: live only, the build that last wrote this point.
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
   engines may change the last bit of a fraction.
@@ -31,20 +30,36 @@ from raptor_core.documents.base import MetadataValue
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.nodes import Fit, Node
+from raptor_core.store.base import Manifest, Mark
 from raptor_core.store.lexical import LEXICAL_VERSION
-from raptor_core.store.manifest import Manifest, Mark
 
 Payload = dict[str, Any]
 """What a point holds beside its vectors, as an engine keeps it."""
 
 _LARGEST_INTEGER = 2**63 - 1
-_values = attrgetter(*(field.name for field in fields(Node)))
+_NAMES = tuple(field.name for field in fields(Node))
+_TUPLES = ("documents", "children", "section")
+_values = attrgetter(*_NAMES)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=dict)
 
 
 def node_digest(node: Node) -> str:
-    """Digest of all fields of a node: what tells whether its point has to be written."""
-    return digest("node", LEXICAL_VERSION, _ENCODER.encode(_values(node)))
+    """Digest of all fields of a node: what tells whether its point has to be written.
+
+    Raises:
+        StoreError: a value cannot be stored without loss (text with half a surrogate pair, a
+            number that is not finite or an integer over 64 bits).
+    """
+    _check_numbers(node)
+    encoded = _ENCODER.encode(_values(node))
+    try:
+        encoded.encode()
+    except UnicodeEncodeError as error:
+        raise StoreError(
+            f"node {node.id} of tree {node.tree!r} holds text that is not valid Unicode "
+            f"({error.reason}); replace it when the document is read"
+        ) from error
+    return digest("node", LEXICAL_VERSION, encoded)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -65,58 +80,20 @@ def node_to_payload(node: Node) -> Payload:
     """Payload of a node without ``state``.
 
     Raises:
-        StoreError: a value cannot be stored without loss (text with half a surrogate pair, a
-            number that is not finite or an integer over 64 bits).
+        StoreError: as ``node_digest``.
     """
     payload: Payload = {
-        "node_id": node.id,
-        "tree": node.tree,
-        "layer": node.layer,
-        "content_key": node.content_key,
-        "text": node.text,
-        "n_tokens": node.n_tokens,
-        "position": node.position,
-        "documents": list(node.documents),
-        "children": list(node.children),
-        "fingerprint": node.fingerprint,
-        "embedding_key": node.embedding_key,
-        "start": node.start,
-        "end": node.end,
-        "section": list(node.section),
-        "source": node.source,
-        "context": node.context,
-        "metadata": dict(node.metadata),
-        "quality": json.dumps(dict(node.quality)),
-        "slot": node.slot,
-        "facts": sorted(fact(key, value) for key, value in node.metadata.items()),
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in zip(_NAMES, _values(node), strict=True)
     }
-    _check_numbers(node)
+    payload["node_id"] = payload.pop("id")
+    payload["metadata"] = dict(node.metadata)
+    payload["quality"] = json.dumps(dict(node.quality))
+    payload["facts"] = sorted(fact(key, value) for key, value in node.metadata.items())
     if any(isinstance(value, float) for value in node.metadata.values()):
         payload["metadata_exact"] = json.dumps(dict(node.metadata))
-    payload["digest"] = _checked_digest(node)
+    payload["digest"] = node_digest(node)
     return payload
-
-
-def check_storable(node: Node) -> None:
-    """Refuse a node that no store takes, before work goes into its tree.
-
-    Raises:
-        StoreError: as ``node_to_payload``.
-    """
-    _check_numbers(node)
-    _checked_digest(node)
-
-
-def _checked_digest(node: Node) -> str:
-    encoded = _ENCODER.encode(_values(node))
-    try:
-        encoded.encode()
-    except UnicodeEncodeError as error:
-        raise StoreError(
-            f"node {node.id} of tree {node.tree!r} holds text that is not valid Unicode "
-            f"({error.reason}); replace it when the document is read"
-        ) from error
-    return digest("node", LEXICAL_VERSION, encoded)
 
 
 def _check_numbers(node: Node) -> None:
@@ -157,28 +134,11 @@ def damaged(payload: Payload) -> DamagedTreeError:
 
 
 def _node(payload: Payload) -> Node:
-    exact = payload.get("metadata_exact")
-    return Node(
-        id=payload["node_id"],
-        tree=payload["tree"],
-        layer=payload["layer"],
-        content_key=payload["content_key"],
-        text=payload["text"],
-        n_tokens=payload["n_tokens"],
-        position=payload["position"],
-        documents=tuple(payload["documents"]),
-        children=tuple(payload["children"]),
-        fingerprint=payload["fingerprint"],
-        embedding_key=payload["embedding_key"],
-        start=payload["start"],
-        end=payload["end"],
-        section=tuple(payload["section"]),
-        source=payload["source"],
-        context=payload["context"],
-        metadata=json.loads(exact) if exact else payload["metadata"],
-        quality=json.loads(payload["quality"]),
-        slot=payload["slot"],
-    )
+    fields = {name: payload[name] for name in _NAMES if name != "id"}
+    fields |= {name: tuple(fields[name]) for name in _TUPLES}
+    if exact := payload.get("metadata_exact"):
+        fields["metadata"] = json.loads(exact)
+    return Node(**{**fields, "id": payload["node_id"], "quality": json.loads(payload["quality"])})
 
 
 def manifest_to_payload(manifest: Manifest) -> Payload:

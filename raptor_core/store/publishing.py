@@ -6,38 +6,38 @@ a commit is full. Its trees become live together; a crash leaves all of them old
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from raptor_core.errors import StoreError
+from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Published, StoreIdentity
+from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
 from raptor_core.store.conditions import LIVE, MANIFEST
+from raptor_core.store.damage import UNIT_TOLERANCE
 from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record
-from raptor_core.store.payload import manifest_id
-from raptor_core.store.publication import (
-    STATE_FIELDS,
-    Publication,
-    check_vectors,
-    plan_publication,
-    publication_batch,
+from raptor_core.store.lexical import passage_vector
+from raptor_core.store.payload import (
+    manifest_id,
+    manifest_to_payload,
+    node_digest,
+    node_to_payload,
 )
 from raptor_core.vectors import Vectors
 
-COMMIT_BYTES = 8 * 2**20
-"""What a commit of several trees holds, as estimated: 2,800 nodes of 400 characters and 384
-dimensions. Where a tree of them takes 100 nodes, the flushes are a hundredth of the whole."""
+COMMIT_POINTS = 2500
+"""Points that a commit of several trees writes or deletes, some 8 MB of 384 dimensions. Where a
+tree of them takes 100 nodes, the flushes are a hundredth of the whole."""
 
-DROPPED_TREES = 500
-"""Trees that are asked for at once to be dropped."""
+LISTED_TREES = 500
+"""Trees whose points are asked for at once."""
 
-_FIELD_BYTES = 1000
-_ID_BYTES = 40
+_STATE_FIELDS = ("tree", "digest", "embedded")
 
 
-class Publisher:
-    """What the next commit holds; see ``Publishing``. ``live_vectors`` is the store's look-up."""
+class Publishing:
+    """What becomes live together: as many trees as a commit holds, and the last where it ends."""
 
     def __init__(
         self,
@@ -46,6 +46,7 @@ class Publisher:
         commit: Callable[[Batch], None],
         identity: StoreIdentity,
     ) -> None:
+        """``live_vectors`` is the store's look-up."""
         self._engine = engine
         self._live_vectors = live_vectors
         self._commit = commit
@@ -54,50 +55,40 @@ class Publisher:
         self._deletes: list[str] = []
         self._trees: set[str] = set()
         self._marks: dict[str, str | None] = {}
-        self._n_bytes = 0
         self._failure: StoreError | None = None
 
     def publish(self, editions: Sequence[Edition]) -> list[Published]:
-        """See ``Publishing.publish``."""
+        """Make each edition its tree, as ``VectorStore.publish`` does; what each will change.
+
+        Trees of one call, and of several, become live at once as long as they fit one commit, so
+        nothing is sure before the end.
+
+        Raises:
+            StoreError: a node's vector is neither given nor live, or is no unit vector, which is
+                told of the tree; the call's trees stay as they were. Or a commit failed, which the
+                end raises again.
+            StoreMismatchError: a vector's length is not the store's.
+        """
         names = [edition.manifest.tree for edition in editions]
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise StoreError(f"tree {twice!r} comes twice among {len(names)} to be published")
-        return [done for part in self._parts(editions) for done in self._publish_part(part)]
+        self._begin(names)
+        stored = self._listed(names)
+        planned = [plan_publication(e.manifest, e.nodes, stored[e.manifest.tree]) for e in editions]
+        vectors = self._vectors(planned, editions)
+        for plan in planned:
+            plan.check_embedded(vectors)
+        for plan in planned:
+            self._add(plan.manifest.tree, plan.points(vectors), plan.deletes)
+        return [plan.result for plan in planned]
 
-    def _parts(self, editions: Sequence[Edition]) -> Iterator[list[Edition]]:
-        """The editions in order, as many at once as are compared at once; at least one."""
-        part: list[Edition] = []
-        total = 0
-        for edition in editions:
-            size = self._bytes(edition.nodes)
-            if part and total + size > COMMIT_BYTES:
-                yield part
-                part, total = [], 0
-            part.append(edition)
-            total += size
-        if part:
-            yield part
-
-    def _publish_part(self, editions: Sequence[Edition]) -> list[Published]:
-        self._begin(edition.manifest.tree for edition in editions)
-        stored = self._stored(editions)
-        planned = [
-            (edition.manifest, plan_publication(edition.manifest, edition.nodes, records))
-            for edition, records in zip(editions, stored, strict=True)
-        ]
-        changed = [node for _, publication in planned for node, _ in publication.changed]
-        vectors = self._vectors(changed, editions)
-        batches = [
-            publication_batch(manifest, publication, vectors) for manifest, publication in planned
-        ]
-        for (manifest, publication), batch in zip(planned, batches, strict=True):
-            self._add([manifest.tree], batch, self._publication_bytes(publication))
-        return [publication.result for _, publication in planned]
-
-    def _vectors(self, changed: Sequence[Node], editions: Sequence[Edition]) -> dict[str, Vectors]:
+    def _vectors(
+        self, planned: Sequence[Publication], editions: Sequence[Edition]
+    ) -> dict[str, Vectors]:
         """Vectors of changed nodes by embedding key: those that are given, else those live."""
         given = {key: vector for one in editions for key, vector in one.vectors.items()}
+        changed = [node for plan in planned for node in plan.changed]
         taken = [node for node in changed if node.embedding_key in given]
         if taken:
             rows = np.stack([given[node.embedding_key] for node in taken])
@@ -105,38 +96,33 @@ class Publisher:
         rest = [node.embedding_key for node in changed if node.embedding_key not in given]
         return {**(self._live_vectors(rest) if rest else {}), **given}
 
-    def _stored(self, editions: Sequence[Edition]) -> list[list[Record]]:
-        """State and digest of all points of each edition's tree."""
-        found: dict[str, list[Record]] = {edition.manifest.tree: [] for edition in editions}
-        for record in self._listed(list(found)):
-            found[record.payload["tree"]].append(record)
-        return list(found.values())
-
-    def _listed(self, trees: Sequence[str]) -> list[Record]:
-        """State and digest of all nodes of these trees, once what their manifests say is known.
+    def _listed(self, trees: Sequence[str]) -> dict[str, list[Record]]:
+        """The live nodes of each tree, once what their manifests say is known.
 
         In this order: a manifest that is written in between is then another at the commit.
         """
-        for tree in trees:
-            self._marks.pop(tree, None)
-        match = Match("tree", tuple(trees))
-        manifests = self._engine.scroll(Condition((match, MANIFEST)), ("tree", "mark"))
-        self._marks |= {found.payload["tree"]: found.payload.get("mark") for found in manifests}
-        return self._engine.scroll(Condition((match, LIVE)), STATE_FIELDS)
+        found: dict[str, list[Record]] = {tree: [] for tree in trees}
+        for at in range(0, len(trees), LISTED_TREES):
+            part = tuple(trees[at : at + LISTED_TREES])
+            manifests = Condition((Match("tree", part), MANIFEST))
+            for tree in part:
+                self._marks.pop(tree, None)
+            for record in self._engine.scroll(manifests, ("tree", "mark")):
+                self._marks[record.payload["tree"]] = record.payload.get("mark")
+            nodes = Condition((Match("tree", part), LIVE))
+            for record in self._engine.scroll(nodes, _STATE_FIELDS):
+                found[record.payload["tree"]].append(record)
+        return found
 
     def drop(self, trees: Collection[str]) -> int:
-        """See ``Publishing.drop``."""
+        """Remove trees as ``VectorStore.drop`` does; number of live nodes that go."""
         names = sorted(set(trees))
         self._begin(names)
-        n_live = 0
-        for at in range(0, len(names), DROPPED_TREES):
-            part = names[at : at + DROPPED_TREES]
-            stored = self._listed(part)
-            deletes = tuple(record.id for record in stored)
-            held = (manifest_id(tree) for tree in part if tree in self._marks)
-            self._add(part, Batch(deletes=(*deletes, *held)), _ID_BYTES * len(deletes))
-            n_live += sum(record.payload["state"] == "live" for record in stored)
-        return n_live
+        stored = self._listed(names)
+        for tree, records in stored.items():
+            held = [manifest_id(tree)] if tree in self._marks else []
+            self._add(tree, [], [*(record.id for record in records), *held])
+        return sum(map(len, stored.values()))
 
     def _begin(self, trees: Iterable[str]) -> None:
         """Commit what is gathered where it holds one of these trees."""
@@ -145,13 +131,13 @@ class Publisher:
         if not self._trees.isdisjoint(trees):
             self._flush()
 
-    def _add(self, trees: Sequence[str], batch: Batch, n_bytes: int) -> None:
-        if self._n_bytes + n_bytes > COMMIT_BYTES:
+    def _add(self, tree: str, points: Sequence[Point], deletes: Sequence[str]) -> None:
+        n_gathered = len(self._points) + len(self._deletes)
+        if n_gathered + len(points) + len(deletes) > COMMIT_POINTS:
             self._flush()
-        self._points += batch.upserts
-        self._deletes += batch.deletes
-        self._trees.update(trees)
-        self._n_bytes += n_bytes
+        self._points += points
+        self._deletes += deletes
+        self._trees.add(tree)
 
     def end(self) -> None:
         """Commit what is left.
@@ -165,8 +151,7 @@ class Publisher:
     def _flush(self) -> None:
         replaces = tuple((tree, self._marks.get(tree)) for tree in sorted(self._trees))
         batch = Batch(tuple(self._points), tuple(self._deletes), replaces=replaces)
-        self._points, self._deletes, self._n_bytes = [], [], 0
-        self._trees.clear()
+        self._points, self._deletes, self._trees = [], [], set()
         if not batch.upserts and not batch.deletes:
             return
         try:
@@ -175,10 +160,103 @@ class Publisher:
             self._failure = error
             raise
 
-    def _publication_bytes(self, publication: Publication) -> int:
-        changed = self._bytes([node for node, _ in publication.changed])
-        return changed + _FIELD_BYTES + _ID_BYTES * len(publication.deletes)
 
-    def _bytes(self, nodes: Sequence[Node]) -> int:
-        fixed = 4 * self._identity.n_dims + _FIELD_BYTES
-        return sum(len(node.text) + fixed for node in nodes)
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What publishing a tree changes: nodes to write, ids to delete."""
+
+    manifest: Manifest
+    changed: tuple[Node, ...]
+    deletes: tuple[str, ...]
+    result: Published
+
+    def check_embedded(self, vectors: Mapping[str, Vectors]) -> None:
+        """Refuse a changed node without a vector.
+
+        Raises:
+            StoreError: there is one, and it is not in quarantine.
+        """
+        hidden = set(self.manifest.quarantined)
+        missing = [n for n in self.changed if n.id not in hidden and n.embedding_key not in vectors]
+        if missing:
+            node = missing[0]
+            raise StoreError(
+                f"tree {self.manifest.tree!r} cannot be published: node {node.id} (layer "
+                f"{node.layer}, position {node.position}) has no vector, neither given nor in the "
+                f"store, nor have {len(missing) - 1} others; embed them first. It stays as it was"
+            )
+
+    def points(self, vectors: Mapping[str, Vectors]) -> list[Point]:
+        """What is written, the manifest last; a quarantined node's point has no vectors."""
+        hidden = set(self.manifest.quarantined)
+        written = []
+        for node in self.changed:
+            dense = None if node.id in hidden else vectors[node.embedding_key]
+            state = {"state": "live", "build_id": self.manifest.build_id}
+            payload = {**node_to_payload(node), **state, "embedded": dense is not None}
+            words = None if dense is None else passage_vector(node.text)
+            written.append(Point(node.id, payload, dense, words))
+        tree = Point(manifest_id(self.manifest.tree), manifest_to_payload(self.manifest))
+        return [*written, tree]
+
+
+def plan_publication(
+    manifest: Manifest, nodes: Sequence[Node], stored: Sequence[Record]
+) -> Publication:
+    """Compare the new tree with ``stored``, all its live points with their digest.
+
+    A node whose live point has the same digest is not written again, unless its quarantine has
+    begun or ended.
+
+    Raises:
+        StoreError: a node belongs to another tree or cannot be stored, or an id comes twice.
+    """
+    _check_nodes(manifest, nodes)
+    live = {r.id: (r.payload["digest"], r.payload["embedded"]) for r in stored}
+    hidden = set(manifest.quarantined)
+    changed = tuple(
+        node for node in nodes if (node_digest(node), node.id not in hidden) != live.get(node.id)
+    )
+    updated = sum(node.id in live for node in changed)
+    gone = sorted(live.keys() - {node.id for node in nodes})
+    result = Published(
+        added=len(changed) - updated,
+        updated=updated,
+        unchanged=len(nodes) - len(changed),
+        removed=len(gone),
+    )
+    return Publication(manifest, changed, tuple(gone), result)
+
+
+def _check_nodes(manifest: Manifest, nodes: Sequence[Node]) -> None:
+    foreign = next((node for node in nodes if node.tree != manifest.tree), None)
+    if foreign is not None:
+        raise StoreError(
+            f"node {foreign.id} belongs to tree {foreign.tree!r} and cannot be published "
+            f"under {manifest.tree!r}"
+        )
+    if len({node.id for node in nodes}) != len(nodes):
+        raise StoreError(f"tree {manifest.tree!r}: a node id comes twice among {len(nodes)} nodes")
+
+
+def check_vectors(nodes: Sequence[Node], vectors: Vectors, identity: StoreIdentity) -> None:
+    """Refuse vectors of another shape, and any that is not a finite unit vector.
+
+    Raises:
+        StoreMismatchError: the shape is not ``(len(nodes), n_dims)``.
+        StoreError: a row is not finite or its norm is not 1.
+    """
+    expected = (len(nodes), identity.n_dims)
+    if vectors.shape != expected:
+        raise StoreMismatchError(
+            f"store {identity.corpus!r} expects vectors of shape {expected} from "
+            f"{identity.embedder_model}; got {vectors.shape}"
+        )
+    norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    wrong = np.flatnonzero(~(np.abs(norms - 1) <= UNIT_TOLERANCE))
+    if wrong.size:
+        row = int(wrong[0])
+        raise StoreError(
+            f"the vector of node {nodes[row].id} of tree {nodes[row].tree!r} has norm "
+            f"{norms[row]}; an embedder yields unit vectors ({wrong.size} of {len(nodes)} wrong)"
+        )

@@ -146,10 +146,6 @@ class ClientEngine:
             ids, True if fields is None else list(fields), [DENSE] if dense else False
         )
 
-    def inspect(self, ids: Sequence[str]) -> list[Record]:
-        """The points that exist among ``ids``, whole, with both vectors."""
-        return self._retrieve(ids, True, [DENSE, LEXICAL])
-
     def words(self, ids: Sequence[str]) -> list[Sparse | None]:
         """Of the points that exist among ``ids``."""
         return [record.lexical for record in self._retrieve(ids, [], [LEXICAL])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 from threading import RLock
@@ -12,13 +12,17 @@ from typing import Any, Self, TypeVar
 from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Hit, Manifest, Mark, StoreIdentity, Where
-from raptor_core.store.conditions import EVERYWHERE, MANIFEST, live_condition, tree_condition
-from raptor_core.store.engine import Asked, Condition, Engine, Match, Question
+from raptor_core.store.conditions import EVERYWHERE, LIVE, MANIFEST, live_condition
+from raptor_core.store.damage import sound_vector, whole_node
+from raptor_core.store.engine import Asked, Condition, Engine, Match, Question, Record
 from raptor_core.store.lexical import query_vector
 from raptor_core.store.outlines import NOTHING, Found
 from raptor_core.store.payload import payload_to_manifest, payload_to_mark, payload_to_node
 from raptor_core.store.ranking import query_units
 from raptor_core.vectors import Vectors
+
+LOOKUP_KEYS = 1000
+"""Keys per lookup; a longer filter gains nothing."""
 
 Row = TypeVar("Row")
 
@@ -37,7 +41,7 @@ class StoreReader:
         """An engine of one process holds still while it is asked, and is asked by turns.
 
         Args:
-            steady: ``VectorStore.steady``, of another engine.
+            steady: what ``steady`` does, of another engine.
             turn: what its calls hold; None is a lock of their own.
         """
         self._engine = engine
@@ -52,6 +56,36 @@ class StoreReader:
         """What the store was made for."""
         return self._identity
 
+    def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
+        """Live vectors by embedding key, of any tree; unknown keys left out.
+
+        One that was damaged on disk counts as unknown.
+        """
+        keyed = "embedding_key"
+        records = self._lookup(keyed, embedding_keys, (keyed,), dense=True)
+        found = [(record.payload[keyed], sound_vector(record)) for record in records]
+        return {key: vector for key, vector in found if vector is not None}
+
+    def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
+        """Live summary texts by content key, of any tree; unknown keys left out.
+
+        One that was damaged on disk counts as unknown.
+        """
+        records = self._lookup("content_key", content_keys, None, dense=False)
+        nodes = [node for record in records if (node := whole_node(record))]
+        return {node.content_key: node.text for node in nodes if node.layer}
+
+    def _lookup(
+        self, field: str, keys: Iterable[str], fields: Sequence[str] | None, *, dense: bool
+    ) -> list[Record]:
+        distinct = _unique(keys)
+        found: list[Record] = []
+        with self._open():
+            for at in range(0, len(distinct), LOOKUP_KEYS):
+                match = Match(field, distinct[at : at + LOOKUP_KEYS])
+                found += self._engine.scroll(Condition((match,)), fields, dense=dense)
+        return found
+
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """What is published, by tree name; of these trees, or all."""
         if trees is None:
@@ -59,31 +93,35 @@ class StoreReader:
         return self._manifests(MANIFEST, Match("tree", _unique(trees))) if trees else []
 
     def marks(self) -> list[Mark]:
-        """What is published, in short, by tree name; see ``VectorStore.marks``."""
+        """What is published, in short, by tree name; a quarter of the work of ``manifests``.
+
+        A manifest that is damaged besides is not noticed.
+        """
         with self._open():
             records = self._engine.scroll(Condition((MANIFEST,)), ("mark",))
-            found = [payload_to_mark(record.payload) for record in records]
-            pairs = zip(records, found, strict=True)
-            unmarked = tuple(record.id for record, mark in pairs if mark is None)
-            whole = self._engine.scroll(Condition((MANIFEST,), unmarked), None) if unmarked else []
-        marks = [mark for mark in found if mark is not None]
-        marks += [payload_to_manifest(record.payload).mark for record in whole]
-        return sorted(marks, key=attrgetter("tree"))
+            marks = [payload_to_mark(record.payload) for record in records]
+        found = [mark for mark in marks if mark is not None]
+        if len(found) < len(marks):  # some have none that can be read
+            found = [manifest.mark for manifest in self.manifests()]
+        return sorted(found, key=attrgetter("tree"))
 
     def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:
-        """What is published with one of these contents; see ``VectorStore.manifests_of``."""
+        """What is published with one of these contents (``Manifest.content``), by tree name."""
         match = Match("content_key", _unique(contents))
         return self._manifests(MANIFEST, match) if contents else []
 
     def _manifests(self, *matches: Match) -> list[Manifest]:
         with self._open():
             records = self._engine.scroll(Condition(matches), None)
-        return sorted((payload_to_manifest(r.payload) for r in records), key=lambda m: m.tree)
+        return sorted((payload_to_manifest(r.payload) for r in records), key=attrgetter("tree"))
 
     def search(
         self, vectors: Vectors, limit: int, where: Where = EVERYWHERE, *, exact: bool = False
     ) -> list[list[Hit]]:
-        """Nearest live nodes to each row of ``vectors``; see ``VectorStore.search``.
+        """Nearest live nodes to each row of ``vectors`` by cosine, best first.
+
+        Ties are broken by node id. ``exact`` compares every vector, where an engine would look
+        along a graph and may miss some.
 
         Raises:
             StoreMismatchError: the rows' length is not the store's.
@@ -113,7 +151,11 @@ class StoreReader:
         limit: int,
         where: Where | Sequence[Where] = EVERYWHERE,
     ) -> list[tuple[Found, Found]]:
-        """What both searches find, to be ranked; see ``VectorStore.candidates``."""
+        """What ``search`` and ``search_text`` find for each row and text, to be ranked.
+
+        Outlines and scores alone: the nodes of those that are returned are read by id. ``where``
+        is one filter for all, or one for each row.
+        """
         filters = [where] * len(texts) if isinstance(where, Where) else where
         asked = [*query_units(vectors, self._identity), *map(query_vector, texts)]
         questions = list(map(_question, asked, [*filters, *filters]))
@@ -128,17 +170,17 @@ class StoreReader:
     ) -> list[Row | None]:
         """What one search finds for each question that asks for anything."""
         asked = {row: one for row, one in enumerate(questions) if one is not None}
-        found: list[Row | None] = [None] * len(questions)
         if limit < 1 or not asked:
-            return found
+            return [None] * len(questions)
         with self._open():
-            rows = search(list(asked.values()), limit)
-        for row, hits in zip(asked, rows, strict=True):
-            found[row] = hits
-        return found
+            found = dict(zip(asked, search(list(asked.values()), limit), strict=True))
+        return [found.get(row) for row in range(len(questions))]
 
     def steady(self, read: Callable[[], Row]) -> Row:
-        """What ``read`` gives; see ``VectorStore.steady``."""
+        """What ``read`` gives that asks this store: all of it of one version of each tree.
+
+        ``read`` may be called again, where a tree that it met was published meanwhile.
+        """
         with self._open():
             found: Row = self._steady(read)
         return found
@@ -163,8 +205,8 @@ class StoreReader:
     def point_ids(self, tree: str) -> list[str]:
         """Ids of the tree's live points, sorted: what an audit compares."""
         with self._open():
-            records = self._engine.scroll(tree_condition(tree), ("state",))
-        return sorted(r.id for r in records if r.payload["state"] == "live")
+            found = self._engine.scroll(Condition((Match("tree", (tree,)), LIVE)), ("state",))
+        return sorted(record.id for record in found)
 
     @contextmanager
     def _open(self) -> Iterator[None]:
@@ -196,7 +238,7 @@ class StoreReader:
         self.close()
 
 
-def _unique(values: Sequence[str]) -> tuple[str, ...]:
+def _unique(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 

@@ -19,12 +19,12 @@ from raptor_core.store.base import StoreIdentity
 from raptor_core.store.connecting import connect
 from raptor_core.store.corpus import Collection, Corpus
 from raptor_core.store.home import check_identity, may_stand_beside
-from raptor_core.store.store import QdrantStore
+from raptor_core.store.store import VectorStore
 
 
 def open_server(
     settings: StoreSettings, identity: StoreIdentity | None, *, beside: bool
-) -> QdrantStore:
+) -> VectorStore:
     """Open the corpus on the server, or make it when ``identity`` is given and it is new.
 
     Raises:
@@ -39,7 +39,7 @@ def open_server(
         raise
     engine = corpus.open(chosen.name)
     promote = None if live else partial(corpus.promote, chosen)
-    return QdrantStore(
+    return VectorStore(
         engine,
         chosen.identity,
         engine.apply,

@@ -15,10 +15,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from raptor_core.errors import StoreError
-from raptor_core.store.conditions import LIVE, MANIFEST
+from raptor_core.store.conditions import MANIFEST
 from raptor_core.store.engine import (
     DENSE,
-    LEXICAL,
     Batch,
     Condition,
     Match,
@@ -182,12 +181,6 @@ class ServerEngine(ClientEngine):
         if len(found) < len(condition.ids or ()):  # what was glanced at may have moved
             self._reading.met.update({**self._reading.glanced, **self._reading.met})
         return found
-
-    def inspect(self, ids: Sequence[str]) -> list[Record]:
-        """The points that exist among ``ids``, whole; nodes by their own ids."""
-        nodes = Condition((LIVE,), tuple(ids))
-        found = self.steady(lambda: self._nodes(nodes, None, [DENSE, LEXICAL]))
-        return [*found, *self._points.inspect(ids)]
 
     def _ranked(
         self, questions: Sequence[Question], limit: int, fields: Sequence[str] | None

@@ -1,5 +1,7 @@
 """The store over any engine: the rules of publishing and forgetting.
 
+- A store holds what is published; the work on trees that are not is in a cache
+  (``raptor_core.tree.cache``).
 - Publishing is one batch of one tree or many (``publishing.py``) that is committed whole: through
   the journal on embedded engines (``journal.py``), through versions on a server
   (``versions.py``), there each tree by itself. Unchanged points are not written again.
@@ -15,29 +17,29 @@ Reading is in ``reader.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
-from raptor_core.store.damage import CHECK, sound_vector, whole_node
-from raptor_core.store.engine import Batch, Condition, Engine, Match, Record
-from raptor_core.store.mending import damaged_points
-from raptor_core.store.publishing import Publisher
+from raptor_core.store.damage import damaged_points
+from raptor_core.store.engine import Batch, Engine
+from raptor_core.store.publishing import Publishing
 from raptor_core.store.reader import StoreReader
 from raptor_core.vectors import Vectors
-
-LOOKUP_KEYS = 1000
-"""Keys per lookup; a longer filter gains nothing."""
 
 Commit = Callable[[Batch], None]
 """Applies a batch so that a crash leaves all or nothing of it for the next reader."""
 
 
-class QdrantStore(StoreReader):
-    """A VectorStore. Made by ``open_store``."""
+class VectorStore(StoreReader):
+    """One open collection, made by ``open_store``. An embedded engine is locked while it is open.
+
+    A corpus has one live collection, which readers open, and while its embedder changes another
+    beside it (``open_store`` with ``beside``), which is built like any and promoted at the end.
+    """
 
     def __init__(
         self,
@@ -58,11 +60,22 @@ class QdrantStore(StoreReader):
 
     @property
     def live(self) -> bool:
-        """Whether readers of the corpus see this collection."""
+        """Whether this is the live collection of its corpus."""
         return self._promote is None
 
     def promote(self, trees: Collection[str]) -> bool:
-        """Make this the live collection once it has all ``trees``; see ``VectorStore.promote``."""
+        """Make this the live collection, once every tree of ``trees`` is published in it.
+
+        The switch is one durable write; the corpus's other collections are removed after it, if
+        need be by whoever opens the corpus next to write. Stores that others hold open on a server
+        fail once theirs is removed. Allowed on the live collection, where it does nothing.
+
+        Args:
+            trees: what readers must go on finding: as a rule all trees of the source.
+
+        Returns:
+            Whether this collection is live now; False while a tree is missing.
+        """
         with self._open():
             if self._promote is None:
                 return True
@@ -72,46 +85,20 @@ class QdrantStore(StoreReader):
             self._promote = None
             return True
 
-    def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """Live vectors by embedding key, of any tree; unknown keys left out.
-
-        One that was damaged on disk counts as unknown.
-        """
-        fields = ("embedding_key", CHECK)
-        records = self._lookup("embedding_key", embedding_keys, fields, dense=True)
-        return {
-            record.payload["embedding_key"]: vector
-            for record in records
-            if (vector := sound_vector(record)) is not None
-        }
-
-    def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """Live summary texts by content key, of any tree.
-
-        One that was damaged on disk counts as unknown.
-        """
-        records = self._lookup("content_key", content_keys, None, dense=False)
-        nodes = [node for record in records if (node := whole_node(record))]
-        return {node.content_key: node.text for node in nodes if node.layer}
-
-    def _lookup(
-        self, field: str, keys: Iterable[str], fields: Sequence[str] | None, *, dense: bool
-    ) -> list[Record]:
-        distinct = tuple(dict.fromkeys(keys))
-        found: list[Record] = []
-        with self._open():
-            for at in range(0, len(distinct), LOOKUP_KEYS):
-                match = Match(field, distinct[at : at + LOOKUP_KEYS])
-                found += self._engine.scroll(Condition((match,)), fields, dense=dense)
-        return found
-
     @contextmanager
-    def publishing(self) -> Iterator[Publisher]:
-        """Publish and drop trees, many in one commit; see ``VectorStore.publishing``."""
+    def publishing(self) -> Iterator[Publishing]:
+        """Publish and drop many trees at the price of a few, which are the commits.
+
+        Readers see each tree old or new, whole. A crash leaves all trees of a commit as they were
+        or all new. A block that an exception ends leaves what was not committed as it was.
+
+        Raises:
+            StoreError: at the end, where a commit failed; the store is closed then.
+        """
         with self._open():
-            publisher = Publisher(self._engine, self.vectors, self._commit_whole, self._identity)
-            yield publisher
-            publisher.end()
+            begun = Publishing(self._engine, self.vectors, self._commit_whole, self._identity)
+            yield begun
+            begun.end()
 
     def publish(
         self,
@@ -119,9 +106,17 @@ class QdrantStore(StoreReader):
         nodes: Sequence[Node],
         vectors: Mapping[str, Vectors] = MappingProxyType({}),
     ) -> Published:
-        """Make ``nodes`` the tree; see ``VectorStore.publish``."""
-        with self.publishing() as publisher:
-            (published,) = publisher.publish([Edition(manifest, nodes, vectors)])
+        """Make an edition of these its tree.
+
+        Its nodes become live, every other point of the tree goes, and the manifest is written, so
+        that a reader sees the old tree or the new one. Repeating it after a crash at any point
+        completes it.
+
+        Raises:
+            StoreError, StoreMismatchError: as ``Publishing.publish``; nothing was changed.
+        """
+        with self.publishing() as publishing:
+            (published,) = publishing.publish([Edition(manifest, nodes, vectors)])
         return published
 
     def _commit_whole(self, batch: Batch) -> None:
@@ -134,11 +129,16 @@ class QdrantStore(StoreReader):
 
     def drop(self, tree: str) -> int:
         """Remove a tree with all its points and its manifest; number of live nodes removed."""
-        with self.publishing() as publisher:
-            return publisher.drop([tree])
+        with self.publishing() as publishing:
+            return publishing.drop([tree])
 
     def mend(self) -> int:
-        """Take away damaged points; see ``VectorStore.mend``."""
+        """Take away what is published and damaged, so that the next build makes it anew.
+
+        Every live node and manifest is read: a node that is not what was written (its digest
+        tells), that lost its vector or whose vector has another length goes, and so does a manifest
+        that cannot be read. Number of points removed.
+        """
         with self._open():
             damaged = damaged_points(self._engine)
             if damaged:

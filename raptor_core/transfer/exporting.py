@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from raptor_core.errors import DamagedTreeError, ExportError, UnknownTreeError
-from raptor_core.store.base import Manifest, VectorStore, Where
+from raptor_core.store.base import Manifest, Where
+from raptor_core.store.store import VectorStore
 from raptor_core.transfer.folder import Folder
 from raptor_core.transfer.rows import encode_rows
 from raptor_core.transfer.values import MANIFEST, Export, TableFile, TreeFile, encode, tree_file

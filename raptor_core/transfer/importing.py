@@ -10,15 +10,9 @@ import numpy as np
 
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
-from raptor_core.store.base import (
-    Edition,
-    Manifest,
-    Published,
-    Publishing,
-    StoreIdentity,
-    VectorStore,
-)
-from raptor_core.store.publication import check_vectors
+from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
+from raptor_core.store.publishing import Publishing, check_vectors
+from raptor_core.store.store import VectorStore
 from raptor_core.transfer.folder import Folder
 from raptor_core.transfer.rows import decode_rows
 from raptor_core.transfer.values import MANIFEST, Export, TableFile, TreeFile, decode

@@ -11,7 +11,7 @@ from raptor_core.embedding.base import BatchEmbedder
 from raptor_core.money import EMBEDDINGS
 from raptor_core.money.usage import Usage
 from raptor_core.nodes import Node
-from raptor_core.store.payload import check_storable
+from raptor_core.store.payload import node_digest
 from raptor_core.tree.cache import Known
 from raptor_core.tree.tools import Tools
 from raptor_core.vectors import Vectors
@@ -57,7 +57,7 @@ def embed_nodes(nodes: Sequence[Node], tools: Tools, known: Known) -> Embedded:
     with tools.cache:
         rest = [node for node in nodes if node.embedding_key not in found]
         for node in rest:
-            check_storable(node)
+            node_digest(node)  # which refuses what no store takes
         tools.cache.want((node.tree, node.embedding_key) for node in rest)
         found |= tools.cache.vectors({node.embedding_key for node in rest})
         reused = frozenset(found)

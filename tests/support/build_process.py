@@ -26,7 +26,7 @@ from raptor_core.identity import digest
 from raptor_core.settings import StoreSettings
 from raptor_core.store import StoreIdentity, open_store, publishing
 from raptor_core.store.journal import Journal
-from raptor_core.store.store import QdrantStore
+from raptor_core.store.store import VectorStore
 from raptor_core.tree.tools import Tools
 
 
@@ -47,9 +47,9 @@ def build_and_die(root, point):
     tree), or the number of the call to embed.
     """
     if point == "publish":
-        QdrantStore.publishing = die
+        VectorStore.publishing = die
     elif point == "published":
-        publishing.COMMIT_BYTES = 1
+        publishing.COMMIT_POINTS = 1
         commit = Journal.commit
         Journal.commit = lambda self, batch: (commit(self, batch), die())
     else:

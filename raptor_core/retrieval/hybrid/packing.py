@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from raptor_core.retrieval.hybrid.groups import Numbers, Scores, numbered
-from raptor_core.store.base import Hit, VectorStore, Where
+from raptor_core.store.base import Hit, Where
 from raptor_core.store.outlines import Outlines, full_id
+from raptor_core.store.store import VectorStore
 
 
 @dataclass(slots=True)

@@ -12,8 +12,9 @@ from raptor_core.errors import ModelError
 from raptor_core.retrieval.base import Query
 from raptor_core.retrieval.hybrid.groups import Scores
 from raptor_core.retrieval.hybrid.pool import standardized
-from raptor_core.store.base import VectorStore, Where
+from raptor_core.store.base import Where
 from raptor_core.store.outlines import Outlines
+from raptor_core.store.store import VectorStore
 
 RERANKED = 48
 """Chunks that are read again: about twice what 2,000 tokens hold."""

@@ -8,7 +8,7 @@ from raptor_core.retrieval.hybrid.pool import Pool, gather, mixed
 from raptor_core.retrieval.hybrid.reranking import reranked
 from raptor_core.retrieval.hybrid.scoring import Ranked, leaf_scores
 from raptor_core.retrieval.hybrid.themes import theme
-from raptor_core.store.base import VectorStore
+from raptor_core.store.store import VectorStore
 
 
 class Hybrid:

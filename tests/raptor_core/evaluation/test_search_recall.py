@@ -1,7 +1,7 @@
 from support.stores import make_tree, open_at, publish_together
 
 from raptor_core.evaluation.search_recall import search_recall
-from raptor_core.store.store import QdrantStore
+from raptor_core.store.store import VectorStore
 
 
 def test_an_exact_engine_finds_all_that_is_near():
@@ -15,14 +15,14 @@ def test_an_exact_engine_finds_all_that_is_near():
 
 def test_what_a_search_misses_is_told(monkeypatch):
     """A search that leaves the best hit out has a recall of four in five."""
-    search = QdrantStore.search
+    search = VectorStore.search
 
     def worse(self, vectors, limit, *where, exact=False):
         if exact:
             return search(self, vectors, limit, *where, exact=True)
         return [hits[1:] for hits in search(self, vectors, limit, *where)]
 
-    monkeypatch.setattr(QdrantStore, "search", worse)
+    monkeypatch.setattr(VectorStore, "search", worse)
     with open_at(None, "local") as store:
         publish_together(store, {name: make_tree(name, 24) for name in ("one", "two")})
         found = search_recall(store, 20, 5)

@@ -15,7 +15,7 @@ from support.stores import PROCESS_PATH, make_manifest, open_at, publish, publis
 from raptor_core.errors import StoreError
 from raptor_core.store.engine import Batch, Point
 from raptor_core.store.journal import MAGIC, decode, encode
-from raptor_core.store.lexical import Sparse
+from raptor_core.store.lexical import passage_vector
 
 pytestmark = pytest.mark.slow
 
@@ -123,15 +123,19 @@ def fail():
     raise StoreError("the engine failed")
 
 
-SPARSE = st.none() | st.lists(
-    st.tuples(st.integers(0, 2**32 - 1), st.floats(0, 9)), min_size=1, max_size=4
-).map(lambda pairs: Sparse(tuple(i for i, _ in pairs), tuple(v for _, v in pairs)))
+def point_of(point_id, payload, text):
+    """With a vector and words where there is a text, as a publication makes it."""
+    if text is None:
+        return Point(point_id, payload)
+    dense = np.random.default_rng(len(text)).random(5, dtype=np.float32)
+    return Point(point_id, {**payload, "text": text}, dense, passage_vector(text))
+
+
 POINTS = st.builds(
-    Point,
-    id=st.uuids().map(str),
-    payload=st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text())),
-    dense=st.none() | st.just(np.arange(5, dtype=np.float32)),
-    lexical=SPARSE,
+    point_of,
+    st.uuids().map(str),
+    st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text())),
+    st.none() | st.text(),
 )
 
 
@@ -153,14 +157,16 @@ WHOLE = encode(Batch(deletes=("a", "b")))
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"short", MAGIC, WHOLE[:-1], WHOLE[:-9] + b"c" + WHOLE[-8:]], ids=len
+    "data",
+    [b"", b"short", MAGIC, WHOLE[:-1], WHOLE[:-9] + b"d" + WHOLE[-8:], b"RAPTORJ3" + WHOLE[8:]],
+    ids=len,
 )
 def test_a_damaged_journal_is_named_and_not_applied(tmp_path, data):
     with open_at(tmp_path) as store:
         publish(store, OLD)
     place = next(tmp_path.glob("*/engine")).parent / "journal"
     place.write_bytes(data)
-    with pytest.raises(StoreError, match="not a whole journal"):
+    with pytest.raises(StoreError, match="not a whole journal of a publication by this version"):
         open_at(tmp_path)
     place.unlink()
     with open_at(tmp_path) as store:

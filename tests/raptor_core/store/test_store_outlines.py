@@ -13,9 +13,10 @@ from support.trees import outlined
 from raptor_core.nodes import Node
 from raptor_core.store import Where, edge
 from raptor_core.store.files import OUTLINES
-from raptor_core.store.outlines import OutlineFile, full_id
+from raptor_core.store.home import store_stamp
+from raptor_core.store.outline_file import OutlineFile
+from raptor_core.store.outlines import full_id
 from raptor_core.store.ranking import TIED, ranked
-from raptor_core.store.stamp import store_stamp
 
 
 def told(outlines) -> list[tuple]:
@@ -95,7 +96,7 @@ def test_the_file_is_written_by_who_publishes_and_read_by_who_asks(tmp_path, rea
     assert not reads
 
 
-@pytest.mark.parametrize("harm", ["lost", "cut", "row", "children", "older"])
+@pytest.mark.parametrize("harm", ["lost", "cut", "row", "head", "older", "of before"])
 def test_a_file_that_does_not_fit_is_made_again(tmp_path, reads, harm):
     nodes = make_tree()
     with open_at(tmp_path, "edge") as store:
@@ -106,9 +107,11 @@ def test_a_file_that_does_not_fit_is_made_again(tmp_path, reads, harm):
         path.unlink()
     elif harm == "cut":
         path.write_bytes(data[:-16])
-    elif harm in ("row", "children"):
-        data[32 + (40 if harm == "row" else 70)] ^= 1  # the layer, and where its children start
+    elif harm in ("row", "head"):
+        data[70 if harm == "row" else 20] ^= 1
         path.write_bytes(data)
+    elif harm == "of before":
+        path.write_bytes(data[:16] + bytes(16) + data[32:])
     else:
         with open_at(tmp_path, "edge") as store:
             publish(store, nodes := make_tree(word="newer"))
@@ -141,7 +144,7 @@ def test_who_asks_only_for_a_listing_reads_no_outlines(tmp_path, reads):
     with open_at(tmp_path, "edge") as store:
         store.marks()
         store.nodes(Where(trees=("t",)))
-        assert file_of(store)._sorted is None
+        assert file_of(store)._rows is None
     assert not reads
 
 

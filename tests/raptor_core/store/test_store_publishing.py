@@ -126,7 +126,7 @@ def test_a_block_that_an_error_ends_changes_nothing(store):
 
 
 def test_commits_hold_as_many_trees_as_fit_and_at_least_one(store, commits, monkeypatch):
-    monkeypatch.setattr(publishing, "COMMIT_BYTES", 60_000)
+    monkeypatch.setattr(publishing, "COMMIT_POINTS", 60)
     publish_together(store, {tree: make_tree(tree) for tree in map(str, range(7))})
     publish_together(store, {"large": make_tree("large", n=60)}, ["1", "2"])
     sizes = [len({p.payload["tree"] for p in batch.upserts}) for batch in commits]
@@ -152,7 +152,7 @@ def test_a_publication_that_ended_takes_no_more(store):
 
 
 def test_a_failed_commit_is_told_at_the_end_again_and_closes_the_store(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr(publishing, "COMMIT_BYTES", 1)
+    monkeypatch.setattr(publishing, "COMMIT_POINTS", 1)
     store = open_at(tmp_path, kind)
     given = [edition(tree) for tree in NAMES]
     monkeypatch.setattr(store, "_commit", fail)
