@@ -28,6 +28,8 @@ class StoreSettings(Part):
         tls_verify: whether the certificate is verified; false is for tests.
         grpc: send by gRPC in place of HTTP.
         grpc_port: its port on the server.
+        read_consistency: copies that must agree on what is read; "one" asks any. "majority" and
+            "all" fail while a copy is dead.
         shard_number: shards of a collection; 0 is the server's choice.
         replication_factor: copies of each shard; 0 is the server's choice.
         write_consistency_factor: copies that must have a write; 0 is the server's choice.
@@ -56,6 +58,7 @@ class StoreSettings(Part):
     tls_verify: bool = True
     grpc: bool = False
     grpc_port: int = Field(6334, ge=1, le=65_535)
+    read_consistency: Literal["one", "majority", "quorum", "all"] = "one"
     shard_number: int = Field(0, ge=0)
     replication_factor: int = Field(0, ge=0)
     write_consistency_factor: int = Field(0, ge=0)

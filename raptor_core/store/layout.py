@@ -74,11 +74,13 @@ class Layout:
         from qdrant_client import models
 
         given = {
-            "m": self._settings.hnsw_m,
-            "payload_m": self._settings.hnsw_payload_m,
-            "ef_construct": self._settings.hnsw_ef_construct or -1,
+            "m": self._settings.hnsw_m if self._settings.hnsw_m >= 0 else None,
+            "payload_m": self._settings.hnsw_payload_m
+            if self._settings.hnsw_payload_m >= 0
+            else None,
+            "ef_construct": self._settings.hnsw_ef_construct or None,
         }
-        known = {key: value for key, value in given.items() if value >= 0}
+        known = {key: value for key, value in given.items() if value is not None}
         return models.HnswConfigDiff(**known) if known else None
 
     def _quantization(self) -> Any:
@@ -100,11 +102,24 @@ class Layout:
         from qdrant_client import models
 
         settings = self._settings
-        quantized = None
-        if settings.quantization != "none":
-            quantized = models.QuantizationSearchParams(
-                rescore=True, oversampling=settings.oversampling
-            )
-        if quantized is None and not settings.hnsw_ef:
+        if settings.quantization == "none" and not settings.hnsw_ef:
             return None
-        return models.SearchParams(hnsw_ef=settings.hnsw_ef or None, quantization=quantized)
+        quantized = models.QuantizationSearchParams(
+            rescore=True, oversampling=settings.oversampling
+        )
+        return models.SearchParams(
+            hnsw_ef=settings.hnsw_ef or None,
+            quantization=None if settings.quantization == "none" else quantized,
+        )
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether a collection has several copies, as far as the settings say."""
+        return self._settings.replication_factor > 1 or self._settings.read_consistency != "one"
+
+    def consistency(self) -> dict[str, Any]:
+        """Argument of every read; none where any copy will do."""
+        from qdrant_client import models
+
+        wanted = self._settings.read_consistency
+        return {} if wanted == "one" else {"consistency": models.ReadConsistencyType(wanted)}

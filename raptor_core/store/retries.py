@@ -4,9 +4,6 @@ All that is asked of a server may be asked twice: points are written and deleted
 an alias that is there is set again, a collection that is gone is removed again, and one that is
 there when it is made was made by the request before (``Corpus.make``). So a request whose answer
 was lost is simply repeated.
-
-A node of a cluster that comes back has what it had when it died, until it knows what it missed;
-then it says that it is ready. Who turns to a node asks for that first, so reads may be of any copy.
 """
 
 from __future__ import annotations
@@ -14,8 +11,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from raptor_core.store.reasons import code
 
@@ -29,9 +25,10 @@ MAX_SECONDS = 30.0
 PATIENCE_SECONDS = 120.0
 """A server that asks for a longer wait has failed."""
 
-_CONFLICTS = ("409", "ALREADY_EXISTS")
-_REFUSALS = ("400", "413", "422", "INVALID_ARGUMENT", "OUT_OF_RANGE")
-_PASSING = ("429", "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL")
+_CONFLICT = 409
+_REFUSALS = frozenset({400, 413, 422})
+_BUSY = 429
+_GRPC_PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL")
 
 
 class PatientClient:
@@ -51,7 +48,16 @@ class PatientClient:
         self._max_retries = max_retries
         self._wait = wait
         self._at = 0
-        self._ready = -1
+
+    @classmethod
+    def over(cls, clients: Sequence[QdrantClient], max_retries: int) -> QdrantClient:
+        """The clients, patient, as one; it has the same methods."""
+        return cast("QdrantClient", cls(clients, max_retries))
+
+    @property
+    def bare(self) -> QdrantClient:
+        """The client that is asked now, without patience."""
+        return self._clients[self._at]
 
     def close(self) -> None:
         """Close all clients."""
@@ -67,9 +73,6 @@ class PatientClient:
         while True:
             at = self._at
             try:
-                if len(self._clients) > 1 and self._ready != at:
-                    _check_ready(self._clients[at])
-                    self._ready = at
                 return getattr(self._clients[at], name)(*given, **named)
             except Exception as error:
                 n_failed += 1
@@ -82,15 +85,8 @@ class PatientClient:
                 if n_rounds > self._max_retries:
                     raise told from None
                 self._at = (at + 1) % len(self._clients)
-                self._ready = -1
                 if n_tried == 0:
                     self._wait(seconds)
-
-
-def _check_ready(client: QdrantClient) -> None:
-    """Raise what the node of a cluster answers while it has not caught up with the others: 503."""
-    with suppress(ValueError):  # its yes is a text, which the client takes for broken JSON
-        client.http.service_api.readyz()
 
 
 def wait_seconds(error: Exception, n_failed: int) -> float | None:
@@ -99,9 +95,8 @@ def wait_seconds(error: Exception, n_failed: int) -> float | None:
     What passes: no connection, one that was cut or timed out, 429, and 5xx. A server's own word
     on the wait counts, where it is not longer than ``PATIENCE_SECONDS``.
     """
-    import httpx
     from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
-    from qdrant_client.http.exceptions import ResponseHandlingException
+    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
     backoff = min(MAX_SECONDS, BASE_SECONDS * 2.0 ** min(n_failed - 1, 32))
     backoff *= 0.5 + 0.5 * random.random()
@@ -110,17 +105,33 @@ def wait_seconds(error: Exception, n_failed: int) -> float | None:
         return max(asked, backoff) if asked <= PATIENCE_SECONDS else None
     if isinstance(error, QdrantException):  # 429 whose Retry-After is a date
         return backoff
+    if isinstance(error, UnexpectedResponse):
+        status = error.status_code or 0
+        return backoff if status == _BUSY or status >= 500 else None
     if isinstance(error, ResponseHandlingException):
-        return backoff if isinstance(error.source, httpx.TransportError) else None
-    told = code(error)
-    return backoff if told in _PASSING or told.startswith("5") else None
+        return backoff if _is_transport(error.source) else None
+    return backoff if code(error) in _GRPC_PASSING else None
+
+
+def _is_transport(error: Exception) -> bool:
+    import httpx
+
+    return isinstance(error, httpx.TransportError)
 
 
 def is_conflict(error: Exception) -> bool:
     """Whether the server says that what was to be made is there already."""
-    return code(error) in _CONFLICTS
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    if isinstance(error, UnexpectedResponse):
+        return error.status_code == _CONFLICT
+    return code(error) == "ALREADY_EXISTS"
 
 
 def is_refusal(error: Exception) -> bool:
     """Whether the server took the request itself for wrong: malformed, or too large."""
-    return code(error) in _REFUSALS
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    if isinstance(error, UnexpectedResponse):
+        return error.status_code in _REFUSALS
+    return code(error) in ("INVALID_ARGUMENT", "OUT_OF_RANGE")

@@ -10,7 +10,7 @@ stay within the 32 MB that a server takes by default (``parts.py``).
 
 from __future__ import annotations
 
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from functools import partial
 
 from raptor_core.errors import StoreError
@@ -19,6 +19,7 @@ from raptor_core.store.base import StoreIdentity
 from raptor_core.store.connecting import connect
 from raptor_core.store.corpus import Collection, Corpus
 from raptor_core.store.home import check_identity, may_stand_beside
+from raptor_core.store.server_engine import ServerEngine
 from raptor_core.store.store import VectorStore
 
 
@@ -37,7 +38,7 @@ def open_server(
     except BaseException:
         corpus.client.close()
         raise
-    engine = corpus.open(chosen.name)
+    engine = ServerEngine(corpus.engine(chosen.name), corpus.where)
     promote = None if live else partial(corpus.promote, chosen)
     return VectorStore(
         engine,
@@ -53,17 +54,23 @@ def open_server(
 def server_identities(settings: StoreSettings, *, beside: bool) -> list[StoreIdentity]:
     """What the live collection was made for, and with ``beside`` the others after it."""
     corpus = connect(settings)
-    with closing(corpus.client):
+    try:
         live = corpus.live()
-        others = corpus.others(live) if live and beside else []
-        return [found.identity for found in (live, *others) if found]
+        if live is None:
+            return []
+        others = corpus.others(live) if beside else []
+        return [collection.identity for collection in (live, *others)]
+    finally:
+        corpus.client.close()
 
 
 def check_server(settings: StoreSettings) -> None:
     """See ``check_writable``."""
     corpus = connect(settings)
-    with closing(corpus.client):
+    try:
         corpus.check_writable()
+    finally:
+        corpus.client.close()
 
 
 def _choose(

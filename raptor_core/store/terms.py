@@ -1,8 +1,8 @@
 """In how many nodes of a tree, or of all trees, each term stands: what BM25 weighs words by.
 
 A server's own statistics go on counting deleted points until it compacts them, and each shard has
-its own. So on a server each manifest has the counts of its tree's nodes, and who searches adds them
-up: the same corpus has the same scores, whatever came and went before.
+its own. So each published tree has a point with the counts of its live nodes, and who searches adds
+them up: the same corpus has the same scores, whatever came and went before.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.store.lexical import Sparse
+
+_ADDED_AT_ONCE = 64
+"""Changes that are looked up one by one before they are added up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +45,26 @@ class Terms:
         indices, counts = np.unique(np.concatenate(found), return_counts=True)
         return cls(len(found), indices, counts.astype(np.int64))
 
+    def __add__(self, other: Terms) -> Terms:
+        return added([self, other])
+
     def __neg__(self) -> Terms:
         return Terms(-self.n_nodes, self.indices, -self.counts)
 
+    def __sub__(self, other: Terms) -> Terms:
+        return added([self, -other])
+
     def encode(self) -> str:
         """Text for a payload."""
-        numbers = np.concatenate([[self.n_nodes], self.indices, self.counts]).astype("<u4")
-        return base64.b64encode(zlib.compress(numbers.tobytes(), 1)).decode("ascii")
+        data = self.indices.astype("<u4").tobytes() + self.counts.astype("<u4").tobytes()
+        return base64.b64encode(zlib.compress(data, 1)).decode("ascii")
 
     @classmethod
-    def decode(cls, text: str) -> Terms:
+    def decode(cls, n_nodes: int, text: str) -> Terms:
         """The inverse of ``encode``."""
         numbers = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<u4")
-        indices, counts = np.split(numbers[1:], 2)
-        return cls(int(numbers[0]), indices.astype(np.uint32), counts.astype(np.int64))
+        indices, counts = np.split(numbers, 2)
+        return cls(n_nodes, indices.astype(np.uint32), counts.astype(np.int64))
 
     def count(self, indices: NDArray[np.uint32]) -> NDArray[np.int64]:
         """In how many nodes each of some terms stands, shape as theirs."""
@@ -85,7 +94,7 @@ class CorpusTerms:
     """The counts of all trees. ``put`` changes those of some; the sum follows."""
 
     _trees: dict[str, Terms] = field(default_factory=dict)
-    _sum: Terms = NO_TERMS
+    _sum: list[Terms] = field(default_factory=lambda: [NO_TERMS])
 
     def put(self, trees: dict[str, Terms]) -> None:
         """Take in the counts of some trees; ``NO_TERMS`` forgets one."""
@@ -93,7 +102,10 @@ class CorpusTerms:
             part for tree, now in trees.items() for part in (now, -self._trees.get(tree, NO_TERMS))
         ]
         self._trees |= trees
-        self._sum = added([self._sum, *changes])
+        if len(changes) + len(self._sum) > _ADDED_AT_ONCE:
+            self._sum = [added([*self._sum, *changes])]
+        else:
+            self._sum = [*self._sum, *changes]
 
     def weighted(self, query: Sparse) -> Sparse:
         """The words of a question, each times its inverse document frequency.
@@ -101,8 +113,10 @@ class CorpusTerms:
         ``log(1 + (N - n + 0.5) / (n + 0.5))`` (Robertson and Zaragoza 2009, formula 3.3, kept above
         0).
         """
-        counts = self._sum.count(np.asarray(query.indices, dtype=np.uint32)).tolist()
-        n_nodes = self._sum.n_nodes
+        parts = self._sum
+        indices = np.asarray(query.indices, dtype=np.uint32)
+        counts = np.sum([part.count(indices) for part in parts], axis=0).tolist()
+        n_nodes = sum(part.n_nodes for part in parts)
         weights = (
             value * math.log1p((max(n_nodes, n) - n + 0.5) / (n + 0.5))
             for value, n in zip(query.values, counts, strict=True)

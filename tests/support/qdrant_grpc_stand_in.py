@@ -115,8 +115,8 @@ class Points(PointsServicer):
 
     def QueryBatch(self, request, context):
         asked = [GrpcToRest.convert_query_points(query) for query in request.query_points]
-        for query in asked:
-            query.params = None  # local mode searches exactly and warns of any
+        for one in asked:
+            one.params = None  # local mode searches exactly and warns of any
         found = self.client.query_batch_points(request.collection_name, asked)
         answers = [
             grpc.BatchResult(result=[RestToGrpc.convert_scored_point(p) for p in answer.points])

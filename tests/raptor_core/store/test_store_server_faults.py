@@ -190,22 +190,6 @@ def test_of_several_nodes_one_that_answers_is_asked(stand_in, monkeypatch):
     assert len(waits) == 1
 
 
-def test_a_node_that_is_not_ready_is_asked_nothing_else(stand_in):
-    with opened(stand_in) as store:
-        publish(store, make_tree())
-    stand_in.requests.clear()
-    unready = Fault(503, b"some shards are not ready", only="/readyz")
-    stand_in.faults = [unready]
-    with open_at(None, "server", None, url=f"{stand_in.url},{stand_in.url}") as store:
-        asked = [path for _, path, *_ in stand_in.requests]
-        assert asked[:2] == ["/readyz", "/aliases"]
-        assert store.count() == 15
-    assert stand_in.faults == []
-    stand_in.faults = [unready] * 2
-    with pytest.raises(StoreError, match=r"503.*some shards are not ready"):
-        open_at(None, "server", None, url=f"{stand_in.url},{stand_in.url}", max_retries=0)
-
-
 def test_the_check_finds_what_differs_from_the_description(stand_in):
     path = f"/collections/{NAME}/points/scroll"
     assert wrong_request("POST", path, {"limit": 3, "filter": {"must": []}}) == ""

@@ -114,6 +114,19 @@ def test_a_search_that_is_left_to_the_server_sends_no_parameters(stand_in):
     assert sent == {("filter", "limit", "query", "using", "with_payload")}
 
 
+def test_reads_ask_for_the_copies_that_must_agree(stand_in):
+    with opened(stand_in, read_consistency="quorum") as store:
+        publish(store, make_tree())
+        assert store.count() == len(store.nodes()) == 15
+        store.search(np.eye(1, 16, dtype=np.float32), 3)
+        store.search_text(["leaf"], 3)
+    reads = [
+        path for _, path, *_ in stand_in.requests if path.partition("?")[0].endswith("query/batch")
+    ]
+    assert len(reads) >= 2
+    assert all("consistency=quorum" in path for path in reads)
+
+
 @pytest.mark.parametrize(
     ("values", "told"),
     [
