@@ -11,6 +11,7 @@ import json
 import os
 import resource
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -135,6 +136,7 @@ def _answer(data: bytes) -> dict[str, Any]:
 
 def main() -> None:
     """Answer until the other side has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C goes to all; it ends with its parent
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     given, taken = sys.stdin.buffer, sys.stdout.buffer
     while head := given.read(_N_LENGTH):
