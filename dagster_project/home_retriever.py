@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from threading import Lock
+from typing import TypeVar
 
 from dagster_project.home import Home
 from dagster_project.published import open_home, published, require_trees
+from raptor_core.errors import StoreError, StoreMismatchError, UnknownTreeError
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
 from raptor_core.retrieval.awaited import Awaited
-from raptor_core.store.base import Manifest, StoreIdentity
+from raptor_core.store.base import Manifest
+from raptor_core.store.home import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.tools import Tools
+
+Answer = TypeVar("Answer")
 
 
 class HomeRetriever(Awaited):
     """Searches the published trees of a home; what ``Retriever`` does, by the home's settings.
 
-    The store is opened for each call and closed after it, because an embedded one serves one
-    process at a time: a build waits for no application, and the next call sees what it published.
-    The settings are read once. One object may be shared by threads; the methods that begin with
-    ``a`` do the same without blocking the event loop.
+    An embedded store is opened for each call and closed after it, because it serves one process at
+    a time: a build waits for no application, and the next call sees what it published. A server's
+    stays open, and is opened again where a call fails, as it does once the corpus has another
+    embedder's collection. The settings are read once. One object may be shared by threads; the
+    methods that begin with ``a`` do the same without blocking the event loop.
 
     Every method raises UnknownTreeError where nothing is published yet, StoreLockedError where
     another process held the store for ``store.lock_seconds``, and StoreMismatchError where it was
@@ -40,9 +46,10 @@ class HomeRetriever(Awaited):
     def __init__(self, home: str | Path | None = None, tools: Tools | None = None) -> None:
         self._home, self.settings = open_home(Home.at(home).path)
         self._tools = tools or Tools(self.settings)
-        # Threads wait here and not by polling the embedded store's lock; a server serves them all.
-        shared = self.settings.store.kind == "server"
-        self._turn: AbstractContextManager[object] = nullcontext() if shared else Lock()
+        self._is_shared = self.settings.store.kind == "server"
+        # Threads wait here and not by polling an embedded store's lock; a server serves them all.
+        self._turn = Lock()
+        self._kept: tuple[VectorStore, ExitStack] | None = None
 
     def load_model(self) -> None:
         """Load the embedder's model now and not at the first question.
@@ -72,9 +79,13 @@ class HomeRetriever(Awaited):
         query = query or self.query
         embedder = self._tools.embedder
         vectors = embedder.embed_queries(questions)
-        with self._opened(self._tools.store_identity) as store:
+
+        def found(store: VectorStore) -> list[Retrieval]:
+            check_identity(store.identity, self._tools.store_identity, str(self._home.path))
             require_trees(store, query.where.trees or ())
             return Retriever(store, embedder).search_vectors(questions, vectors, query)
+
+        return self._asked(found)
 
     def trace(self, node_id: str) -> Trace:
         """The exact spans of the documents under a node.
@@ -82,8 +93,7 @@ class HomeRetriever(Awaited):
         Raises:
             UnknownTreeError: no published node has this id.
         """
-        with self._opened() as store:
-            return trace(store, node_id)
+        return self._asked(lambda store: trace(store, node_id))
 
     def family(self, node_id: str) -> Family:
         """A node, the summaries over it, and what it summarizes.
@@ -91,15 +101,47 @@ class HomeRetriever(Awaited):
         Raises:
             UnknownTreeError: no published node has this id.
         """
-        with self._opened() as store:
-            return family(store, node_id)
+        return self._asked(lambda store: family(store, node_id))
 
     def manifests(self) -> list[Manifest]:
         """What is published, by tree name."""
-        with self._opened() as store:
-            return store.manifests()
+        return self._asked(lambda store: store.manifests())
 
-    @contextmanager
-    def _opened(self, identity: StoreIdentity | None = None) -> Iterator[VectorStore]:
-        with self._turn, published(self._home, self.settings, identity) as store:
-            yield store
+    def close(self) -> None:
+        """Close what is open; the next call opens it again."""
+        with self._turn:
+            kept, self._kept = self._kept, None
+        if kept is not None:
+            kept[1].close()
+
+    def _asked(self, ask: Callable[[VectorStore], Answer]) -> Answer:
+        """What ``ask`` gives; asked once more of a store that is opened anew where it fails."""
+        if not self._is_shared:
+            with self._turn, self._published() as store:
+                return ask(store)
+        kept = self._kept
+        if kept is not None:
+            try:
+                return ask(kept[0])
+            except (UnknownTreeError, StoreMismatchError):
+                raise
+            except StoreError:
+                self._let_go(kept)
+        return ask(self._keep()[0])
+
+    def _keep(self) -> tuple[VectorStore, ExitStack]:
+        with self._turn:
+            if self._kept is None:
+                with ExitStack() as opening:
+                    store = opening.enter_context(self._published())
+                    self._kept = (store, opening.pop_all())
+            return self._kept
+
+    def _let_go(self, kept: tuple[VectorStore, ExitStack]) -> None:
+        """Forget a store that failed; those that are still asking it may end."""
+        with self._turn:
+            if self._kept is kept:
+                self._kept = None
+
+    def _published(self) -> AbstractContextManager[VectorStore]:
+        return published(self._home, self.settings)

@@ -1,15 +1,20 @@
 """A home whose vectors lie on a server: at the wire every request is checked."""
 
 import pytest
+from support.hashing import HashingEmbedder
 from support.qdrant_faults import Fault
 from support.qdrant_server import KEY, READING_KEY
 from support.stand_ins import qdrant_at_wire
-from support.workshop import Workshop, prose
+from support.workshop import Workshop, prose, settings_text
 
 from dagster_project import execute
+from dagster_project.home_retriever import HomeRetriever
 from dagster_project.transfer import export_home, import_home
-from raptor_core.errors import StoreError
+from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.identity import fingerprint
+from raptor_core.retrieval import Query
 from raptor_core.store import retries
+from raptor_core.tree.tools import Tools
 
 pytestmark = pytest.mark.slow
 
@@ -82,3 +87,51 @@ def test_a_server_that_goes_in_the_middle_leaves_the_published_tree_and_the_work
     assert workshop.build().built == ["a.md"]
     assert workshop.embedder.n_embedded == n_embedded
     assert workshop.manifests()["a.md"].build_id != before
+
+
+class OtherEmbedder(HashingEmbedder):
+    """Vectors of the same length, of another model."""
+
+    model = "other"
+    fingerprint = fingerprint("other", {})
+
+
+@pytest.fixture
+def application(served):
+    """What an application holds, for as long as it runs."""
+    workshop, server = served
+    workshop.build()
+    given = {"store": {"kind": "server", "url": server.url, "max_retries": 0}}
+    workshop.home.settings.write_text(settings_text(workshop.docs, **given))
+    retriever = HomeRetriever(workshop.home.path, workshop.tools)
+    yield retriever
+    retriever.close()
+
+
+def test_an_application_opens_the_store_once(served, application):
+    _, server = served
+    application.search("the first question")
+    n_before = len(server.requests)
+    found = application.search("the second question", Query("flat"))
+    assert found.hits
+    assert len(server.requests) - n_before <= 2
+    assert application.trace(found.hits[0].node.id).spans
+
+
+def test_an_application_goes_on_after_the_server_was_away(served, application):
+    _, server = served
+    before = application.search("the first question")
+    server.fail_with = (503, b"away")
+    with pytest.raises(StoreError, match="503"):
+        application.search("the first question")
+    server.fail_with = None
+    assert application.search("the first question") == before
+
+
+def test_an_application_is_told_that_the_corpus_has_another_embedder_now(served, application):
+    workshop, _ = served
+    application.search("the first question")
+    workshop.tools = Tools(workshop.settings, embedder=OtherEmbedder())
+    assert workshop.build(force=True).built == ["a.md"]
+    with pytest.raises(StoreMismatchError, match="embedder other"):
+        application.search("the first question")
