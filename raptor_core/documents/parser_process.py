@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import select
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from importlib.util import find_spec
 from threading import Lock
@@ -137,7 +137,10 @@ def _answer(data: bytes) -> dict[str, Any]:
 def main() -> None:
     """Answer until the other side has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C goes to all; it ends with its parent
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    with suppress(ImportError, OSError, ValueError):  # systems that have no such limit
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     given, taken = sys.stdin.buffer, sys.stdout.buffer
     while head := given.read(_N_LENGTH):
         data = given.read(int.from_bytes(head, "little"))
