@@ -7,6 +7,7 @@ length in 8 bytes and so many bytes: the file in one direction, JSON in the othe
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import select
@@ -59,6 +60,11 @@ class ParserProcess:
         sections = tuple(Section(**section) for section in told.pop("sections"))
         return Parsed(**{**told, "sections": sections, "pages": tuple(told["pages"])})
 
+    def close(self) -> None:
+        """End the process; the next call starts another."""
+        if self._process is not None and self._owner == os.getpid():
+            self._end()
+
     def _asked(self, data: bytes, deadline: float) -> dict[str, Any] | None:
         """The answer; None where none came in time."""
         process = self._started()
@@ -85,6 +91,8 @@ class ParserProcess:
     def _started(self) -> Any:
         is_own = self._owner == os.getpid()  # a fork has its parent's, which goes on with it
         if not is_own or self._process is None or self._process.poll() is not None:
+            if not self._owner:
+                atexit.register(self.close)
             self._owner = os.getpid()
             self._process = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-c", f"from {__name__} import main; main()"],

@@ -214,7 +214,7 @@ class TestProcess:
         ):
             process.parse(self.DATA, 0.5)
         assert process.parse(self.DATA, 60).text == "One line."
-        process._end()
+        process.close()
 
     def test_one_that_ends_the_process_is_told_and_the_next_is_read(self):
         process = ParserProcess()
@@ -227,4 +227,4 @@ class TestProcess:
             process.parse(self.DATA, 60)
         timer.join()
         assert process.parse(self.DATA, 60).text == "One line."
-        process._end()
+        process.close()
