@@ -54,6 +54,8 @@ def test_a_long_list_of_children_grows_in_order_by_keyboard(show):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_is_readable_in_both_schemes(show, scheme):
     page = show(lighthouse(), f"#node={node_id('s0')}", color_scheme=scheme)
+    items(page).first.wait_for()
+    page.locator("main").get_by_role("heading").first.wait_for()
     contrasts = page.evaluate(CONTRASTS)
     assert len(contrasts) > 20
     assert {text: found for text, found in contrasts if found < 4.5} == {}
