@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import select
+import selectors
 import signal
 import subprocess
 import sys
@@ -118,14 +118,16 @@ def _read(pipe: IO[bytes], n_bytes: int, deadline: float) -> bytes | None:
         EOFError: the other side has ended.
     """
     found = bytearray()
-    while len(found) < n_bytes:
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([pipe], [], [], left)[0]:
-            return None
-        part = os.read(pipe.fileno(), min(n_bytes - len(found), _READ_BYTES))
-        if not part:
-            raise EOFError
-        found += part
+    with selectors.DefaultSelector() as selector:  # select.select takes no number over 1,023
+        selector.register(pipe, selectors.EVENT_READ)
+        while len(found) < n_bytes:
+            left = deadline - time.monotonic()
+            if left <= 0 or not selector.select(left):
+                return None
+            part = os.read(pipe.fileno(), min(n_bytes - len(found), _READ_BYTES))
+            if not part:
+                raise EOFError
+            found += part
     return bytes(found)
 
 

@@ -1,9 +1,11 @@
 """PDF files as producers make them: words, pages, running lines, headings; and hostile ones."""
 
 import os
+import resource
 import signal
 import threading
 import zlib
+from pathlib import Path
 
 import pytest
 from fpdf import FPDF
@@ -228,3 +230,16 @@ class TestProcess:
         timer.join()
         assert process.parse(self.DATA, 60).text == "One line."
         process.close()
+
+    def test_a_program_with_many_open_files_reads_too(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
+        process, opened = ParserProcess(), []
+        try:
+            opened = [Path(os.devnull).open("rb") for _ in range(1100)]
+            assert process.parse(self.DATA, 60).text == "One line."
+        finally:
+            for file in opened:
+                file.close()
+            process.close()
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
