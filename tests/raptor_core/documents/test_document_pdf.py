@@ -5,6 +5,7 @@ import resource
 import signal
 import threading
 import zlib
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -234,12 +235,12 @@ class TestProcess:
     def test_a_program_with_many_open_files_reads_too(self):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
-        process, opened = ParserProcess(), []
+        process = ParserProcess()
         try:
-            opened = [Path(os.devnull).open("rb") for _ in range(1100)]
-            assert process.parse(self.DATA, 60).text == "One line."
+            with ExitStack() as files:
+                for _ in range(1100):
+                    files.enter_context(Path(os.devnull).open("rb"))
+                assert process.parse(self.DATA, 60).text == "One line."
         finally:
-            for file in opened:
-                file.close()
             process.close()
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
