@@ -1,6 +1,7 @@
 """A real Qdrant server by size of the corpus and settings of memory and search.
 
-    python benchmarks/server_sizes.py URL PID STORAGE --home .raptor --set quantization=scalar
+    python benchmarks/server_sizes.py URL PID STORAGE --home .raptor --set quantization=scalar \
+        --change hnsw_m=32 hnsw_ef_construct=400
 
 PID is the server's process and STORAGE its folder. Nodes are those of a built home; where it has
 too few, its trees are taken again under other names, each vector a little off (cosine .96), so that
@@ -8,14 +9,16 @@ texts are real and no two nodes are equal. They are published into a corpus of i
 in one commit, which is removed at the end. The baseline is qdrant-client alone: the same points
 written by it into a second collection, 1,000 at a time, and the best 20 points by vector.
 
-Printed are seconds of filling, ours and the client's, seconds until the server has built its graph,
-its memory and disk, recall of the nearest 20 as `raptor eval index` tells it, and milliseconds of
-searches.
+``--change``, as often as wanted, has the server arrange the same points by other settings besides,
+and looks again. Printed are seconds of filling, ours and the client's, seconds until the server has
+built its graph, its memory and disk, recall of the nearest 20 as `raptor eval index` tells it, and
+milliseconds of searches.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -164,41 +167,71 @@ def main() -> None:
     parser.add_argument("storage", type=Path)
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--nodes", type=int, default=100_000)
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--change", nargs="+", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--not-alone", action="store_true", help="do not fill by the client alone")
     given = parser.parse_args()
-    chosen: Sequence[str] = given.set
-    settings = StoreSettings.model_validate(
-        {"kind": "server", "url": given.url, "corpus": "sizes"}
-        | dict(one.split("=", 1) for one in chosen)
-    )
     client = QdrantClient(url=given.url, check_compatibility=False, timeout=600)
     with open_store(StoreSettings(), given.home / "qdrant") as source:
         identity = replace(source.identity, corpus="sizes")
-        told(settings, identity, source, client, given)
+        told(identity, source, client, given)
     for one in client.get_collections().collections:
         client.delete_collection(one.name)
 
 
+def store_settings(url: str, chosen: Sequence[str]) -> StoreSettings:
+    """Those of the server, and what was chosen."""
+    fixed = {"kind": "server", "url": url, "corpus": "sizes"}
+    return StoreSettings.model_validate(fixed | dict(one.split("=", 1) for one in chosen))
+
+
+def change(client: QdrantClient, name: str, settings: StoreSettings) -> None:
+    """Have the server arrange what a collection holds by the settings."""
+    quantized = {
+        "none": models.Disabled.DISABLED,
+        "scalar": models.ScalarQuantization(
+            scalar=models.ScalarQuantizationConfig(
+                type=models.ScalarType.INT8, quantile=0.99, always_ram=True
+            )
+        ),
+        "binary": models.BinaryQuantization(
+            binary=models.BinaryQuantizationConfig(always_ram=True)
+        ),
+    }
+    dense = models.VectorParamsDiff(
+        hnsw_config=models.HnswConfigDiff(
+            m=settings.hnsw_m if settings.hnsw_m >= 0 else 16,
+            ef_construct=settings.hnsw_ef_construct or 100,
+        ),
+        quantization_config=quantized[settings.quantization],
+        on_disk=settings.on_disk_vectors,
+    )
+    optimizers = models.OptimizersConfigDiff(indexing_threshold=settings.indexing_threshold)
+    client.update_collection(name, vectors_config={"dense": dense}, optimizers_config=optimizers)
+
+
 def told(
-    settings: StoreSettings,
-    identity: StoreIdentity,
-    source: VectorStore,
-    client: QdrantClient,
-    given: argparse.Namespace,
+    identity: StoreIdentity, source: VectorStore, client: QdrantClient, given: argparse.Namespace
 ) -> None:
-    """Fill, wait, search."""
-    with open_store(settings, None, identity) as store:
+    """Fill, wait, search; then change, wait, search."""
+    with open_store(store_settings(given.url, given.set), None, identity) as store:
         n_nodes, seconds = fill(store, source, given.nodes)
-        print(f"{n_nodes:,} nodes, {' '.join(given.set) or 'defaults'}: filled in {seconds:.0f} s")
-        name = client.get_aliases().aliases[0].collection_name
-        print(f"optimized {settle(client, name):.0f} s later")
+    print(f"{n_nodes:,} nodes filled in {seconds:.0f} s", flush=True)
+    name = client.get_aliases().aliases[0].collection_name
+    for at, chosen in enumerate([given.set, *(given.set + more for more in given.change)]):
+        settings = store_settings(given.url, chosen)
+        if at:
+            change(client, name, settings)
+        print(" ".join(chosen) or "defaults", end=": ")
+        print(f"optimized {settle(client, name):.0f} s later", end="; ")
         print(f"memory {own_memory(given.pid)}; disk {folder_mb(given.storage):,} MB")
-        tell_searches(store, client, name, given.seconds)
-        if not given.not_alone:
-            alone = fill_alone(client, name)
-            print(f"the client alone fills in {alone:.0f} s: ratio {seconds / alone:.2f}")
+        with open_store(settings, None, identity) as store:
+            tell_searches(store, client, name, given.seconds)
+        sys.stdout.flush()
+    if not given.not_alone:
+        alone = fill_alone(client, name)
+        print(f"the client alone fills in {alone:.0f} s: ratio {seconds / alone:.2f}")
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ N_NODES = 3
 
 
 class Cluster:
-    """The nodes, any of which may be killed and started again."""
+    """The nodes, any of which may be killed and started again; ``settings`` are Qdrant's own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **settings: str) -> None:
         uris = [f"http://127.0.0.1:{free_port()}" for _ in range(N_NODES)]
         self.nodes = [
             QdrantServer(
@@ -26,6 +26,7 @@ class Cluster:
                 *(("--bootstrap", uris[0]) if number else ()),
                 cluster__enabled="true",
                 cluster__p2p__port=uri.rpartition(":")[2],
+                **settings,
             )
             for number, uri in enumerate(uris)
         ]
@@ -63,9 +64,9 @@ def wait_for(reached) -> None:
 
 
 @contextmanager
-def qdrant_cluster(folder: Path):
+def qdrant_cluster(folder: Path, **settings: str):
     """A cluster of three nodes for as long as the context lasts."""
-    cluster = Cluster(folder)
+    cluster = Cluster(folder, **settings)
     try:
         cluster.start()
         yield cluster
