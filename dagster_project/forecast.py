@@ -45,12 +45,13 @@ def forecast(
         StoreError: the store is damaged, or held by another process.
     """
     parts = Parts.of(settings, home, tools=tools, scan=scan)
-    if not home.settings.exists():
+    if not home.dagster.exists():
         changes = _everything(scan.inventory, settings)
     else:
         with recorded(home) as records:
             standing = read_standing(parts.store, settings.grouping)
             changes = find_changes(records, settings, scan.inventory, parts.known, standing)
+            parts.tools.tools(records.instance)  # with the cache that the build will have
     chosen = [n for n in changes.to_build if partitions is None or n in partitions]
     documents = _documents(parts, settings, chosen)
     gone = _gone(parts, settings, changes if partitions is None else None, chosen, set(documents))

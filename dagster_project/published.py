@@ -46,7 +46,7 @@ def published(
     if stored_identity(settings.store, home.qdrant) is None:
         raise nothing
     with open_store(settings.store, home.qdrant, identity) as store:
-        if not store.count():
+        if not any(mark.n_nodes for mark in store.marks()):
             raise nothing
         yield store
 

@@ -15,10 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dagster_project.event_text import unpack
 from raptor_assets import names
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 TABLES_VERSION = "29b539ebc72a"
 """Of Dagster's tables, as its migrations call it: the one that the statements here are for."""
@@ -50,6 +53,10 @@ Outcomes = Mapping[tuple[str, str, str | None], Outcome]
 class Records(Protocol):
     """What is recorded of the partitions; what was wiped or dropped in Dagster is not among it."""
 
+    @property
+    def instance(self) -> dg.DagsterInstance | None:
+        """Dagster's instance, where it was opened."""
+
     def partitions(self) -> list[str]:
         """Keys of all partitions."""
 
@@ -72,6 +79,8 @@ Read = Callable[..., list[Any]]
 
 class RecordFiles:
     """``Records`` of the file that Dagster keeps of all assets."""
+
+    instance = None
 
     def __init__(self, read: Read) -> None:
         self._read = read

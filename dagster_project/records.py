@@ -57,20 +57,20 @@ class DagsterRecords:
     """``Records`` of any instance, asked of Dagster."""
 
     def __init__(self, instance: dg.DagsterInstance) -> None:
-        self._instance = instance
+        self.instance = instance
 
     def partitions(self) -> list[str]:
         """See ``Records``."""
-        return list(self._instance.get_dynamic_partitions(names.PARTITIONS))
+        return list(self.instance.get_dynamic_partitions(names.PARTITIONS))
 
     def versions(self, asset: str) -> dict[str, str]:
         """See ``Records``."""
-        return recorded_versions(self._instance, dg.AssetKey.from_user_string(asset))
+        return recorded_versions(self.instance, dg.AssetKey.from_user_string(asset))
 
     def latest(self, asset: str) -> dict[str, int]:
         """See ``Records``."""
         key = dg.AssetKey.from_user_string(asset)
-        return dict(self._instance.get_latest_storage_id_by_partition(key, MATERIALIZED))
+        return dict(self.instance.get_latest_storage_id_by_partition(key, MATERIALIZED))
 
     def outcomes(self, checks: names.Checks) -> Outcomes:
         """See ``Records``."""
@@ -78,7 +78,7 @@ class DagsterRecords:
             dg.AssetCheckKey(dg.AssetKey.from_user_string(asset), check.name): asset
             for asset, check in checks
         }
-        storage = self._instance.event_log_storage
+        storage = self.instance.event_log_storage
         found: dict[tuple[str, str, str | None], Outcome] = {}
         for info in storage.get_asset_check_partition_info(list(keys)):
             key, partition = info.check_key, info.partition_key
@@ -90,7 +90,7 @@ class DagsterRecords:
 
     def _last(self, key: dg.AssetCheckKey, partition: str | None) -> Outcome | None:
         """None where the check was only planned."""
-        history = self._instance.event_log_storage.get_asset_check_execution_history(
+        history = self.instance.event_log_storage.get_asset_check_execution_history(
             key,
             limit=1,
             status={
