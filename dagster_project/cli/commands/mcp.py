@@ -10,17 +10,26 @@ from dagster_project.cli.options import home_and_json
 
 
 @click.command(epilog="\b\nExample:\n  raptor mcp --home /srv/handbook/.raptor")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    help="Serve HTTP at this port, for clients of this machine alone, in place of standard input.",
+)
 @home_and_json
-def command(home: Path, as_json: bool) -> None:  # noqa: ARG001  # only errors are printed
+def command(home: Path, port: int | None, as_json: bool) -> None:  # noqa: ARG001  # only errors are printed
     """Serve the published trees to language models, until standard input ends.
 
-    Speaks the Model Context Protocol on standard input and output; tools: search, read_node,
-    trace, list_trees. A client starts this command itself: see docs/applications.md. Needs the
-    extra 'mcp'.
+    Speaks the Model Context Protocol on standard input and output, or with --port over HTTP at
+    http://127.0.0.1:PORT/mcp; tools: search, read_node, trace, list_trees. A client starts this
+    command itself: see docs/applications.md. Needs the extra 'mcp'.
     """
     from dagster_project.home_retriever import HomeRetriever
     from dagster_project.serving.mcp import make_server
 
     retriever = HomeRetriever(home)
     retriever.load_model()
-    make_server(retriever).run()
+    server = make_server(retriever)
+    if port is None:
+        server.run()
+    else:
+        server.run("streamable-http", host="127.0.0.1", port=port)

@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 from mcp import Client, StdioServerParameters
 from support.command import raptor
+from support.serving import serving
 from support.stores import PROCESS_PATH
 
 from dagster_project.home_retriever import HomeRetriever
@@ -84,6 +85,17 @@ def test_a_client_over_pipes_searches_reads_up_and_down_and_traces_to_the_source
     assert len(traced["spans"]) == traced["n_spans"] > 1
     for span in traced["spans"]:
         assert text[span["start"] : span["end"]] == span["text"]
+
+
+def test_a_client_over_http_searches(built):
+    async def talk(address):
+        async with Client(f"{address}/mcp") as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+            return values(await client.call_tool("search", {"question": KEEPER}))
+
+    with serving(built.home, "mcp") as address:
+        found = asyncio.run(talk(address))
+    assert any("Tom Ferris" in node["text"] for node in found["nodes"])
 
 
 def test_tools_say_that_they_only_read_and_what_they_take_and_give(server):

@@ -1,13 +1,8 @@
 """`raptor serve`: a real server on loopback, and what its description promises."""
 
 import contextlib
-import os
 import re
-import signal
-import socket
-import subprocess
 import sys
-import time
 
 import httpx
 import hypothesis
@@ -15,7 +10,7 @@ import pytest
 import schemathesis
 from schemathesis import GenerationMode
 from support.command import raptor
-from support.stores import PROCESS_PATH
+from support.serving import KEY, serving
 
 from dagster_project.home_retriever import HomeRetriever
 from raptor_core.errors import MissingExtraError
@@ -23,38 +18,7 @@ from raptor_core.store.locking import StoreLock
 
 pytestmark = pytest.mark.slow
 
-KEY = "a key of the tests"
 KEEPER = "who kept the lamp burning in the storm?"
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-@contextlib.contextmanager
-def serving(home, **environ):
-    """The address of `raptor serve` on this home, in a process of its own."""
-    port = free_port()
-    code = "from dagster_project.cli import main; main()"
-    command = [sys.executable, "-c", code, "serve", "--port", str(port), "--home", str(home)]
-    environ = {**os.environ, "PYTHONPATH": PROCESS_PATH, "HF_HUB_OFFLINE": "1", **environ}
-    process = subprocess.Popen(
-        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        while process.poll() is None:
-            with contextlib.suppress(httpx.TransportError):
-                httpx.get(f"{address}/health")
-                break
-            time.sleep(0.05)
-        yield address
-    finally:
-        process.send_signal(signal.SIGINT)
-        log = process.communicate(timeout=30)[0].decode()
-        assert KEY not in log
 
 
 @pytest.fixture(scope="module")

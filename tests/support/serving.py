@@ -1,0 +1,40 @@
+"""`raptor serve` and `raptor mcp --port` in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+from support.ports import free_port
+from support.stores import PROCESS_PATH
+
+KEY = "a key of the tests"
+
+
+@contextmanager
+def serving(home: Path, name: str = "serve", **environ: str) -> Iterator[str]:
+    """The address of `raptor serve`, or `mcp`, on this home, in a process of its own."""
+    port = free_port()
+    code = "from dagster_project.cli import main; main()"
+    command = [sys.executable, "-c", code, name, "--port", str(port), "--home", str(home)]
+    given = {**os.environ, "PYTHONPATH": PROCESS_PATH, "HF_HUB_OFFLINE": "1", **environ}
+    process = subprocess.Popen(command, env=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        while process.poll() is None:
+            with suppress(httpx.TransportError):
+                httpx.get(f"{address}/health")
+                break
+            time.sleep(0.05)
+        yield address
+    finally:
+        process.send_signal(signal.SIGINT)
+        log = process.communicate(timeout=30)[0].decode()
+        assert KEY not in log
