@@ -8,7 +8,7 @@ from pathlib import Path
 from dagster_project.home import Home
 from dagster_project.published import open_home, refuse_unknown
 from dagster_project.source_state import look
-from raptor_core.documents import Inventory, Partitions, Scan, partition_key
+from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.money import Ledger
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.spending import BudgetSettings
@@ -61,7 +61,7 @@ def choose_partitions(
     """
     if not names:
         return None
-    known = Partitions(found.documents, settings.grouping)
+    known = found.partitions(settings.grouping)
     of_tree = {name: partition_key(name, settings.grouping) for name in names}
     is_tree = {name for name in names if name in known.get(of_tree[name], {})}
     keys = [of_tree[n] if n in is_tree and n not in known else n for n in names]
