@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from raptor_core import Document, Query, Retriever, Settings, Tools, Tree, load_documents
-from raptor_core.documents import group_documents
+from raptor_core.documents import Partitions
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.settings.models import GroupingSettings
 from raptor_core.tree.anchoring import cohesion
@@ -74,7 +74,7 @@ def states(source: Path, group_by: Any) -> Iterator[tuple[str, Grouped]]:
     """Successive states of a folder, by tree."""
     for folder in sorted(path for path in source.iterdir() if path.is_dir()):
         found = load_documents(folder).documents
-        partitions = group_documents(found, GroupingSettings(by=group_by))
+        partitions = Partitions(found, GroupingSettings(by=group_by))
         yield folder.name, {tree: docs for p in partitions.values() for tree, docs in p.items()}
 
 

@@ -13,7 +13,7 @@ from dagster_project.standing import read_standing
 from raptor_assets import names
 from raptor_assets.opening import KnownStore
 from raptor_assets.ownership import Listing, abandoned_trees
-from raptor_core.documents import Document, Inventory, Partitions, Scan, group_documents
+from raptor_core.documents import Document, Inventory, Partitions, Scan
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, plan_rebuild
 from raptor_core.settings import Settings
@@ -66,12 +66,12 @@ def _documents(
 ) -> dict[str, tuple[Document, ...]]:
     """What the trees of these partitions are to hold."""
     found = parts.source.corpus(chosen).documents
-    partitions = group_documents(found, settings.grouping)
+    partitions = Partitions(found, settings.grouping)
     return {tree: members for trees in partitions.values() for tree, members in trees.items()}
 
 
 def _everything(inventory: Inventory, settings: Settings) -> Changes:
-    names = tuple(Partitions(inventory.documents, settings.grouping))
+    names = tuple(inventory.partitions(settings.grouping))
     return Changes(new=names, changed=(), unchanged=(), removed=(), held=(), tokens={})
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dagster_project.settings_file import add_sources, settings_text
+from raptor_core.disk import replace_file
 from raptor_core.embedding.precision import settle_precision
 from raptor_core.errors import SettingsError, StoreError
 from raptor_core.settings import Settings, load_settings
@@ -114,11 +115,7 @@ class Home:
                 folder.mkdir(parents=True, exist_ok=True)
             found, wanted = self._instance(), self._own_instance()
             if found.startswith(_MARK) and found != wanted:
-                # Whole or not at all: another process may be reading it.
-                config = self.dagster / "dagster.yaml"
-                part = config.with_name(f"{config.name}.{os.getpid()}.part")
-                part.write_text(wanted, encoding="utf-8")
-                part.replace(config)
+                replace_file(self.dagster / "dagster.yaml", wanted.encode())
 
     def has_own_instance(self) -> bool:
         """Whether Dagster's records are as ``ensure`` sets them up: in SQLite files, here."""

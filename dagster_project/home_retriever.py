@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TypeVar
 
 from dagster_project.home import Home
-from dagster_project.published import open_home, published, require_trees
+from dagster_project.published import open_home, published, require_store, require_trees
 from raptor_core.errors import StoreError, StoreMismatchError, UnknownTreeError
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
 from raptor_core.retrieval.awaited import Awaited
@@ -77,6 +77,8 @@ class HomeRetriever(Awaited):
             SettingsError: the query names no known strategy, or contradicts it.
         """
         query = query or self.query
+        if self._kept is None:
+            require_store(self._home, self.settings)  # before a model is loaded
         embedder = self._tools.embedder
         vectors = embedder.embed_queries(questions)
 

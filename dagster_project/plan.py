@@ -19,11 +19,7 @@ from raptor_assets.versions import (
     source_version,
 )
 from raptor_core.documents import (
-    Corpus,
-    Document,
-    Entry,
     Inventory,
-    Partitions,
     Skipped,
     document_partition,
 )
@@ -88,7 +84,7 @@ class Changes:
 def find_changes(
     records: Records,
     settings: Settings,
-    corpus: Corpus | Inventory,
+    inventory: Inventory,
     known: Known = lambda _partition: (),
     standing: Standing | None = None,
 ) -> Changes:
@@ -98,7 +94,7 @@ def find_changes(
     ``standing`` is what the vector store holds: a partition that it lost counts as changed. None
     trusts the record.
     """
-    seen = _Seen.of(corpus, settings)
+    seen = _Seen.of(inventory, settings)
     build = build_version(settings)
     wanted = {name: source_version(version, build) for name, version in seen.versions.items()}
     published = records.versions(names.TREE)
@@ -116,7 +112,7 @@ def find_changes(
     # A run that ended between a tree and its report left a page of what was published before.
     current = {name for name in in_step if reported.get(name, 0) > latest[name]}
     absent = existing - wanted.keys()
-    held = {name for name in absent if _is_unread(name, corpus.skipped, settings, known)}
+    held = {name for name in absent if _is_unread(name, inventory.skipped, settings, known)}
     held |= (seen.moving & (existing | wanted.keys())) - current
     removed = absent - held
     to_build = wanted.keys() - current - held
@@ -173,17 +169,15 @@ class _Seen:
     unsettled: tuple[str, ...]
 
     @classmethod
-    def of(cls, corpus: Corpus | Inventory, settings: Settings) -> _Seen:
+    def of(cls, inventory: Inventory, settings: Settings) -> _Seen:
         grouping = settings.grouping
-        found: Sequence[Document | Entry] = corpus.documents
-        partitions = Partitions(found, grouping)
-        unsettled = corpus.unsettled if isinstance(corpus, Inventory) else {}
-        ids = {document_id for known in unsettled.values() for document_id in known}
+        partitions = inventory.partitions(grouping)
+        ids = {document_id for known in inventory.unsettled.values() for document_id in known}
         return cls(
             partitions,
             {name: documents_version(trees) for name, trees in partitions.items()},
             frozenset(document_partition(document_id, grouping) for document_id in ids),
-            tuple(sorted(unsettled)),
+            tuple(sorted(inventory.unsettled)),
         )
 
 

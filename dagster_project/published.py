@@ -40,15 +40,27 @@ def published(
         UnknownTreeError: nothing is published yet.
         StoreMismatchError: it was built with another embedder than ``identity`` names.
     """
-    nothing = UnknownTreeError(
-        f"nothing is published in {home.path}; `raptor build SOURCE` builds and publishes"
-    )
-    if stored_identity(settings.store, home.qdrant) is None:
-        raise nothing
+    require_store(home, settings)
     with open_store(settings.store, home.qdrant, identity) as store:
         if not any(mark.n_nodes for mark in store.marks()):
-            raise nothing
+            raise _nothing(home)
         yield store
+
+
+def require_store(home: Home, settings: Settings) -> None:
+    """Refuse a home where nothing was ever published, without opening its store.
+
+    Raises:
+        UnknownTreeError: there is no store.
+    """
+    if stored_identity(settings.store, home.qdrant) is None:
+        raise _nothing(home)
+
+
+def _nothing(home: Home) -> UnknownTreeError:
+    return UnknownTreeError(
+        f"nothing is published in {home.path}; `raptor build SOURCE` builds and publishes"
+    )
 
 
 def require_trees(store: VectorStore, names: Sequence[str]) -> None:

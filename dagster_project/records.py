@@ -18,6 +18,7 @@ from dagster._core.storage.asset_check_execution_record import AssetCheckExecuti
 from dagster_project.record_files import Outcome, Outcomes
 from raptor_assets import names
 from raptor_assets.provenance import MATERIALIZED, recorded_versions
+from raptor_core.disk import file_lock
 from raptor_core.errors import MissingExtraError, RecordsError, SettingsError
 
 URL_VARIABLE = "DAGSTER_POSTGRES_URL"
@@ -175,26 +176,21 @@ def _alone(folder: Path) -> Iterator[None]:
     Raises:
         RecordsError: another process was at it all the time, or the disk refuses.
     """
-    import filelock
-
     path = folder / "opening.lock"
-    try:
-        lock = filelock.FileLock(path, timeout=_OPENING_SECONDS, thread_local=False)
-        lock.acquire()
-    except filelock.Timeout as error:
-        raise RecordsError(
-            f"another process has been opening Dagster's records for {_OPENING_SECONDS:g} s and "
-            f"holds {path}; end it, and repeat"
-        ) from error
-    except OSError as error:
-        raise RecordsError(
-            f"{path}: {error.strerror or error}; free space, or make the folder writable for this "
-            "user, and repeat. What was published stays"
-        ) from error
-    try:
+    with ExitStack() as lock:
+        try:
+            is_free = lock.enter_context(file_lock(path, _OPENING_SECONDS))
+        except OSError as error:
+            raise RecordsError(
+                f"{path}: {error.strerror or error}; free space, or make the folder writable for "
+                "this user, and repeat. What was published stays"
+            ) from error
+        if not is_free:
+            raise RecordsError(
+                f"another process has been opening Dagster's records for {_OPENING_SECONDS:g} s "
+                f"and holds {path}; end it, and repeat"
+            )
         yield
-    finally:
-        lock.release()
 
 
 @contextmanager

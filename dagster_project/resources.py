@@ -11,9 +11,7 @@ from dagster_project.home import Home
 from dagster_project.source_state import load_catalog, save_catalog
 from raptor_core.documents import (
     Corpus,
-    Entry,
     Inventory,
-    Partitions,
     Scan,
     document_partition,
     load_documents,
@@ -75,14 +73,10 @@ class SourceResource:
         save_catalog(self._tables.tables(), source, catalog, before)
         return corpus
 
-    @cached_property
-    def _partitions(self) -> Partitions[Entry]:
-        """What was found."""
-        return Partitions(self.inventory().documents, self._settings.grouping)
-
     def _ids(self, partitions: Collection[str]) -> set[str]:
         """Ids of the documents that were found of these partitions."""
-        found = (self._partitions.get(name, {}) for name in partitions)
+        there = self.inventory().partitions(self._settings.grouping)
+        found = (there.get(name, {}) for name in partitions)
         return {entry.id for trees in found for entries in trees.values() for entry in entries}
 
     def trees(self) -> set[str]:

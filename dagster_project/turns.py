@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagster_project.waiting import WaitingTurn, lock_number
+from raptor_core.disk import file_lock
 from raptor_core.store.files import disk_errors
 
 if TYPE_CHECKING:
@@ -66,18 +67,10 @@ class _FileTurn(WaitingTurn):
         return lock_number(partition) % _SLOTS
 
     def _try(self, key: int) -> bool:
-        import filelock
-
         path = self._folder / f"{key:02x}.lock"
         with disk_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            lock = filelock.FileLock(path, thread_local=False)
-            try:
-                lock.acquire(timeout=0)
-            except filelock.Timeout:
-                return False
-        self._taken.callback(lock.release)
-        return True
+            return self._taken.enter_context(file_lock(path))
 
     def _told_holder(self, key: int) -> str:  # noqa: ARG002 - a file does not say who holds it
         return "another run on this home"

@@ -12,7 +12,7 @@ from raptor_assets.batches import Size
 from raptor_assets.opening import HeldStore
 from raptor_assets.report_folder import ReportFolder
 from raptor_core.documents.base import Corpus, Document
-from raptor_core.documents.grouping import group_documents
+from raptor_core.documents.partitions import Partitions
 from raptor_core.settings import Settings
 from raptor_core.tables import TableStore
 from raptor_core.tree.published import Published
@@ -68,9 +68,9 @@ class Bench:
                 self.published.look_up(store, unknown)
 
     @cached_property
-    def partitions(self) -> dict[str, dict[str, tuple[Document, ...]]]:
+    def partitions(self) -> Partitions[Document]:
         """The source's documents by partition and tree."""
-        return group_documents(self.corpus.documents, self.settings.grouping)
+        return Partitions(self.corpus.documents, self.settings.grouping)
 
     @property
     def sizes(self) -> dict[str, Size]:

@@ -17,8 +17,8 @@ from raptor_assets.tables_markdown import markdown_table, nodes_markdown, shorte
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree
-from raptor_core.quality.cluster_size import measure_cluster_size
-from raptor_core.quality.compression import measure_compression
+from raptor_core.quality.compression import compressions
+from raptor_core.quality.distribution import distribution
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Published
 from raptor_core.tree.cluster import Clustering
@@ -117,7 +117,6 @@ def summaries_metadata(
     nodes: Mapping[str, Sequence[Node]],
     below: Mapping[str, Sequence[Node]],
     known: frozenset[str] | None,
-    settings: Settings,
 ) -> Metadata:
     """Of ``layer_k/summaries``.
 
@@ -128,7 +127,7 @@ def summaries_metadata(
     content = {node.content_key for node in flat}
     made = set() if known is None else content - known
     found = {**nodes_metadata(nodes), "n_made": len(made), "n_reused": len(content - made)}
-    return found | _distributions(flat, {node.id: node for node in _flat(below)}, settings)
+    return found | _distributions(flat, {node.id: node for node in _flat(below)})
 
 
 def usage_metadata(usage: Usage) -> Metadata:
@@ -179,16 +178,14 @@ def published_metadata(
     }
 
 
-def _distributions(
-    nodes: Sequence[Node], below: Mapping[str, Node], settings: Settings
-) -> Metadata:
-    sizes = measure_cluster_size(nodes, below, settings.clustering.max_tokens)
-    ratios = measure_compression(nodes, below)
+def _distributions(nodes: Sequence[Node], below: Mapping[str, Node]) -> Metadata:
+    sizes = [len(node.children) for node in nodes]
+    ratios = [found.ratio for found in compressions(nodes, below)]
     found: Metadata = {
-        **sizes.children.numbers("children"),
-        **ratios.ratio.numbers("compression"),
+        **distribution(sizes).numbers("children"),
+        **distribution(ratios).numbers("compression"),
     }
-    return found | distributions_picture(sizes.sizes, ratios.ratios)
+    return found | distributions_picture(sizes, ratios)
 
 
 def _details(clusterings: Iterable[Clustering]) -> dict[str, float]:

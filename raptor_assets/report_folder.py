@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import uuid
 from pathlib import Path
 
+from raptor_core.disk import replace_file
 from raptor_core.report.files import safe_name
 from raptor_core.store.files import disk_errors
 
@@ -63,12 +63,5 @@ def write_page(path: Path, page: str) -> None:
     Raises:
         StoreError: the disk refuses; what stood there before is unharmed.
     """
-    part = path.with_name(f".{uuid.uuid4().hex}.part")
     with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_text(page, encoding="utf-8", newline="\n")
-            part.replace(path)
-        except OSError:
-            part.unlink(missing_ok=True)
-            raise
+        replace_file(path, page.encode())

@@ -1,43 +1,18 @@
-"""What commands share: the home's settings and source, and a search in its store."""
+"""What commands share: the home's settings and source."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dagster_project.home import Home
-from dagster_project.published import open_home, published, refuse_unknown, require_trees
+from dagster_project.published import open_home, refuse_unknown
 from dagster_project.source_state import look
-from raptor_core.documents import Inventory, Partitions, Scan, partition_key
+from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.money import Ledger
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.spending import BudgetSettings
 from raptor_core.tables import TableStore
-
-if TYPE_CHECKING:
-    from raptor_core.retrieval import Query, Retrieval
-    from raptor_core.tree.tools import Tools
-
-
-def retrieve(
-    home: Home, settings: Settings, tools: Tools, question: str, query: Query
-) -> Retrieval:
-    """Search a home's trees.
-
-    What is cheap is checked first; then the question is embedded while the store is closed, so
-    that other processes do not wait for the model.
-
-    Raises:
-        UnknownTreeError: nothing is published, or a tree that the query names is not.
-    """
-    from raptor_core.retrieval import Retriever
-
-    with published(home, settings) as store:
-        require_trees(store, query.where.trees or ())
-    vectors = tools.embedder.embed_queries([question])
-    with published(home, settings, tools.store_identity) as store:
-        return Retriever(store, tools.embedder).search_vectors([question], vectors, query)[0]
 
 
 def look_at_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
@@ -86,7 +61,7 @@ def choose_partitions(
     """
     if not names:
         return None
-    known = Partitions(found.documents, settings.grouping)
+    known = found.partitions(settings.grouping)
     of_tree = {name: partition_key(name, settings.grouping) for name in names}
     is_tree = {name for name in names if name in known.get(of_tree[name], {})}
     keys = [of_tree[n] if n in is_tree and n not in known else n for n in names]

@@ -15,7 +15,6 @@ from raptor_assets.work import Outcome, Work
 from raptor_core.audit.report import Audit, AuditReport, run_audits
 from raptor_core.money import AUDITS, Usage
 from raptor_core.quality.hallucination import evaluate_audit
-from raptor_core.quality.registry import located
 from raptor_core.tables import audit_to_table, known_findings
 
 
@@ -60,7 +59,7 @@ class FindingsStep:
         version = findings_version(report)
         if before is None or (before.data_version, before.inputs) != (version, inputs):
             save(bench, self.key, work, audit_to_table(report), version, inputs)
-        verdicts = located([evaluate_audit(report, bench.settings)], nodes)
+        verdicts = [evaluate_audit(report, bench.settings, nodes)]
         metadata = findings_metadata(report, usage, node_link(bench.settings, work.name))
         n_rows, reused = len(report.findings), report.n_judged == 0
         return Outcome(work, version, metadata, n_rows, reused, verdicts)

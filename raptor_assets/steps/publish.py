@@ -27,6 +27,7 @@ from raptor_assets.work import Outcome, Work
 from raptor_core.errors import InvariantError, RaptorError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
 from raptor_core.quality.registry import tree_verdicts
+from raptor_core.quality.subjects import CheckedTrees
 from raptor_core.quality.verdicts import Verdict, blocking_failures, require
 from raptor_core.store.base import Edition, Manifest, Published
 from raptor_core.store.publishing import Publishing
@@ -138,7 +139,7 @@ class PublishStep:
         depth = max(len(tree.layers) for tree in trees)
         for layer in range(1, depth):
             require(SummariesStep(layer).verdicts(bench, work))
-        verdicts = tree_verdicts(trees, bench.settings)
+        verdicts = tree_verdicts(CheckedTrees(trees, bench.settings))
         broken = [told for tree in trees for told in violations(tree)]
         if broken and not blocking_failures(verdicts):
             raise InvariantError(

@@ -8,10 +8,9 @@ from raptor_assets.bench import Bench
 from raptor_assets.work import Work
 from raptor_core.errors import SourceError
 from raptor_core.nodes import Tree
-from raptor_core.quality.embedded import evaluate_embedding, measure_embedding
-from raptor_core.quality.registry import located
-from raptor_core.quality.staleness import evaluate_staleness, measure_staleness
-from raptor_core.quality.stored import evaluate_store, measure_store
+from raptor_core.quality.embedded import Embedded, embedding
+from raptor_core.quality.staleness import DocumentHashes, staleness
+from raptor_core.quality.stored import StoredTree, store
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, StoreIdentity
@@ -22,9 +21,7 @@ def embedded_verdict(trees: Sequence[Tree], identity: StoreIdentity, settings: S
     """Verdict on the vectors that publishing would take, before it does."""
     nodes = [node for tree in trees for node in tree.nodes()]
     vectors = {key: vector for tree in trees for key, vector in tree.vectors().items()}
-    report = measure_embedding(nodes, vectors, identity)
-    (verdict,) = located([evaluate_embedding(report, settings.checks)], nodes)
-    return verdict
+    return embedding(Embedded(nodes, vectors, identity, settings.checks))
 
 
 def staleness_verdicts(
@@ -43,15 +40,17 @@ def staleness_verdicts(
         for tree, found in source.items()
         if tree not in textless
     }
-    return [evaluate_staleness(measure_staleness(published, there))]
+    return [staleness(DocumentHashes(published, there))]
 
 
-def stored_verdict(store: VectorStore, trees: Sequence[Tree]) -> Verdict:
+def stored_verdict(vectors: VectorStore, trees: Sequence[Tree]) -> Verdict:
     """Verdict on what the store holds of the trees, once they are published."""
-    found = {manifest.tree: manifest for manifest in store.manifests([t.name for t in trees])}
-    reports = []
-    for tree in trees:
-        live = store.point_ids(tree.name)
-        expected = [node.id for node in tree.nodes()]
-        reports.append(measure_store(found.get(tree.name), live, expected))
-    return evaluate_store(reports)
+    found = {manifest.tree: manifest for manifest in vectors.manifests([t.name for t in trees])}
+    return store(
+        [
+            StoredTree(
+                found.get(tree.name), vectors.point_ids(tree.name), [n.id for n in tree.nodes()]
+            )
+            for tree in trees
+        ]
+    )

@@ -18,6 +18,7 @@ from raptor_core.errors import SummaryError
 from raptor_core.money import AUDITS, Usage
 from raptor_core.nodes import Node
 from raptor_core.quality.registry import layer_means, layer_verdicts
+from raptor_core.quality.subjects import CheckedLayer
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.summarizing.base import FailedSummary, remedy_of
 from raptor_core.tables import nodes_to_table
@@ -116,7 +117,7 @@ class SummariesStep:
         version = nodes_version(nodes)
         work.put_nodes(self.layer, nodes)
         self._keep_usages(bench, work, {node.content_key for node in nodes})
-        means = layer_means(nodes, self._below(bench, work))
+        means = layer_means(CheckedLayer(nodes, self._below(bench, work), bench.settings))
         kept = list(before.history if before else ())[-bench.settings.checks.history_builds :]
         history = [*kept, means] if means else kept
         save(bench, self.key, work, nodes_to_table(nodes), version, inputs, history)
@@ -139,7 +140,7 @@ class SummariesStep:
         below = work.nodes(bench, self.layer - 1)
         paid, judged = work.paid.get(self.layer, {}), work.judged.get(self.layer, Usage())
         metadata = {
-            **summaries_metadata(nodes, below, known, bench.settings),
+            **summaries_metadata(nodes, below, known),
             **paid_metadata(
                 nodes, paid, judged, bench.settings, node_link(bench.settings, work.name)
             ),
@@ -155,9 +156,8 @@ class SummariesStep:
         nodes = work.flat_nodes(bench, self.layer)
         record = recorded(bench, self.key, work)
         past = record.history[:-1] if record else ()
-        below = self._below(bench, work)
-        quotes = bench.tools.quotes
-        return layer_verdicts(nodes, below, bench.settings, past, quotes=quotes)
+        below, quotes = self._below(bench, work), bench.tools.quotes
+        return layer_verdicts(CheckedLayer(nodes, below, bench.settings, past, quotes))
 
     def _below(self, bench: Bench, work: Work) -> dict[str, Node]:
         return {node.id: node for node in work.flat_nodes(bench, self.layer - 1)}

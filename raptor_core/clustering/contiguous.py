@@ -10,40 +10,19 @@ from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters
 from raptor_core.clustering.groups import Rows
-from raptor_core.clustering.guards import Guard
-from raptor_core.clustering.reduction import on_grid
-from raptor_core.identity import fingerprint
-from raptor_core.settings.trees import ClusteringSettings
-from raptor_core.vectors import Vectors
-
-VERSION = 1
-READ_SETTINGS = {"window", "max_tokens"}
+from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
 
 
 @dataclass(frozen=True)
-class ContiguousClusterer:
+class ContiguousClusterer(GuardedClusterer):
     """Disjoint runs of ``window`` rows in the layer's order, shorter where the budget asks."""
 
-    settings: ClusteringSettings
+    method = "contiguous"
+    read_settings = frozenset({"window", "max_tokens"})
+    anchorable = False  # an insertion moves every window after it
 
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of the settings that this method reads."""
-        read = self.settings.model_dump(include=READ_SETTINGS)
-        return fingerprint("clustering/contiguous", {"version": VERSION} | read)
-
-    @property
-    def anchorable(self) -> bool:
-        """An insertion moves every window after it."""
-        return False
-
-    def cluster(self, vectors: Vectors, n_tokens: NDArray[np.int64]) -> Clusters:
-        """See ``Clusterer.cluster``; the vectors matter only for a row that no window takes."""
-        if len(vectors) < 2:
-            return Clusters(())
-        guard = Guard(on_grid(vectors), n_tokens, self.settings.max_tokens)
-        guard.check()
-        groups = windows(n_tokens, self.settings.window, self.settings.max_tokens)
+    def _cluster(self, grid: Grid, guard: Guard) -> Clusters:  # noqa: ARG002 - its order alone
+        groups = windows(guard.n_tokens, self.settings.window, self.settings.max_tokens)
         details = {"window": float(self.settings.window)}
         return guard.finish(groups, lambda rows: list(guard.halves(rows)), details)
 

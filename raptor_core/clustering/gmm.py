@@ -14,15 +14,11 @@ from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters
 from raptor_core.clustering.groups import Rows
-from raptor_core.clustering.guards import Guard
+from raptor_core.clustering.guards import Guard, GuardedClusterer
 from raptor_core.clustering.kmeans import coarse_parts
-from raptor_core.clustering.reduction import Doubles, on_grid
+from raptor_core.clustering.reduction import Doubles
 from raptor_core.errors import ClusteringError
-from raptor_core.identity import fingerprint
-from raptor_core.settings.trees import ClusteringSettings
-from raptor_core.vectors import Vectors
 
-VERSION = 1
 NODES_PER_COMPONENT = 10
 MAX_ROWS = 2048
 """Rows of one mixture; a component takes a matrix of ``n_dims`` squared numbers."""
@@ -30,34 +26,15 @@ MAX_ROWS = 2048
 RIDGES = (1e-6, 1e-4, 1e-2)
 """What is added to the variances; the next where a covariance cannot be inverted."""
 
-READ_SETTINGS = {"threshold", "max_tokens", "seed"}
-
 
 @dataclass(frozen=True)
-class GmmClusterer:
+class GmmClusterer(GuardedClusterer):
     """Soft clusters by one mixture of ``max(1, n // 10)`` components."""
 
-    settings: ClusteringSettings
+    method = "gmm"
+    read_settings = frozenset({"threshold", "max_tokens", "seed"})
 
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of the settings that this method reads."""
-        read = self.settings.model_dump(include=READ_SETTINGS)
-        return fingerprint("clustering/gmm", {"version": VERSION} | read)
-
-    @property
-    def anchorable(self) -> bool:
-        """By similarity: other rows do not matter."""
-        return True
-
-    def cluster(self, vectors: Vectors, n_tokens: NDArray[np.int64]) -> Clusters:
-        """See ``Clusterer.cluster``."""
-        if len(vectors) < 2:
-            return Clusters(())
-        grid = on_grid(vectors)
-        guard = Guard(grid, n_tokens, self.settings.max_tokens)
-        guard.check()
-
+    def _cluster(self, grid: Doubles, guard: Guard) -> Clusters:
         def groups(rows: Rows) -> list[Rows]:
             parts = coarse_parts(grid[rows], MAX_ROWS, self.settings.seed)
             return [rows[part][one] for part in parts for one in self._mixed(grid[rows[part]])]

@@ -9,19 +9,56 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters
 from raptor_core.clustering.groups import Rows, divides, squared_distance, without_subsets
+from raptor_core.clustering.reduction import on_grid
 from raptor_core.errors import ClusteringError
+from raptor_core.identity import fingerprint
+from raptor_core.settings.trees import ClusteringSettings
+from raptor_core.vectors import Vectors
 
 Grid = NDArray[np.float64] | NDArray[np.float32]
 Recluster = Callable[[Rows], list[Rows]]
 
 MAX_RECLUSTERINGS = 4
 BLOCK_ROWS = 512
+
+
+@dataclass(frozen=True)
+class GuardedClusterer:
+    """A ``Clusterer`` whose clusters a ``Guard`` makes lawful; ``_cluster`` is the subclass's."""
+
+    settings: ClusteringSettings
+
+    method: ClassVar[str]
+    read_settings: ClassVar[frozenset[str]]
+    version: ClassVar[int] = 1
+    anchorable: ClassVar[bool] = True
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the settings that this method reads."""
+        read = self.settings.model_dump(include=set(self.read_settings))
+        return fingerprint(f"clustering/{self.method}", {"version": self.version} | read)
+
+    def cluster(self, vectors: Vectors, n_tokens: NDArray[np.int64]) -> Clusters:
+        """See ``Clusterer.cluster``."""
+        if len(vectors) < 2:
+            return Clusters(())
+        guard = Guard(self._grid(vectors), n_tokens, self.settings.max_tokens)
+        guard.check()
+        return self._cluster(guard.grid, guard)
+
+    def _grid(self, vectors: Vectors) -> Grid:
+        return on_grid(vectors)
+
+    def _cluster(self, grid: Any, guard: Guard) -> Clusters:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,51 +14,34 @@ from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters
 from raptor_core.clustering.groups import Rows
-from raptor_core.clustering.guards import Grid, Guard
-from raptor_core.identity import fingerprint
-from raptor_core.settings.trees import ClusteringSettings
+from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
 from raptor_core.vectors import Vectors
 
-VERSION = 1
 MAX_PARTS = 32
 MAX_ROUNDS = 12
 SAMPLE_PER_PART = 128
 MAX_SHARE = 0.9
 GRID = 4096.0
 GATHER_ROWS = 65_536
-READ_SETTINGS = {"cluster_size", "max_tokens", "seed"}
 
 Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class KMeansClusterer:
+class KMeansClusterer(GuardedClusterer):
     """Disjoint clusters of about ``cluster_size`` rows."""
 
-    settings: ClusteringSettings
+    method = "kmeans"
+    read_settings = frozenset({"cluster_size", "max_tokens", "seed"})
 
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of the settings that this method reads."""
-        read = self.settings.model_dump(include=READ_SETTINGS)
-        return fingerprint("clustering/kmeans", {"version": VERSION} | read)
+    def _grid(self, vectors: Vectors) -> Grid:
+        return rounded(vectors)
 
-    @property
-    def anchorable(self) -> bool:
-        """By similarity: other rows do not matter."""
-        return True
-
-    def cluster(self, vectors: Vectors, n_tokens: NDArray[np.int64]) -> Clusters:
-        """See ``Clusterer.cluster``."""
-        if len(vectors) < 2:
-            return Clusters(())
-        grid = rounded(vectors)
-        guard = Guard(grid, n_tokens, self.settings.max_tokens)
-        guard.check()
+    def _cluster(self, grid: Singles, guard: Guard) -> Clusters:
         size, budget = self.settings.cluster_size, self.settings.max_tokens
 
         def wanted_parts(rows: Rows) -> int:
-            by_tokens = -(-int(n_tokens[rows].sum()) // budget)
+            by_tokens = -(-int(guard.n_tokens[rows].sum()) // budget)
             return max(by_tokens, len(rows) // size, 1)
 
         groups = split(grid, np.arange(len(grid)), wanted_parts, self.settings.seed)

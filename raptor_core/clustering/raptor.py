@@ -8,61 +8,36 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters
 from raptor_core.clustering.groups import Rows
-from raptor_core.clustering.guards import Guard
+from raptor_core.clustering.guards import Guard, GuardedClusterer
 from raptor_core.clustering.kmeans import coarse_parts
 from raptor_core.clustering.mixture import best_mixture, soft_members
-from raptor_core.clustering.reduction import Doubles, on_grid, umap_layout
+from raptor_core.clustering.reduction import Doubles, umap_layout
 from raptor_core.clustering.workers import n_workers
-from raptor_core.identity import fingerprint
 from raptor_core.settings.trees import ClusteringSettings
-from raptor_core.vectors import Vectors
 
-VERSION = 1
 MAX_GLOBAL_ROWS = 8192
-READ_SETTINGS = {
-    "dimensions",
-    "local_neighbors",
-    "threshold",
-    "max_components",
-    "patience",
-    "epochs",
-    "max_tokens",
-    "seed",
-}
 
 
 @dataclass(frozen=True)
-class RaptorClusterer:
+class RaptorClusterer(GuardedClusterer):
     """Soft clusters by UMAP and Gaussian mixtures, the number of them by BIC.
 
     A layer of at most ``dimensions + 1`` rows is one cluster, if the budget allows. One of more
     than 8,192 rows is first parted by k-means, so that time and memory stay linear.
     """
 
-    settings: ClusteringSettings
+    method = "raptor"
+    read_settings = frozenset(
+        {
+            *("dimensions", "local_neighbors", "threshold", "max_components", "patience"),
+            *("epochs", "max_tokens", "seed"),
+        }
+    )
 
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of the settings that this method reads."""
-        read = self.settings.model_dump(include=READ_SETTINGS)
-        return fingerprint("clustering/raptor", {"version": VERSION} | read)
-
-    @property
-    def anchorable(self) -> bool:
-        """By similarity: other rows do not matter."""
-        return True
-
-    def cluster(self, vectors: Vectors, n_tokens: NDArray[np.int64]) -> Clusters:
-        """See ``Clusterer.cluster``."""
-        if len(vectors) < 2:
-            return Clusters(())
-        grid = on_grid(vectors)
-        guard = Guard(grid, n_tokens, self.settings.max_tokens)
-        guard.check()
+    def _cluster(self, grid: Doubles, guard: Guard) -> Clusters:
         with ThreadPoolExecutor(n_workers()) as pool:
             run = _Run(grid, self.settings, pool)
             groups = run.groups(np.arange(len(grid)))

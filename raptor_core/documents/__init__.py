@@ -12,7 +12,6 @@ from raptor_core.documents.catalog import Catalog, Reading, parser_fingerprint
 from raptor_core.documents.entries import Entries
 from raptor_core.documents.grouping import (
     document_partition,
-    group_documents,
     partition_key,
     tree_name,
 )
@@ -41,7 +40,6 @@ __all__ = [
     "Skipped",
     "SourceFile",
     "document_partition",
-    "group_documents",
     "list_files",
     "load_documents",
     "parser_fingerprint",

@@ -189,14 +189,17 @@ def make_reading(
     *,
     parse: bool = False,
 ) -> tuple[Reading, list[Named]]:
-    """What a file holds; its documents are parsed if asked for, or if its bytes are new.
+    """What a file holds; it is parsed if asked for, or if its bytes are new.
 
     Args:
         file: as it was listed.
         content: as it was read.
         known: what an earlier scan found in it.
         started: when this scan began, in seconds since 1970 UTC.
-        parse: whatever is known; the documents are given by name then, and else none.
+        parse: whatever is known.
+
+    Returns:
+        The reading, and the documents by name where the file was parsed.
     """
     same_stamp = known is not None and known.stamp == file.stamp
     first_seen = known.first_seen if known and same_stamp else started

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 from raptor_core.identity import digest
@@ -65,23 +64,6 @@ def partition_key(tree: str, grouping: GroupingSettings) -> str:
 def document_partition(document_id: str, grouping: GroupingSettings) -> str:
     """Key of the partition that holds the document of this id."""
     return partition_key(tree_name(document_id, grouping), grouping)
-
-
-def group_documents(
-    documents: Iterable[Identifiable], grouping: GroupingSettings
-) -> dict[str, dict[str, tuple[Identifiable, ...]]]:
-    """Documents, or their entries, by partition and tree; keys sorted, documents ordered by id.
-
-    For a whole corpus see ``Partitions``.
-    """
-    trees: dict[str, list[Identifiable]] = {}
-    for document in sorted(documents, key=lambda document: document.id):
-        trees.setdefault(tree_name(document.id, grouping), []).append(document)
-    partitions: dict[str, dict[str, tuple[Identifiable, ...]]] = {}
-    for tree in sorted(trees):
-        partition = partitions.setdefault(partition_key(tree, grouping), {})
-        partition[tree] = tuple(trees[tree])
-    return {key: partitions[key] for key in sorted(partitions)}
 
 
 def _escape(name: str) -> str:

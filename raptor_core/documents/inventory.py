@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from raptor_core.documents.base import Skipped
+from raptor_core.documents.base import Entry, Skipped
 from raptor_core.documents.entries import Entries
+from raptor_core.documents.partitions import Partitions
+from raptor_core.settings import GroupingSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +22,12 @@ class Inventory:
     documents: Entries
     skipped: tuple[Skipped, ...] = ()
     unsettled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    _grouped: dict[GroupingSettings, Partitions[Entry]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def partitions(self, grouping: GroupingSettings) -> Partitions[Entry]:
+        """The documents by partition and tree, put together once."""
+        if grouping not in self._grouped:
+            self._grouped[grouping] = Partitions(self.documents, grouping)
+        return self._grouped[grouping]

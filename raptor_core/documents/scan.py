@@ -23,19 +23,27 @@ from raptor_core.documents.load import (
     named_sources,
     shown_path,
 )
+from raptor_core.documents.records import Named
 from raptor_core.documents.source import Content, Source, SourceFile
 from raptor_core.documents.unique import Unique
 from raptor_core.settings import SourceSettings
 
 Queue = list[tuple[Source, Sequence[SourceFile]]]
 
+Parsed = dict[tuple[bytes, str], list[Named]]
+"""Documents of files by ``catalog_key`` and digest of the content."""
+
+KEPT_CHARS = 10_000_000
+"""Characters of new documents that a scan keeps for whoever reads them next."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scan:
     """What a source holds, the catalog for the next scan, how many files were read, and all files.
 
-    Hashes, names and times of each file and document, no text. ``is_new`` says whether the catalog
-    differs from the one that was given.
+    Hashes, names and times of each file and document. ``is_new`` says whether the catalog differs
+    from the one that was given. ``parsed`` are new files, up to ``KEPT_CHARS`` of text: a parser
+    is slower than all else that reading takes.
     """
 
     inventory: Inventory
@@ -43,6 +51,7 @@ class Scan:
     n_read: int
     listed: Listed
     is_new: bool
+    parsed: Parsed
 
 
 def scan_source(
@@ -85,6 +94,7 @@ class Scanning:
     unsettled: dict[str, tuple[str, ...]] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     queue: Queue = field(default_factory=list)
+    parsed: Parsed = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.listed = list_sources(named_sources((), self.settings), self.skipped)
@@ -101,9 +111,15 @@ class Scanning:
                 else:
                     changed.append(file)
             self.queue.append((source, changed))
+        left = KEPT_CHARS
         for file, content in loaded(self.queue):
             key = catalog_key(file)
-            self.readings[key] = make_reading(file, content, self.catalog.get(key), self.started)[0]
+            known = self.catalog.get(key)
+            self.readings[key], named = make_reading(file, content, known, self.started)
+            n_chars = sum(len(document.text) for _, document in named)
+            if 0 < n_chars <= left:
+                self.parsed[key, content.digest] = named
+                left -= n_chars
 
     def look_again(self) -> None:
         """List once more: hold what changed while it was read, or was not there for a moment."""
@@ -138,7 +154,7 @@ class Scanning:
         inventory = Inventory(documents, tuple(skipped), self.unsettled)
         n_read = sum(len(files) for _, files in self.queue)
         self.readings.forget_unread()
-        return Scan(inventory, self.readings, n_read, self.listed, is_new)
+        return Scan(inventory, self.readings, n_read, self.listed, is_new, self.parsed)
 
     def _gather(self) -> tuple[Entries, Collection[str], list[Skipped]]:
         """All entries, ids that more than one document has, and what is skipped besides these."""

@@ -25,7 +25,9 @@ def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
     corpus: Unique[Document] = Unique(skipped)
     queue: Queue = [(s, [f for f in files if _holds(scan, f, ids)]) for s, files in scan.listed]
     for file, content in loaded(queue):
-        named = split(content.parse(), skipped)
+        named = scan.parsed.get((catalog_key(file), content.digest))
+        if named is None:
+            named = split(content.parse(), skipped)
         corpus.add([item for item in named if item[1].id in ids], shown_path(file))
     return Corpus(corpus.ordered(), tuple(dict.fromkeys(skipped)))
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from raptor_core.documents.base import Skipped
-from raptor_core.documents.patterns import Patterns, compile_patterns
+from raptor_core.documents.patterns import compile_patterns
 from raptor_core.documents.records import Named
 from raptor_core.identity import digest
 from raptor_core.redaction import hide_password
 from raptor_core.settings import SourceSettings
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 FORMATS = {
     ".txt": "text",
@@ -140,29 +143,26 @@ class Source(Protocol):
 class Rules:
     """Which files of a folder are read."""
 
-    include: Patterns
-    exclude: Patterns
-    ignore: Patterns = field(default_factory=lambda: Patterns(()))
+    include: GitIgnoreSpec
+    exclude: GitIgnoreSpec
+    ignore: GitIgnoreSpec
 
     @classmethod
     def of(cls, settings: SourceSettings, ignore_lines: Iterable[str] = ()) -> Rules:
         """Rules of the settings and the lines of the source's ignore file."""
-        return cls(
-            include=compile_patterns(settings.include),
-            exclude=compile_patterns(settings.exclude),
-            ignore=compile_patterns(ignore_lines),
-        )
+        given = (settings.include, settings.exclude, ignore_lines)
+        return cls(*map(compile_patterns, given))
 
     def omit(self, path: str, *, is_folder: bool = False) -> bool:
         """Whether a relative path is left out without a word: hidden, excluded or ignored."""
-        hidden = path.rpartition("/")[2].startswith(".")
-        return hidden or any(
-            patterns.match(path, is_folder=is_folder) for patterns in (self.exclude, self.ignore)
-        )
+        if path.rpartition("/")[2].startswith("."):
+            return True
+        name = f"{path}/" if is_folder else path
+        return self.exclude.match_file(name) or self.ignore.match_file(name)
 
     def wants(self, path: str) -> bool:
         """Whether the include patterns, if there are any, name this file."""
-        return not self.include.rules or self.include.match(path)
+        return not self.include.patterns or self.include.match_file(path)
 
 
 def unsupported(file: SourceFile) -> Skipped | None:

@@ -10,7 +10,8 @@ from itertools import islice
 from pathlib import Path
 
 from raptor_core.documents.base import Document
-from raptor_core.documents.grouping import group_documents, tree_name
+from raptor_core.documents.grouping import tree_name
+from raptor_core.documents.partitions import Partitions
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.identity import digest
 from raptor_core.nodes import Tree
@@ -164,10 +165,6 @@ def _told_by(counter: TokenCounter, tree: Tree, tools: Tools) -> Tree:
 
 
 def _trees(dataset: Dataset, settings: Settings) -> Mapping[str, Sequence[Document]]:
-    documents = {document.id: document for document in dataset.documents}
-    grouped = group_documents(dataset.documents, settings.grouping)
-    return {
-        tree: [documents[member.id] for member in members]
-        for trees in grouped.values()
-        for tree, members in trees.items()
-    }
+    documents = sorted(dataset.documents, key=lambda document: document.id)
+    grouped = Partitions(documents, settings.grouping)
+    return {tree: members for trees in grouped.values() for tree, members in trees.items()}

@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Any
 
 from raptor_core.evaluation.forest import Forest
-from raptor_core.quality.compression import measure_compression
+from raptor_core.quality.compression import compressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,15 @@ def tree_statistics(forest: Forest) -> TreeStatistics:
     """The statistics of a forest's trees; all nodes are read."""
     nodes = forest.store.nodes()
     summaries = [node for node in nodes if not node.is_leaf]
-    found = measure_compression(summaries, {node.id: node for node in nodes}).summaries
-    n_children = sum(summary.n_children for summary in found)
+    found = compressions(summaries, {node.id: node for node in nodes})
+    n_children = sum(len(one.node.children) for one in found)
     sizes = [manifest.layer_sizes for manifest in forest.manifests]
     highest = max(map(len, sizes))
     return TreeStatistics(
         n_trees=len(sizes),
         nodes_by_layer=tuple(sum(s[k] for s in sizes if k < len(s)) for k in range(highest)),
         mean_children=n_children / len(found) if found else 0.0,
-        mean_summary_tokens=mean(s.n_tokens for s in found) if found else 0.0,
+        mean_summary_tokens=mean(s.node.n_tokens for s in found) if found else 0.0,
         mean_child_tokens=sum(s.child_tokens for s in found) / n_children if found else 0.0,
         mean_ratio=mean(s.ratio for s in found) if found else 0.0,
     )

@@ -4,109 +4,60 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import chain, pairwise
 
 from raptor_core.nodes import Node
-from raptor_core.quality.verdicts import N_WORST, CheckInfo, Verdict, WorstNode, verdict
+from raptor_core.quality.subjects import CheckedLayer, CheckedTrees
+from raptor_core.quality.verdicts import N_WORST, Measured, WorstNode, check, children_of
 
-COVERAGE = CheckInfo(
-    "coverage",
-    "error",
+_ABOUT = (
     "Every node below has a parent, no summary has fewer than two children, and every child and "
-    "every id exists exactly once.",
+    "every id exists exactly once."
 )
+_BROKEN = {
+    "without a parent": "nodes_without_parent",
+    "with fewer than two children": "clusters_of_one",
+    "with an unknown child": "unknown_children",
+    "with an id that occurs twice": "duplicate_ids",
+}
+"""What may be wrong with a node, and the number that counts it."""
 
 
-@dataclass(frozen=True, slots=True)
-class CoverageReport:
-    """What breaks law 3, as nodes in the layer's order.
-
-    Attributes:
-        checked: nodes looked at, of this layer and the one below.
-        orphans: nodes below without a parent, though their tree goes on above them.
-        singles: summaries of fewer than two distinct children.
-        unknown: summaries with a child that is not in the layer below of their tree.
-        duplicates: nodes whose id occurred before.
-    """
-
-    checked: int
-    orphans: tuple[Node, ...] = ()
-    singles: tuple[Node, ...] = ()
-    unknown: tuple[Node, ...] = ()
-    duplicates: tuple[Node, ...] = ()
-
-    def __add__(self, other: CoverageReport) -> CoverageReport:
-        """Both reports as one."""
-        return CoverageReport(
-            self.checked + other.checked,
-            self.orphans + other.orphans,
-            self.singles + other.singles,
-            self.unknown + other.unknown,
-            self.duplicates + other.duplicates,
-        )
+@check("coverage", "error", _ABOUT)
+def coverage(layer: CheckedLayer) -> Measured:
+    """Whether one layer of summaries breaks nothing, held against the layer below."""
+    broken = (*_broken(layer.nodes, layer.below), _repeated(layer.nodes))
+    return _measured(len(layer.nodes) + len(layer.below), broken)
 
 
-def measure_coverage(nodes: Sequence[Node], below: Mapping[str, Node]) -> CoverageReport:
-    """Hold one layer of summaries against the layer below.
+@check("coverage", "error", _ABOUT)
+def tree_coverage(checked: CheckedTrees) -> Measured:
+    """Whether nothing is broken in all layers, leaves first, held against each other."""
+    by_layer = [
+        _broken(nodes, {node.id: node for node in below})
+        for below, nodes in pairwise(checked.layers)
+    ]
+    orphans, singles, unknown = zip(*by_layer, strict=True) if by_layer else ((), (), ())
+    nodes = list(chain.from_iterable(checked.layers))
+    together = (*(list(chain.from_iterable(p)) for p in (orphans, singles, unknown)),)
+    return _measured(len(nodes), (*together, _repeated(nodes)))
+
+
+def _broken(
+    nodes: Sequence[Node], below: Mapping[str, Node]
+) -> tuple[list[Node], list[Node], list[Node]]:
+    """Nodes below without a parent; summaries of one child; those with an unknown child.
 
     A tree without a node in ``nodes`` ended below: its nodes need no parent.
     """
     summaries = [node for node in nodes if not node.is_leaf]
     trees = {node.tree for node in summaries}
     covered = {(node.tree, child) for node in summaries for child in node.children}
-    return CoverageReport(
-        checked=len(nodes) + len(below),
-        orphans=tuple(
-            n for n in below.values() if n.tree in trees and (n.tree, n.id) not in covered
-        ),
-        singles=tuple(n for n in summaries if len(set(n.children)) < 2),
-        unknown=tuple(n for n in summaries if _has_unknown_child(n, below)),
-        duplicates=tuple(_repeated(nodes)),
+    return (
+        [n for n in below.values() if n.tree in trees and (n.tree, n.id) not in covered],
+        [n for n in summaries if len(set(n.children)) < 2],
+        [n for n in summaries if len(children_of(n, below)) < len(n.children)],
     )
-
-
-def measure_tree_coverage(layers: Sequence[Sequence[Node]]) -> CoverageReport:
-    """Hold all layers, leaves first, against each other; they may be of several trees."""
-    report = CoverageReport(0)
-    below: dict[str, Node] = {}
-    for nodes in layers:
-        report += measure_coverage(nodes, below)
-        below = {node.id: node for node in nodes}
-    n_nodes = sum(len(nodes) for nodes in layers)
-    across = tuple(_repeated(node for nodes in layers for node in nodes))
-    return CoverageReport(n_nodes, report.orphans, report.singles, report.unknown, across)
-
-
-def evaluate_coverage(report: CoverageReport) -> Verdict:
-    """Whether nothing breaks law 3."""
-    broken = {
-        "without a parent": report.orphans,
-        "with fewer than two children": report.singles,
-        "with an unknown child": report.unknown,
-        "with an id that occurs twice": report.duplicates,
-    }
-    found = {what: nodes for what, nodes in broken.items() if nodes}
-    summary = "; ".join(f"{len(nodes)} nodes {what}" for what, nodes in found.items())
-    numbers = {
-        "nodes_checked": float(report.checked),
-        "nodes_without_parent": float(len(report.orphans)),
-        "clusters_of_one": float(len(report.singles)),
-        "unknown_children": float(len(report.unknown)),
-        "duplicate_ids": float(len(report.duplicates)),
-    }
-    worst = [
-        WorstNode(n.id, n.text, len(n.children), f"node {what}")
-        for what, nodes in found.items()
-        for n in nodes[:N_WORST]
-    ]
-    remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."
-    told = f"{summary}." if found else f"All {report.checked} nodes are covered."
-    return verdict(COVERAGE, not found, told, numbers, worst, remedy)
-
-
-def _has_unknown_child(node: Node, below: Mapping[str, Node]) -> bool:
-    found = (below.get(child) for child in node.children)
-    return any(child is None or child.tree != node.tree for child in found)
 
 
 def _repeated(nodes: Iterable[Node]) -> list[Node]:
@@ -118,3 +69,18 @@ def _repeated(nodes: Iterable[Node]) -> list[Node]:
         if seen[node.id] > 1:
             repeated.append(node)
     return repeated
+
+
+def _measured(n_checked: int, broken: Sequence[Sequence[Node]]) -> Measured:
+    found = dict(zip(_BROKEN, broken, strict=True))
+    numbers = {"nodes_checked": float(n_checked)}
+    numbers |= {_BROKEN[what]: float(len(nodes)) for what, nodes in found.items()}
+    told = "; ".join(f"{len(nodes)} nodes {what}" for what, nodes in found.items() if nodes)
+    worst = [
+        WorstNode.of(n, len(n.children), f"node {what}")
+        for what, nodes in found.items()
+        for n in nodes[:N_WORST]
+    ]
+    remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."
+    summary = f"{told or f'All {n_checked} nodes are covered'}."
+    return Measured(not told, summary, numbers, worst, remedy)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
+from raptor_core.nodes import Node
 from raptor_core.quality.distribution import DIGITS
 from raptor_core.quality.verdicts import N_WORST, CheckInfo, Verdict, WorstNode, verdict
 from raptor_core.settings import AuditSettings, Settings
@@ -25,8 +27,11 @@ def audit_check(settings: AuditSettings) -> CheckInfo:
     return replace(HALLUCINATION, severity="error") if blocks else HALLUCINATION
 
 
-def evaluate_audit(report: AuditReport, settings: Settings) -> Verdict:
-    """Whether at most ``max_unsupported`` of the judged summaries hold such a sentence."""
+def evaluate_audit(report: AuditReport, settings: Settings, nodes: Iterable[Node] = ()) -> Verdict:
+    """Whether at most ``max_unsupported`` of the judged summaries hold such a sentence.
+
+    ``nodes`` tell the trees of those that are named.
+    """
     share, n_audited = report.unsupported_share, len(report.audited)
     n_bad, n_unknown = len(report.unsupported_nodes), len(report.not_judged)
     numbers = {
@@ -61,17 +66,19 @@ def evaluate_audit(report: AuditReport, settings: Settings) -> Verdict:
         check = HALLUCINATION
         remedy = "Mend the judge's endpoint or model, and materialize the findings again."
     passed = not exceeds and not n_unknown
-    return verdict(check, passed, summary, numbers, _worst(report), remedy)
+    return verdict(check, passed, summary, numbers, _worst(report, nodes), remedy)
 
 
-def _worst(report: AuditReport) -> list[WorstNode]:
+def _worst(report: AuditReport, nodes: Iterable[Node]) -> list[WorstNode]:
     """The least supported sentence of each node that has one, least supported first."""
     ranked = sorted(report.unsupported, key=lambda f: (f.score, f.node_id))
     by_node: dict[str, SentenceFinding] = {}
     for finding in ranked:
         by_node.setdefault(finding.node_id, finding)
+    trees = {node.id: node.tree for node in nodes}
     return [
-        WorstNode(f.node_id, f.sentence, f.score, _why(f)) for f in list(by_node.values())[:N_WORST]
+        WorstNode(f.node_id, f.sentence, f.score, _why(f), trees.get(f.node_id, ""))
+        for f in list(by_node.values())[:N_WORST]
     ]
 
 

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from raptor_core.quality.distribution import DIGITS
-from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, verdict
+from raptor_core.quality.subjects import CheckedLayer
+from raptor_core.quality.verdicts import Check, Measured, WorstNode
 from raptor_core.settings import CheckSettings
 
 MIN_HISTORY = 5
@@ -22,17 +23,6 @@ MIN_SPREAD = 0.05
 """Spread that is assumed at the least, as a share of the median."""
 _NORMAL = 1.4826
 """MAD times this is the standard deviation of what is distributed normally."""
-
-COMPRESSION_DRIFT = CheckInfo(
-    "compression_drift",
-    "warn",
-    "Mean compression ratio of the layer against earlier builds of this partition.",
-)
-CLUSTER_SIZE_DRIFT = CheckInfo(
-    "cluster_size_drift",
-    "warn",
-    "Mean number of children per summary of the layer against earlier builds of this partition.",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +66,25 @@ def measure_drift(value: float, past: Sequence[float], last: int) -> Drift:
     return Drift(value, len(kept), median, spread, max(-1000.0, min(z, 1000.0)))
 
 
-def evaluate_drift(
-    check: CheckInfo,
-    what: str,
-    drift: Drift | None,
-    checks: CheckSettings,
-    worst: Iterable[WorstNode] = (),
-) -> Verdict:
-    """Whether a layer's mean is within ``max_drift`` of earlier builds; None is nothing measured.
+def measure_mean_drift(layer: CheckedLayer, now: Check[CheckedLayer], mean: str) -> Measured:
+    """Whether ``mean``, among the numbers of the check ``now``, is near that of earlier builds."""
+    found = now.measure(layer)
+    value, checks = found.numbers.get(mean), layer.settings.checks
+    if value is None:
+        return Measured(True, "Nothing to compare.", {})
+    past = [means[now.name] for means in layer.past if now.name in means]
+    drift = measure_drift(value, past, checks.history_builds)
+    return evaluate_drift(f"The layer's {mean.replace('_', ' ')}", drift, checks, found.worst)
 
-    ``what`` names the mean at the head of a sentence.
-    """
-    if drift is None:
-        return verdict(check, True, "Nothing to compare.", {}, (), "")
+
+def evaluate_drift(
+    what: str, drift: Drift, checks: CheckSettings, worst: Iterable[WorstNode] = ()
+) -> Measured:
+    """Whether a mean is within ``max_drift`` of earlier ones; ``what`` names it in a sentence."""
     numbers = {"value": round(drift.value, DIGITS), "earlier_builds": float(drift.n)}
     if not drift.is_known:
         told = f"{what} is {drift.value:.3g}; {drift.n} of {MIN_HISTORY} earlier builds are known."
-        return verdict(check, True, told, numbers, (), "")
+        return Measured(True, told, numbers)
     numbers |= {
         "median": round(drift.median, DIGITS),
         "spread": round(drift.spread, DIGITS),
@@ -106,4 +98,4 @@ def evaluate_drift(
         "Compare documents and settings with the build before; where the change is meant, it "
         "passes once it is the rule, or raise checks.max_drift."
     )
-    return verdict(check, abs(drift.z) <= checks.max_drift, summary, numbers, worst, remedy)
+    return Measured(abs(drift.z) <= checks.max_drift, summary, numbers, worst, remedy)

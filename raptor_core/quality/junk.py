@@ -8,21 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from raptor_core.audit.collage import folded, is_collage
-from raptor_core.nodes import Node
 from raptor_core.quality.junk_phrases import PHRASES
 from raptor_core.quality.junk_shapes import SHAPES, last_fragment, letterless_child
-from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, children_of, verdict
+from raptor_core.quality.subjects import CheckedLayer
+from raptor_core.quality.verdicts import Measured, WorstNode, check
 
-JUNK = CheckInfo(
-    "junk_text",
-    "error",
-    "No summary is an error, a refusal, an error page, an echoed prompt, a loop, empty or without "
-    "letters, unless its children are the same.",
-)
 _DETECTORS = {**SHAPES, **PHRASES}
 KINDS = tuple(_DETECTORS)
 """Signs of junk, in the order in which they are looked for."""
@@ -44,23 +38,6 @@ class Junk:
     excerpt: str
 
 
-@dataclass(frozen=True, slots=True)
-class JunkNode:
-    """A junk summary."""
-
-    node_id: str
-    text: str
-    junk: Junk
-
-
-@dataclass(frozen=True, slots=True)
-class JunkReport:
-    """``checked`` summaries, and those that are junk in the layer's order."""
-
-    checked: int
-    nodes: tuple[JunkNode, ...]
-
-
 def find_junk(text: str, children: Sequence[str] = (), kinds: Sequence[str] = KINDS) -> Junk | None:
     """The first sign, of these ``kinds``, that ``text`` is no summary of ``children``, or None.
 
@@ -73,35 +50,33 @@ def find_junk(text: str, children: Sequence[str] = (), kinds: Sequence[str] = KI
     return None
 
 
-def measure_junk(nodes: Sequence[Node], below: Mapping[str, Node]) -> JunkReport:
-    """Look at every summary in ``nodes``; leaves are the documents' own text and never junk."""
-    summaries = [node for node in nodes if not node.is_leaf]
-    found = []
-    for node in summaries:
-        junk = find_junk(node.text, [child.text for child in children_of(node, below)], _JUDGED)
-        if junk:
-            found.append(JunkNode(node.id, node.text, junk))
-    return JunkReport(len(summaries), tuple(found))
-
-
-def evaluate_junk(report: JunkReport) -> Verdict:
-    """Whether no summary is junk."""
-    kinds = Counter(node.junk.kind for node in report.nodes)
+@check(
+    "junk_text",
+    "error",
+    "No summary is an error, a refusal, an error page, an echoed prompt, a loop, empty or without "
+    "letters, unless its children are the same.",
+)
+def junk_text(layer: CheckedLayer) -> Measured:
+    """Whether no summary is junk; leaves are the documents' own text and never junk."""
+    looked_at = ((n, find_junk(n.text, layer.texts_below(n), _JUDGED)) for n in layer.written)
+    found = [(node, junk) for node, junk in looked_at if junk]
+    kinds = Counter(junk.kind for _, junk in found)
+    n_checked = len(layer.written)
     numbers = {
-        "summaries": float(report.checked),
-        "junk": float(len(report.nodes)),
+        "summaries": float(n_checked),
+        "junk": float(len(found)),
         **{f"junk_{kind}": float(kinds[kind]) for kind in _JUDGED},
     }
-    summary = f"None of {report.checked} summaries is junk."
+    summary = f"None of {n_checked} summaries is junk."
     if kinds:
         told = ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in kinds.most_common())
-        summary = f"{len(report.nodes)} of {report.checked} summaries are junk: {told}."
+        summary = f"{len(found)} of {n_checked} summaries are junk: {told}."
     worst = [
-        WorstNode(n.node_id, n.text, 1.0, f"{n.junk.kind.replace('_', ' ')}: {n.junk.excerpt[:80]}")
-        for n in report.nodes
+        WorstNode.of(node, 1.0, f"{junk.kind.replace('_', ' ')}: {junk.excerpt[:80]}")
+        for node, junk in found
     ]
     remedy = "Look at the summarizer's endpoint and model, then build the partition again."
-    return verdict(JUNK, not kinds, summary, numbers, worst, remedy)
+    return Measured(not kinds, summary, numbers, worst, remedy)
 
 
 def _shared(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool:

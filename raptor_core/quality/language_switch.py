@@ -2,74 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import cache
 
 from raptor_core.audit.collage import is_collage
-from raptor_core.nodes import Node
 from raptor_core.quality.languages import HAN, JAPANESE, LATIN, Writing, writing
-from raptor_core.quality.verdicts import (
-    CheckInfo,
-    Verdict,
-    WorstNode,
-    children_of,
-    percent,
-    verdict,
-)
-from raptor_core.settings import CheckSettings
+from raptor_core.quality.subjects import CheckedLayer
+from raptor_core.quality.verdicts import Measured, WorstNode, check, percent
 
-LANGUAGE_SWITCH = CheckInfo(
-    "language_switch",
-    "warn",
-    "Share of summaries in another script or language than their children, where both are plain.",
-)
 _MIN_LETTERS = {HAN: 12, JAPANESE: 16, "Korean": 16}
 _MIN_LETTERS_ELSEWHERE = 40
 _MIN_SHARE = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Switched:
-    """A summary, the script or language it is in, and that of its children."""
-
-    node_id: str
-    text: str
-    found: str
-    expected: str
-
-
-@dataclass(frozen=True, slots=True)
-class LanguageReport:
-    """``checked`` summaries, those in a plain script or language, those that switched."""
-
-    checked: int
-    judged: int
-    nodes: tuple[Switched, ...]
-
-    @property
-    def share(self) -> float:
-        """Share of the checked summaries that switched."""
-        return len(self.nodes) / self.checked if self.checked else 0.0
-
-
-def measure_languages(nodes: Sequence[Node], below: Mapping[str, Node]) -> LanguageReport:
-    """Compare every summary in ``nodes`` with its children; each text is looked at once."""
-    known: dict[str, Writing] = {}
-    summaries = [node for node in nodes if not node.is_leaf]
-    judged, found = 0, []
-    for node in summaries:
-        mine = writing(node.text)
-        children = children_of(node, below)
-        judged += mine.script is not None and (mine.script != LATIN or mine.language is not None)
-        if is_collage(node.text, [child.text for child in children]):
-            continue
-        for child in children:
-            if child.id not in known:
-                known[child.id] = writing(child.text)
-        switch = find_switch(mine, [known[child.id] for child in children])
-        if switch:
-            found.append(Switched(node.id, node.text, *switch))
-    return LanguageReport(len(summaries), judged, tuple(found))
 
 
 def find_switch(summary: Writing, children: Sequence[Writing]) -> tuple[str, str] | None:
@@ -106,28 +49,38 @@ def _language_switch(
     return mine, theirs
 
 
-def evaluate_languages(report: LanguageReport, checks: CheckSettings) -> Verdict:
+@check(
+    "language_switch",
+    "warn",
+    "Share of summaries in another script or language than their children, where both are plain.",
+)
+def language_switch(layer: CheckedLayer) -> Measured:
     """Whether at most ``max_switched`` of the summaries are in another language."""
-    n_switched = len(report.nodes)
+    known = cache(writing)  # a child has several parents
+    n_checked, bound = len(layer.summaries), layer.settings.checks.max_switched
+    n_judged, switched = 0, []
+    for node in layer.summaries:
+        mine, children = writing(node.text), layer.texts_below(node)
+        n_judged += mine.script is not None and (mine.script != LATIN or mine.language is not None)
+        if is_collage(node.text, children):
+            continue
+        switch = find_switch(mine, [known(child) for child in children])
+        if switch:
+            switched.append(WorstNode.of(node, 1.0, f"{switch[0]}, its children {switch[1]}"))
     numbers = {
-        "summaries": float(report.checked),
-        "plain_language": float(report.judged),
-        "switched": float(n_switched),
+        "summaries": float(n_checked),
+        "plain_language": float(n_judged),
+        "switched": float(len(switched)),
     }
-    summary = "No summary to look at."
-    if report.checked:
-        numbers["switched_share"] = report.share
+    summary, share = "No summary to look at.", len(switched) / max(1, n_checked)
+    if n_checked:
+        numbers["switched_share"] = share
         summary = (
-            f"{n_switched} of {report.checked} summaries are in another language than their "
-            f"children (at most {percent(checks.max_switched)})."
+            f"{len(switched)} of {n_checked} summaries are in another language than their "
+            f"children (at most {percent(bound)})."
         )
-    worst = [
-        WorstNode(n.node_id, n.text, 1.0, f"{n.found}, its children {n.expected}")
-        for n in report.nodes
-    ]
     remedy = "Ask for the documents' language: try another summarizer.model; build these again."
-    passed = report.share <= checks.max_switched
-    return verdict(LANGUAGE_SWITCH, passed, summary, numbers, worst, remedy)
+    return Measured(share <= bound, summary, numbers, switched, remedy)
 
 
 def _least(script: str) -> int:

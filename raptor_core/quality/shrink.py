@@ -5,68 +5,46 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from raptor_core.nodes import Node
-from raptor_core.quality.verdicts import CheckInfo, Verdict, verdict
-
-SHRINK = CheckInfo("shrink", "error", "Every layer of a tree has fewer nodes than the one below.")
-
-
-@dataclass(frozen=True, slots=True)
-class ShrinkReport:
-    """Layer sizes by tree, from the leaves up, without the empty layers past the top."""
-
-    sizes: dict[str, tuple[int, ...]]
-
-    @property
-    def steps(self) -> list[float]:
-        """Nodes of a layer over nodes of the one below, tree by tree."""
-        return [
-            above / below
-            for sizes in self.sizes.values()
-            for below, above in itertools.pairwise(sizes)
-            if below
-        ]
-
-    @property
-    def growing(self) -> dict[str, int]:
-        """Trees that break the law, with their lowest layer that does not shrink."""
-        found: dict[str, int] = {}
-        for tree, sizes in self.sizes.items():
-            for layer in range(1, len(sizes)):
-                if sizes[layer] >= sizes[layer - 1]:
-                    found.setdefault(tree, layer)
-        return found
+from raptor_core.quality.subjects import CheckedTrees
+from raptor_core.quality.verdicts import Measured, check
 
 
-def measure_shrink(layers: Sequence[Sequence[Node]]) -> ShrinkReport:
-    """Layer sizes of every tree in ``layers``, leaves first."""
+def layer_sizes(layers: Sequence[Sequence[Node]]) -> dict[str, tuple[int, ...]]:
+    """Nodes by layer of every tree in ``layers``, leaves first, without layers past its top."""
     counts = [Counter(node.tree for node in nodes) for nodes in layers]
     sizes = {}
     for tree in sorted(set().union(*counts)) if counts else ():
         height = max(layer for layer, count in enumerate(counts) if tree in count)
         sizes[tree] = tuple(count[tree] for count in counts[: height + 1])
-    return ShrinkReport(sizes)
+    return sizes
 
 
-def evaluate_shrink(report: ShrinkReport) -> Verdict:
+@check("shrink", "error", "Every layer of a tree has fewer nodes than the one below.")
+def shrink(checked: CheckedTrees) -> Measured:
     """Whether every tree shrinks from layer to layer."""
-    growing = report.growing
+    by_tree = layer_sizes(checked.layers)
+    steps = [
+        (tree, layer, below, above)
+        for tree, sizes in by_tree.items()
+        for layer, (below, above) in enumerate(itertools.pairwise(sizes), 1)
+    ]
+    growing = [step for step in steps if step[3] >= step[2]]
+    n_growing = len({tree for tree, *_ in growing})
     numbers = {
-        "trees": float(len(report.sizes)),
-        "trees_not_shrinking": float(len(growing)),
-        "layers_maximum": float(max(map(len, report.sizes.values()), default=0)),
+        "trees": float(len(by_tree)),
+        "trees_not_shrinking": float(n_growing),
+        "layers_maximum": float(max(map(len, by_tree.values()), default=0)),
     }
-    if report.steps:
-        numbers["shrink_worst"] = max(report.steps)
-    summary = f"All {len(report.sizes)} trees shrink from layer to layer."
+    if ratios := [above / below for *_, below, above in steps if below]:
+        numbers["shrink_worst"] = max(ratios)
+    summary = f"All {len(by_tree)} trees shrink from layer to layer."
     if growing:
-        tree, layer = next(iter(growing.items()))
-        sizes = report.sizes[tree]
+        tree, layer, below, above = growing[0]
         summary = (
-            f"{len(growing)} trees do not shrink; tree '{tree}' has {sizes[layer]} nodes in layer "
-            f"{layer} over {sizes[layer - 1]} in layer {layer - 1}."
+            f"{n_growing} trees do not shrink; tree '{tree}' has {above} nodes in layer "
+            f"{layer} over {below} in layer {layer - 1}."
         )
     remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."
-    return verdict(SHRINK, not growing, summary, numbers, (), remedy)
+    return Measured(not growing, summary, numbers, (), remedy)

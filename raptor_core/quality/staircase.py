@@ -4,80 +4,43 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raptor_core.nodes import Node
 from raptor_core.quality.cluster_size import PAPER_CHILDREN
 from raptor_core.quality.distribution import DIGITS
-from raptor_core.quality.shrink import measure_shrink
-from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, verdict
-from raptor_core.settings import CheckSettings
+from raptor_core.quality.shrink import layer_sizes
+from raptor_core.quality.subjects import CheckedTrees
+from raptor_core.quality.verdicts import Measured, WorstNode, check
 
-STAIRCASE = CheckInfo(
-    "staircase",
-    "warn",
-    "No layer has nearly as many nodes as the one below, and no tree has many more layers than "
-    f"the paper's {PAPER_CHILDREN} children per parent would need.",
-)
 MIN_NODES = 10
 """A step from fewer nodes is too coarse to judge: three nodes can only become two or one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """From the layer below ``layer`` to it: nodes there and here, and a node to look at."""
+class _Step:
+    """From the layer below to the layer of ``first``: nodes there and here."""
 
-    tree: str
-    layer: int
+    first: Node
     below: int
     nodes: int
-    first: Node
 
     @property
     def ratio(self) -> float:
-        """Nodes here over nodes below."""
         return self.nodes / self.below
 
 
 @dataclass(frozen=True, slots=True)
-class Height:
+class _Height:
     """Summary layers of a tree, those that its leaves ask for, and its first top node."""
 
-    tree: str
+    top: Node
     layers: int
     needed: int
-    top: Node
 
     @property
     def extra(self) -> int:
-        """Layers more than needed; negative where it has fewer."""
         return self.layers - self.needed
-
-
-@dataclass(frozen=True, slots=True)
-class StaircaseReport:
-    """Steps from layers of ten nodes or more, and heights, by tree."""
-
-    steps: tuple[Step, ...]
-    heights: tuple[Height, ...]
-
-
-def measure_staircase(layers: Sequence[Sequence[Node]], top_nodes: int = 1) -> StaircaseReport:
-    """Steps and heights of every tree in ``layers``, leaves first; ``top_nodes`` end a tree."""
-    first: dict[tuple[str, int], Node] = {}
-    for nodes in layers:
-        for node in nodes:
-            first.setdefault((node.tree, node.layer), node)
-    steps, heights = [], []
-    for tree, sizes in measure_shrink(layers).sizes.items():
-        for layer, (below, here) in enumerate(itertools.pairwise(sizes), 1):
-            if below >= MIN_NODES and (tree, layer) in first:
-                steps.append(Step(tree, layer, below, here, first[tree, layer]))
-        top = len(sizes) - 1
-        needed = layers_needed(sizes[0], top_nodes)
-        heights.append(Height(tree, top, needed, first[tree, top]))
-    return StaircaseReport(tuple(steps), tuple(heights))
 
 
 def layers_needed(n_leaves: int, top_nodes: int = 1) -> int:
@@ -86,46 +49,62 @@ def layers_needed(n_leaves: int, top_nodes: int = 1) -> int:
     return math.ceil(math.log(ratio) / math.log(PAPER_CHILDREN) - 1e-9)
 
 
-def evaluate_staircase(report: StaircaseReport, checks: CheckSettings) -> Verdict:
+def _shapes(checked: CheckedTrees) -> tuple[list[_Step], list[_Height]]:
+    """Steps from layers of ``MIN_NODES`` or more, and heights, tree by tree."""
+    first: dict[tuple[str, int], Node] = {}
+    for node in itertools.chain.from_iterable(checked.layers):
+        first.setdefault((node.tree, node.layer), node)
+    steps, heights = [], []
+    for tree, sizes in layer_sizes(checked.layers).items():
+        for layer, (below, here) in enumerate(itertools.pairwise(sizes), 1):
+            if below >= MIN_NODES and (tree, layer) in first:
+                steps.append(_Step(first[tree, layer], below, here))
+        top, needed = len(sizes) - 1, layers_needed(sizes[0], checked.settings.tree.top_nodes)
+        heights.append(_Height(first[tree, top], top, needed))
+    return steps, heights
+
+
+@check(
+    "staircase",
+    "warn",
+    "No layer has nearly as many nodes as the one below, and no tree has many more layers than "
+    f"the paper's {PAPER_CHILDREN} children per parent would need.",
+)
+def staircase(checked: CheckedTrees) -> Measured:
     """Whether every step keeps ``max_shrink`` and every height ``max_extra_layers``."""
-    flat = [step for step in report.steps if step.ratio > checks.max_shrink]
-    flat.sort(key=lambda step: (-step.ratio, step.tree))
-    tall = [height for height in report.heights if height.extra > checks.max_extra_layers]
-    tall.sort(key=lambda height: (-height.extra, height.tree))
+    checks, (steps, heights) = checked.settings.checks, _shapes(checked)
+    flat = [step for step in steps if step.ratio > checks.max_shrink]
+    flat.sort(key=lambda step: (-step.ratio, step.first.tree))
+    tall = [height for height in heights if height.extra > checks.max_extra_layers]
+    tall.sort(key=lambda height: (-height.extra, height.top.tree))
     numbers = {
-        "trees": float(len(report.heights)),
+        "trees": float(len(heights)),
         "flat_layers": float(len(flat)),
         "tall_trees": float(len(tall)),
     }
-    if report.steps:
-        ratios = [step.ratio for step in report.steps]
+    if ratios := [step.ratio for step in steps]:
         numbers["shrink_worst"] = round(max(ratios), DIGITS)
         numbers["shrink_mean"] = round(sum(ratios) / len(ratios), DIGITS)
-    if report.heights:
-        numbers["extra_layers_maximum"] = float(max(height.extra for height in report.heights))
+    if heights:
+        numbers["extra_layers_maximum"] = float(max(height.extra for height in heights))
     worst = [
-        WorstNode(s.first.id, s.first.text, s.ratio, f"layer {s.layer}: {s.nodes} over {s.below}")
+        WorstNode.of(s.first, s.ratio, f"layer {s.first.layer}: {s.nodes} over {s.below}")
         for s in flat
     ]
     worst += [
-        WorstNode(h.top.id, h.top.text, h.layers, f"{h.layers} layers where {h.needed} would do")
-        for h in tall
+        WorstNode.of(h.top, h.layers, f"{h.layers} layers where {h.needed} would do") for h in tall
     ]
     remedy = (
         "Raise clustering.threshold or clustering.max_tokens so that clusters grow, or set "
         "tree.top_nodes so that the tree ends earlier."
     )
-    summary = _summary(len(flat), len(tall), len(report.heights), checks)
-    return verdict(STAIRCASE, not (flat or tall), summary, numbers, worst, remedy)
-
-
-def _summary(n_flat: int, n_tall: int, n_trees: int, checks: CheckSettings) -> str:
     told = []
-    if n_flat:
-        told.append(f"{n_flat} layers have over {checks.max_shrink:g} of the nodes below them")
-    if n_tall:
+    if flat:
+        told.append(f"{len(flat)} layers have over {checks.max_shrink:g} of the nodes below them")
+    if tall:
         told.append(
-            f"{n_tall} of {n_trees} trees have over {checks.max_extra_layers} layers more than "
-            "their leaves ask for"
+            f"{len(tall)} of {len(heights)} trees have over {checks.max_extra_layers} layers more "
+            "than their leaves ask for"
         )
-    return f"{'; '.join(told)}." if told else f"All {n_trees} trees narrow from layer to layer."
+    summary = "; ".join(told) or f"All {len(heights)} trees narrow from layer to layer"
+    return Measured(not told, f"{summary}.", numbers, worst, remedy)

@@ -3,64 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, verdict
-
-STALENESS = CheckInfo(
-    "staleness",
-    "warn",
-    "The published trees hold the documents that the source holds: none changed, added or gone "
-    "since they were read.",
-)
+from raptor_core.quality.verdicts import Measured, WorstNode, check
 
 Hashes = Mapping[str, Mapping[str, str]]
 """Content hash by document id, by tree."""
 
 
-@dataclass(frozen=True, slots=True)
-class StalenessReport:
-    """``published`` documents; and pairs of tree and document id that differ, sorted."""
+class DocumentHashes(NamedTuple):
+    """Documents of one partition, as they were published and as the source holds them."""
 
-    published: int
-    changed: tuple[tuple[str, str], ...]
-    added: tuple[tuple[str, str], ...]
-    vanished: tuple[tuple[str, str], ...]
+    published: Hashes
+    source: Hashes
 
 
-def measure_staleness(published: Hashes, source: Hashes) -> StalenessReport:
-    """Compare manifests with the source, both of one partition."""
-    built = {(tree, name): h for tree, found in published.items() for name, h in found.items()}
-    there = {(tree, name): h for tree, found in source.items() for name, h in found.items()}
-    both = built.keys() & there.keys()
-    return StalenessReport(
-        published=len(built),
-        changed=tuple(sorted(place for place in both if built[place] != there[place])),
-        added=tuple(sorted(there.keys() - built.keys())),
-        vanished=tuple(sorted(built.keys() - there.keys())),
-    )
-
-
-def evaluate_staleness(report: StalenessReport) -> Verdict:
+@check(
+    "staleness",
+    "warn",
+    "The published trees hold the documents that the source holds: none changed, added or gone "
+    "since they were read.",
+)
+def staleness(hashes: DocumentHashes) -> Measured:
     """Whether nothing differs."""
+    built, there = (
+        {(tree, document): h for tree, held in side.items() for document, h in held.items()}
+        for side in hashes
+    )
     found = {
-        "changed": report.changed,
-        "added": report.added,
-        "vanished": report.vanished,
+        "changed": {place for place in built.keys() & there.keys() if built[place] != there[place]},
+        "added": there.keys() - built.keys(),
+        "vanished": built.keys() - there.keys(),
     }
-    stale = {what: places for what, places in found.items() if places}
     numbers = {
-        "documents": float(report.published),
+        "documents": float(len(built)),
         **{f"documents_{what}": float(len(places)) for what, places in found.items()},
     }
-    summary = f"All {report.published} documents are as the source holds them."
-    if stale:
-        told = ", ".join(f"{len(places)} {what}" for what, places in stale.items())
+    told = ", ".join(f"{len(places)} {what}" for what, places in found.items() if places)
+    summary = f"All {len(built)} documents are as the source holds them."
+    if told:
         summary = f"Of the documents, {told} in the source since they were read."
     worst = [
         WorstNode("", document, 1.0, f"document {what}", tree)
-        for what, places in stale.items()
-        for tree, document in places
+        for what, places in found.items()
+        for tree, document in sorted(places)
     ]
     remedy = "Materialize the partition from `documents` on, or run `raptor build`."
-    return verdict(STALENESS, not stale, summary, numbers, worst, remedy)
+    return Measured(not told, summary, numbers, worst, remedy)

@@ -2,60 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from raptor_core.audit.collage import is_collage
-from raptor_core.nodes import Node
 from raptor_core.quality.junk import TRUNCATED, find_junk
 from raptor_core.quality.junk_shapes import open_end
-from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, children_of, verdict
-
-TRUNCATION = CheckInfo(
-    "truncation",
-    "error",
-    "No summary stops in the middle of a sentence, at the token limit or before it, unless it is "
-    "put together from pieces of its children or they stop so themselves.",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Truncated:
-    """A summary that stops in mid sentence: where, and its tokens."""
-
-    node_id: str
-    text: str
-    end: str
-    n_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class TruncationReport:
-    """``checked`` summaries, those cut off in the layer's order, and how many fill the limit."""
-
-    checked: int
-    nodes: tuple[Truncated, ...]
-    at_limit: int
-    limit_tokens: int
-
-
-def measure_truncation(
-    nodes: Sequence[Node], below: Mapping[str, Node], limit_tokens: int
-) -> TruncationReport:
-    """Look at the end of every summary in ``nodes``.
-
-    One with ``limit_tokens`` or more is suspected already when its last line is not closed; a
-    shorter one when its end cannot be one (see ``junk_shapes.truncated``).
-    """
-    summaries = [node for node in nodes if not node.is_leaf]
-    found = []
-    for node in summaries:
-        full = node.n_tokens >= limit_tokens
-        end = find_cut(node.text, [child.text for child in children_of(node, below)], full=full)
-        if end is not None:
-            found.append(Truncated(node.id, node.text, end, node.n_tokens))
-    at_limit = sum(node.n_tokens >= limit_tokens for node in summaries)
-    return TruncationReport(len(summaries), tuple(found), at_limit, limit_tokens)
+from raptor_core.quality.subjects import CheckedLayer
+from raptor_core.quality.verdicts import Measured, WorstNode, check
 
 
 def find_cut(text: str, children: Sequence[str], *, full: bool = False) -> str | None:
@@ -67,21 +20,39 @@ def find_cut(text: str, children: Sequence[str], *, full: bool = False) -> str |
     return end if end is not None and not is_collage(text, children) else None
 
 
-def evaluate_truncation(report: TruncationReport) -> Verdict:
-    """Whether no summary is cut off."""
-    n_cut = len(report.nodes)
+@check(
+    "truncation",
+    "error",
+    "No summary stops in the middle of a sentence, at the token limit or before it, unless it is "
+    "put together from pieces of its children or they stop so themselves.",
+)
+def truncation(layer: CheckedLayer) -> Measured:
+    """Whether no summary is cut off.
+
+    One of ``summarizer.max_tokens`` or more is suspected already when its last line is not closed;
+    a shorter one when its end cannot be one (see ``junk_shapes.truncated``).
+    """
+    limit = layer.settings.summarizer.max_tokens
+    checked = layer.written
+    ends = (
+        (node, find_cut(node.text, layer.texts_below(node), full=node.n_tokens >= limit))
+        for node in checked
+    )
+    cut = sorted(
+        ((node, end) for node, end in ends if end is not None),
+        key=lambda pair: (-pair[0].n_tokens, pair[0].id),
+    )
     numbers = {
-        "summaries": float(report.checked),
-        "truncated": float(n_cut),
-        "at_limit": float(report.at_limit),
-        "limit_tokens": float(report.limit_tokens),
+        "summaries": float(len(checked)),
+        "truncated": float(len(cut)),
+        "at_limit": float(sum(node.n_tokens >= limit for node in checked)),
+        "limit_tokens": float(limit),
     }
-    summary = f"None of {report.checked} summaries stops in mid sentence."
-    if n_cut:
-        summary = f"{n_cut} of {report.checked} summaries stop in mid sentence."
+    summary = f"None of {len(checked)} summaries stops in mid sentence."
+    if cut:
+        summary = f"{len(cut)} of {len(checked)} summaries stop in mid sentence."
     worst = [
-        WorstNode(n.node_id, n.text, float(n.n_tokens), f"stops at “…{n.end[-40:]}”")
-        for n in sorted(report.nodes, key=lambda n: (-n.n_tokens, n.node_id))
+        WorstNode.of(node, float(node.n_tokens), f"stops at “…{end[-40:]}”") for node, end in cut
     ]
     remedy = "Raise summarizer.max_tokens or the endpoint's own limit, then build again."
-    return verdict(TRUNCATION, not n_cut, summary, numbers, worst, remedy)
+    return Measured(not cut, summary, numbers, worst, remedy)

@@ -1,14 +1,19 @@
-"""What a check says: numbers, the worst nodes, a remedy; and the checks there are."""
+"""What a check is, and what it says: numbers, the worst nodes, a remedy.
+
+A check is a function under ``@check``, in a file of its own, and an entry in a list of
+``registry``: it takes what is judged (``subjects``) and gives what it ``Measured``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from raptor_core.errors import InvariantError
 from raptor_core.nodes import Node
 
+Subject = TypeVar("Subject")
 Severity = Literal["error", "warn"]
 N_WORST = 5
 
@@ -31,7 +36,7 @@ class CheckInfo:
 class WorstNode:
     """A node to look at first. ``value`` is the number that the check judged it by.
 
-    ``tree`` is filled in by the registry. Where what is wrong is no node, ``node_id`` is empty.
+    Where what is wrong is no node, ``node_id`` is empty.
     """
 
     node_id: str
@@ -39,6 +44,11 @@ class WorstNode:
     value: float
     why: str
     tree: str = ""
+
+    @classmethod
+    def of(cls, node: Node, value: float, why: str) -> WorstNode:
+        """A node of a tree."""
+        return cls(node.id, node.text, value, why, node.tree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +67,36 @@ class Verdict:
     numbers: Mapping[str, float]
     worst: tuple[WorstNode, ...] = ()
     remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a check found; see ``Verdict``. The remedy is for a failure, and dropped otherwise."""
+
+    passed: bool
+    summary: str
+    numbers: Mapping[str, float]
+    worst: Iterable[WorstNode] = ()
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check(CheckInfo, Generic[Subject]):
+    """A check that can be run on a subject."""
+
+    measure: Callable[[Subject], Measured]
+
+    def __call__(self, subject: Subject) -> Verdict:
+        """The verdict on ``subject``."""
+        found = self.measure(subject)
+        return verdict(self, found.passed, found.summary, found.numbers, found.worst, found.remedy)
+
+
+def check(
+    name: str, severity: Severity, description: str
+) -> Callable[[Callable[[Subject], Measured]], Check[Subject]]:
+    """Makes a check of the function that measures."""
+    return lambda measure: Check(name, severity, description, measure)
 
 
 def verdict(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raptor_core.nodes import Node
-from raptor_core.quality.compression import measure_compression
+from raptor_core.quality.compression import compressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def _of(layer: int, nodes: Sequence[Node], by_id: dict[str, Node]) -> LayerStati
     n_tokens = sum(node.n_tokens for node in nodes)
     if not layer:
         return LayerStatistics(layer, len(nodes), n_tokens)
-    ratios = measure_compression(nodes, by_id).ratios
+    ratios = [found.ratio for found in compressions(nodes, by_id)]
     return LayerStatistics(
         layer,
         len(nodes),

@@ -78,8 +78,8 @@ class SourceSettings(Part):
         tables: tables of databases, each a ``[[source.tables]]`` with ``url`` or ``url_env``,
             ``table`` or ``query``, and ``id_field``, ``text_field``, ``title_field``,
             ``updated_field``.
-        include: glob patterns of relative paths; empty means every supported format.
-        exclude: glob patterns of relative paths that are left out.
+        include: patterns of relative paths as in .gitignore; empty means every supported format.
+        exclude: such patterns of what is left out.
         protocols: protocols of fsspec URLs that may be read, each part of a chained one included.
         private_hosts: hosts that http and https may reach although their address is not public:
             this machine, the private network.

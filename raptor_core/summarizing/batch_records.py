@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from raptor_core.disk import file_lock
 from raptor_core.errors import StoreError
 from raptor_core.identity import digest
 from raptor_core.store.files import disk_errors, write_durably
@@ -124,12 +125,4 @@ def _path(folder: Path, record: BatchRecord) -> Path:
 
 
 def _lock(path: Path, locks: ExitStack) -> bool:
-    import filelock
-
-    lock = filelock.FileLock(path.with_suffix(".lock"), thread_local=False)
-    try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        return False
-    locks.callback(lock.release)
-    return True
+    return locks.enter_context(file_lock(path.with_suffix(".lock")))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
 import posixpath
-import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
+from raptor_core.disk import replace_file
 from raptor_core.errors import TableError
 from raptor_core.tables.places import open_place, reached
 from raptor_core.tables.sealing import EMPTY, SEAL, check_seal, damaged, seal
@@ -224,17 +222,9 @@ def _from_frame(frame: pd.DataFrame) -> pa.Table:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        replace_file(path, data)
     except OSError as error:
-        with suppress(OSError):
-            part.unlink()
         raise TableError(
             f"cannot write the table {path}: {error}. Free space or fix the permissions, "
             "then run again; what stood there before is unharmed"

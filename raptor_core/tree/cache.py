@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Protocol
 
 from raptor_core.vectors import Vectors
@@ -95,12 +94,7 @@ class MemoryCache:
     def __enter__(self) -> object:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Nothing to close."""
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from raptor_core.disk import file_lock
 from raptor_core.errors import StoreError
 from raptor_core.identity import digest
 from raptor_core.store.files import disk_errors
@@ -48,16 +49,12 @@ def taken(path: Path) -> Iterator[Left]:
     Raises:
         StoreError: it is damaged, or the disk refuses.
     """
-    import filelock
-
     with disk_errors(path):
         if path.suffix == ".jsonl":
-            try:
-                with filelock.FileLock(path.with_suffix(".lock"), timeout=0):
-                    yield _answers(path)
+            with file_lock(path.with_suffix(".lock")) as is_free:
+                yield _answers(path) if is_free else Left()
+                if is_free:
                     path.unlink(missing_ok=True)
-            except filelock.Timeout:
-                yield Left()
         elif (found := _staged(path)) is not None:
             yield found
             path.unlink(missing_ok=True)

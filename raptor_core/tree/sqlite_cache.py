@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from raptor_core.disk import file_lock
 from raptor_core.errors import StoreError
 from raptor_core.store.files import check_space, disk_errors
 from raptor_core.tree.sql_cache import SCHEMA, Database, Row, SqlCache
@@ -116,18 +117,11 @@ class _Sqlite:
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Keep other processes from making the same tables."""
-    import filelock
-
-    lock = filelock.FileLock(path.with_suffix(".lock"), timeout=WAIT_SECONDS)
-    with disk_errors(path):
-        try:
-            lock.acquire()
-        except filelock.Timeout as error:
+    file = path.with_suffix(".lock")
+    with disk_errors(path), file_lock(file, WAIT_SECONDS) as is_free:
+        if not is_free:
             raise StoreError(
-                f"{lock.lock_file}: another process has been opening the cache of unfinished work "
+                f"{file}: another process has been opening the cache of unfinished work "
                 f"for {WAIT_SECONDS:g} s; end it, and repeat"
-            ) from error
-    try:
+            )
         yield
-    finally:
-        lock.release()

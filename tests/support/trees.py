@@ -2,7 +2,11 @@
 
 from uuid import NAMESPACE_OID, uuid5
 
-from raptor_core.nodes import Node
+import numpy as np
+
+from raptor_core.nodes import End, Layer, Node, Tree
+from raptor_core.quality.subjects import CheckedLayer, CheckedTrees
+from raptor_core.settings import Settings
 from raptor_core.store.outlines import Outlines
 from raptor_core.store.payload import node_to_payload
 
@@ -27,3 +31,16 @@ def uid(name):
 def outlined(nodes):
     """What ranks nodes, as a store gives it."""
     return Outlines.of(map(node_to_payload, nodes))
+
+
+def checked_layer(nodes, below=(), settings=None, **bounds):
+    """A layer as checks get it, by the default settings but for these bounds."""
+    return CheckedLayer(nodes, by_id(*below), settings or Settings(checks=bounds))
+
+
+def checked_trees(layers, *, vectors=None, settings=None, **bounds):
+    """One tree as checks get it; its leaves come first."""
+    rows = vectors or [np.zeros((len(nodes), 2), dtype=np.float32) for nodes in layers]
+    held = tuple(Layer(tuple(nodes), of) for nodes, of in zip(layers, rows, strict=True))
+    tree = Tree("t", held, End(len(held) - 1, "made by hand"))
+    return CheckedTrees([tree], settings or Settings(checks=bounds))

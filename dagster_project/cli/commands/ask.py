@@ -26,16 +26,16 @@ def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     sentences nearest to the question, what is missing is said, and the exit code is 7.
     """
     from dagster_project.cli.questions import make_query, require_words, why_nothing
-    from dagster_project.cli.session import retrieve
+    from dagster_project.home_retriever import HomeRetriever
     from dagster_project.published import open_home
     from raptor_core.errors import MissingKeyError, UnknownTreeError
     from raptor_core.reading import Passage, Reader, best_sentences
     from raptor_core.tree.tools import Tools
 
     require_words(question)
-    opened, settings = open_home(home)
+    _, settings = open_home(home)
     tools = Tools(settings)
-    found = retrieve(opened, settings, tools, question, make_query(settings, values))
+    found = HomeRetriever(home, tools).search(question, make_query(settings, values))
     if not found.hits:
         raise UnknownTreeError(f"nothing to answer from: {why_nothing(found.query)}")
     passages = [Passage.from_node(hit.node) for hit in found.hits]

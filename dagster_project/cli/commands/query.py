@@ -25,14 +25,12 @@ def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     """
     from dagster_project.cli.output import print_hits, print_json, retrieval_values
     from dagster_project.cli.questions import make_query, require_words, why_nothing
-    from dagster_project.cli.session import retrieve
-    from dagster_project.published import open_home
-    from raptor_core.tree.tools import Tools
+    from dagster_project.home_retriever import HomeRetriever
 
     require_words(question)
-    opened, settings = open_home(home)
-    query = make_query(settings, values)
-    found = retrieve(opened, settings, Tools(settings), question, query)
+    retriever = HomeRetriever(home)
+    query = make_query(retriever.settings, values)
+    found = retriever.search(question, query)
     if as_json:
         print_json(retrieval_values(found))
     elif found.hits:

@@ -11,61 +11,48 @@ from types import MappingProxyType
 from raptor_core.evaluation.paper.table import Table
 
 READ = "Scores of answers, in percent, from the paper."
+_SHARE = "Share of the nodes that the collapsed tree retrieved, in percent."
 
-_NARRATIVEQA = Table(
-    "Paper, Table 1: NarrativeQA, UnifiedQA-3B",
-    ("retriever", "ROUGE-L", "BLEU-1", "BLEU-4", "METEOR"),
-    (
-        ("SBERT with RAPTOR", "30.87", "23.50", "6.42", "19.20"),
-        ("SBERT without RAPTOR", "29.26", "22.56", "5.95", "18.15"),
-        ("BM25 with RAPTOR", "27.93", "21.17", "5.70", "17.03"),
-        ("BM25 without RAPTOR", "23.52", "17.73", "4.65", "13.98"),
-        ("DPR with RAPTOR", "30.94", "23.51", "6.45", "19.05"),
-        ("DPR without RAPTOR", "29.56", "22.84", "6.12", "18.44"),
-    ),
-    READ,
-)
-_UNIFIEDQA = Table(
-    "Paper, Table 2: UnifiedQA-3B",
-    ("retriever", "QuALITY accuracy", "QASPER F1"),
-    (
-        ("SBERT with RAPTOR", "56.6", "36.70"),
-        ("SBERT without RAPTOR", "54.9", "36.23"),
-        ("BM25 with RAPTOR", "52.1", "27.00"),
-        ("BM25 without RAPTOR", "49.9", "26.47"),
-        ("DPR with RAPTOR", "54.7", "32.23"),
-        ("DPR without RAPTOR", "53.1", "31.70"),
-    ),
-    READ,
-)
-_QASPER = Table(
-    "Paper, Table 3: QASPER F1 by reader",
-    ("retriever", "GPT-3", "GPT-4", "UnifiedQA-3B"),
-    (
-        ("title and abstract", "25.2", "22.2", "17.5"),
-        ("BM25", "46.6", "50.2", "26.4"),
-        ("DPR", "51.3", "53.0", "32.1"),
-        ("RAPTOR", "53.1", "55.7", "36.6"),
-    ),
-    READ,
-)
-_QUALITY = Table(
-    "Paper, Tables 4 and 7: QuALITY accuracy",
-    ("retriever and reader", "set", "accuracy", "HARD"),
-    (
-        ("BM25, GPT-3", "dev", "57.3", ""),
-        ("DPR, GPT-3", "dev", "60.4", ""),
-        ("RAPTOR, GPT-3", "dev", "62.4", ""),
-        ("RAPTOR, GPT-4", "test", "82.6", "76.2"),
-    ),
-    READ,
-)
-_CONTIGUOUS = Table(
-    "Paper, Table 9: QuALITY accuracy, UnifiedQA-3B, collapsed tree",
-    ("tree", "accuracy"),
-    (("RAPTOR", "56.6"), ("contiguous, 7 nodes to a summary", "55.8")),
-    READ,
-)
+
+def _table(text: str, note: str = READ) -> Table:
+    """A table from lines: its title, its head, its rows, cells between "|"."""
+    title, *lines = text.split("\n")
+    head, *rows = (tuple(map(str.strip, line.split("|"))) for line in lines)
+    return Table(f"Paper, {title}", head, tuple(rows), note)
+
+
+_NARRATIVEQA = _table("""Table 1: NarrativeQA, UnifiedQA-3B
+retriever | ROUGE-L | BLEU-1 | BLEU-4 | METEOR
+SBERT with RAPTOR | 30.87 | 23.50 | 6.42 | 19.20
+SBERT without RAPTOR | 29.26 | 22.56 | 5.95 | 18.15
+BM25 with RAPTOR | 27.93 | 21.17 | 5.70 | 17.03
+BM25 without RAPTOR | 23.52 | 17.73 | 4.65 | 13.98
+DPR with RAPTOR | 30.94 | 23.51 | 6.45 | 19.05
+DPR without RAPTOR | 29.56 | 22.84 | 6.12 | 18.44""")
+_UNIFIEDQA = _table("""Table 2: UnifiedQA-3B
+retriever | QuALITY accuracy | QASPER F1
+SBERT with RAPTOR | 56.6 | 36.70
+SBERT without RAPTOR | 54.9 | 36.23
+BM25 with RAPTOR | 52.1 | 27.00
+BM25 without RAPTOR | 49.9 | 26.47
+DPR with RAPTOR | 54.7 | 32.23
+DPR without RAPTOR | 53.1 | 31.70""")
+_QASPER = _table("""Table 3: QASPER F1 by reader
+retriever | GPT-3 | GPT-4 | UnifiedQA-3B
+title and abstract | 25.2 | 22.2 | 17.5
+BM25 | 46.6 | 50.2 | 26.4
+DPR | 51.3 | 53.0 | 32.1
+RAPTOR | 53.1 | 55.7 | 36.6""")
+_QUALITY = _table("""Tables 4 and 7: QuALITY accuracy
+retriever and reader | set | accuracy | HARD
+BM25, GPT-3 | dev | 57.3 |
+DPR, GPT-3 | dev | 60.4 |
+RAPTOR, GPT-3 | dev | 62.4 |
+RAPTOR, GPT-4 | test | 82.6 | 76.2""")
+_CONTIGUOUS = _table("""Table 9: QuALITY accuracy, UnifiedQA-3B, collapsed tree
+tree | accuracy
+RAPTOR | 56.6
+contiguous, 7 nodes to a summary | 55.8""")
 
 ANSWERS: Mapping[str, tuple[Table, ...]] = MappingProxyType(
     {
@@ -76,70 +63,68 @@ ANSWERS: Mapping[str, tuple[Table, ...]] = MappingProxyType(
 )
 """Tables of answers by data set."""
 
-_STARTS = ("layers queried", "start layer 0", "start layer 1", "start layer 2")
-LAYERS: tuple[Table, ...] = tuple(
-    Table(f"Paper, Table {number}: QuALITY, story {story}", _STARTS[: len(rows) + 1], rows, READ)
-    for story, (number, rows) in enumerate(
-        [
-            (
-                8,
-                (("1", "57.9", "57.8", "57.9"), ("2", "", "52.6", "63.15"), ("3", "", "", "73.68")),
-            ),
-            (14, (("1", "58.8", "47.1", "41.1"), ("2", "", "64.7", "52.9"), ("3", "", "", "47.1"))),
-            (15, (("1", "66.6", "61.1", "61.1"), ("2", "", "66.6", "66.6"), ("3", "", "", "83.3"))),
-            (16, (("1", "94.7", "84.2"), ("2", "", "89.4"))),
-            (17, (("1", "57.9", "47.3"), ("2", "", "68.4"))),
-        ],
-        start=1,
-    )
+LAYERS = (
+    _table("""Table 8: QuALITY, story 1
+layers queried | start layer 0 | start layer 1 | start layer 2
+1 | 57.9 | 57.8 | 57.9
+2 |  | 52.6 | 63.15
+3 |  |  | 73.68"""),
+    _table("""Table 14: QuALITY, story 2
+layers queried | start layer 0 | start layer 1 | start layer 2
+1 | 58.8 | 47.1 | 41.1
+2 |  | 64.7 | 52.9
+3 |  |  | 47.1"""),
+    _table("""Table 15: QuALITY, story 3
+layers queried | start layer 0 | start layer 1 | start layer 2
+1 | 66.6 | 61.1 | 61.1
+2 |  | 66.6 | 66.6
+3 |  |  | 83.3"""),
+    _table("""Table 16: QuALITY, story 4
+layers queried | start layer 0 | start layer 1
+1 | 94.7 | 84.2
+2 |  | 89.4"""),
+    _table("""Table 17: QuALITY, story 5
+layers queried | start layer 0 | start layer 1
+1 | 57.9 | 47.3
+2 |  | 68.4"""),
 )
 """Accuracy by start layer and number of layers, of single stories."""
 
-_SETS = ("layer", "NarrativeQA", "QuALITY", "QASPER")
-_SHARE = "Share of the nodes that the collapsed tree retrieved, in percent."
-SHARES: tuple[Table, ...] = (
-    Table(
-        "Paper, Table 18: nodes that are no leaves",
-        ("data set", "DPR", "SBERT", "BM25"),
-        (
-            ("NarrativeQA", "57.36", "36.78", "34.96"),
-            ("QuALITY", "32.28", "24.41", "32.36"),
-            ("QASPER", "22.93", "18.49", "22.76"),
-        ),
+SHARES = (
+    _table(
+        """Table 18: nodes that are no leaves
+data set | DPR | SBERT | BM25
+NarrativeQA | 57.36 | 36.78 | 34.96
+QuALITY | 32.28 | 24.41 | 32.36
+QASPER | 22.93 | 18.49 | 22.76""",
         _SHARE,
     ),
-    Table(
-        "Paper, Table 19: DPR",
-        _SETS,
-        (
-            ("0", "42.64", "67.71", "77.07"),
-            ("1", "45.00", "29.43", "21.88"),
-            ("2", "10.57", "2.85", "1.05"),
-            ("3", "1.78", "", ""),
-            ("4", "0.003", "", ""),
-        ),
+    _table(
+        """Table 19: DPR
+layer | NarrativeQA | QuALITY | QASPER
+0 | 42.64 | 67.71 | 77.07
+1 | 45.00 | 29.43 | 21.88
+2 | 10.57 | 2.85 | 1.05
+3 | 1.78 |  |
+4 | 0.003 |  |""",
         _SHARE,
     ),
-    Table(
-        "Paper, Table 20: SBERT",
-        _SETS,
-        (
-            ("0", "63.22", "75.59", "81.51"),
-            ("1", "31.51", "22.78", "17.84"),
-            ("2", "4.85", "1.63", "0.65"),
-            ("3", "0.42", "", ""),
-        ),
+    _table(
+        """Table 20: SBERT
+layer | NarrativeQA | QuALITY | QASPER
+0 | 63.22 | 75.59 | 81.51
+1 | 31.51 | 22.78 | 17.84
+2 | 4.85 | 1.63 | 0.65
+3 | 0.42 |  |""",
         _SHARE,
     ),
-    Table(
-        "Paper, Table 21: BM25",
-        _SETS,
-        (
-            ("0", "65.04", "67.64", "77.24"),
-            ("1", "28.79", "28.85", "21.57"),
-            ("2", "5.36", "3.51", "1.19"),
-            ("3", "0.81", "", ""),
-        ),
+    _table(
+        """Table 21: BM25
+layer | NarrativeQA | QuALITY | QASPER
+0 | 65.04 | 67.64 | 77.24
+1 | 28.79 | 28.85 | 21.57
+2 | 5.36 | 3.51 | 1.19
+3 | 0.81 |  |""",
         _SHARE,
     ),
 )

@@ -2,8 +2,10 @@
 
 import asyncio
 from dataclasses import replace
+from unittest import mock
 
 import pytest
+from support.command import raptor
 
 from dagster_project.home_retriever import HomeRetriever
 from raptor_core.errors import MissingHomeError, StoreMismatchError, UnknownTreeError
@@ -117,3 +119,18 @@ def test_another_embedder_than_the_homes_is_refused(built, monkeypatch):
 def test_a_place_without_a_home_is_refused_at_once(tmp_path):
     with pytest.raises(MissingHomeError, match="raptor build SOURCE"):
         HomeRetriever(tmp_path)
+
+
+@pytest.mark.parametrize("command", ["query", "ask"])
+def test_a_question_on_the_command_line_opens_the_store_once(built, command):
+    with mock.patch("dagster_project.published.open_store", wraps=open_store) as opened:
+        assert built.call(command, "Who lit the lamp?").out
+    assert opened.call_count == 1
+
+
+def test_nothing_published_is_told_before_a_model_is_loaded(tmp_path):
+    assert raptor("init", "--home", tmp_path / "home").code == 0
+    retriever = HomeRetriever(tmp_path / "home")
+    with pytest.raises(UnknownTreeError, match="nothing is published"):
+        retriever.search("the lamp")
+    assert "embedder" not in vars(retriever._tools)

@@ -12,11 +12,13 @@ from raptor_core.documents import (
     Document,
     Entries,
     Entry,
+    Inventory,
     Partitions,
     Reading,
     Skipped,
     SourceFile,
-    group_documents,
+    partition_key,
+    tree_name,
 )
 from raptor_core.documents.entries import Gathered
 from raptor_core.documents.files import Files
@@ -145,11 +147,25 @@ def test_partitions_are_what_grouping_makes(names, by, shards):
     grouping = GroupingSettings(by=by, shards=shards)
     entries = Entries.of(map(entry, names))
     partitions = Partitions(entries, grouping)
-    whole = group_documents(list(entries), grouping)
+    whole: dict = {}
+    for found in entries:
+        tree = tree_name(found.id, grouping)
+        trees = whole.setdefault(partition_key(tree, grouping), {})
+        trees[tree] = (*trees.get(tree, ()), found)
+    whole = {key: dict(sorted(whole[key].items())) for key in sorted(whole)}
     assert {name: dict(trees) for name, trees in partitions.items()} == whole
     assert list(partitions) == list(whole)
     assert len(partitions) == len(whole)
     assert [list(trees) for trees in partitions.values()] == [list(t) for t in whole.values()]
     documents = [Document(name, "text") for name in sorted(names)]
-    assert dict(Partitions(documents, grouping)) == group_documents(documents, grouping)
+    of_documents = Partitions(documents, grouping)
+    assert {
+        name: {tree: [d.id for d in members] for tree, members in trees.items()}
+        for name, trees in of_documents.items()
+    } == {
+        name: {tree: [e.id for e in members] for tree, members in trees.items()}
+        for name, trees in whole.items()
+    }
+    inventory = Inventory(entries)
+    assert inventory.partitions(grouping) is inventory.partitions(grouping.model_copy())
     assert "nowhere" not in partitions

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from raptor_core.documents import (
     Document,
-    group_documents,
+    Partitions,
     partition_key,
     tree_name,
 )
@@ -108,7 +108,7 @@ def test_shards_are_stable_and_bounded(names, shards):
 def test_every_document_is_in_exactly_one_tree(names, by, shards):
     grouping = GroupingSettings(by=by, shards=shards)
     documents = [Document(name, "Text.") for name in names]
-    groups = group_documents(documents, grouping)
+    groups = Partitions(sorted(documents, key=lambda document: document.id), grouping)
     placed = [
         (partition, tree, document)
         for partition, trees in groups.items()

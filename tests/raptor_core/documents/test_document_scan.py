@@ -14,6 +14,7 @@ from support.examples import examples
 from raptor_core.documents import (
     Catalog,
     Reading,
+    formats,
     list_files,
     load_documents,
     parser_fingerprint,
@@ -99,6 +100,38 @@ def test_of_a_scan_the_wanted_documents_are_read(folder, reads):
     assert reads == ["a.md", "sub/c.md"]
     whole = {document.id: document for document in load_documents(folder).documents}
     assert corpus.documents == (whole["a.md"], whole["sub/c.md"])
+
+
+@pytest.fixture
+def parses(monkeypatch):
+    """Ids of the files that were parsed."""
+    told = []
+    original = formats.parse_file
+
+    def counted(file, *given):
+        told.append(file.id)
+        return original(file, *given)
+
+    monkeypatch.setattr(formats, "parse_file", counted)
+    return told
+
+
+def test_a_new_file_is_parsed_once(folder, parses):
+    scan = scan_source(of(folder))
+    assert read_scanned(scan, ids(scan)).documents == load_documents(folder).documents
+    assert parses == ["a.md", "b.txt", "sub/c.md"] * 2  # once by the scan, once by the loading
+    parses.clear()
+    write(folder / "b.txt", "It was changed.")
+    read_scanned(scan, ids(scan))
+    assert parses == ["b.txt"]
+
+
+def test_of_many_new_texts_a_scan_keeps_some(folder, parses, monkeypatch):
+    monkeypatch.setattr("raptor_core.documents.scan.KEPT_CHARS", 25)
+    scan = scan_source(of(folder))
+    parses.clear()
+    assert len(read_scanned(scan, ids(scan)).documents) == 3
+    assert parses == ["b.txt", "sub/c.md"]
 
 
 def test_what_a_scan_found_is_read_as_it_is_now_or_told_as_gone(folder):

@@ -70,6 +70,9 @@ def test_named_file_is_read_even_if_rules_leave_it_out(folder):
         ((), ("*.md", "!sub/c.md"), ["a.txt", "sub/c.md", "sub/deep/d.txt"]),
         ((), ("sub/**",), ["a.txt", "b.md"]),
         ((), ("[!a].*",), ["a.txt"]),
+        ((), ("sub/**", "!sub/c.md"), ["a.txt", "b.md", "sub/c.md"]),
+        ((), ("sub/**/",), ["a.txt", "b.md", "sub/c.md"]),
+        ((), (r"[^a].*",), ["a.txt"]),
     ],
 )
 def test_globs(folder, include, exclude, expected):
@@ -82,9 +85,16 @@ def test_ignore_file_is_obeyed(folder):
     assert ids(load_documents(folder)) == ["a.txt", "b.md", "sub/c.md"]
 
 
+def test_escaped_signs_stand_for_themselves(folder):
+    for name in ("#1.md", "!2.md", "x[1].md", "x1.md"):
+        (folder / name).write_text("text")
+    settings = SourceSettings(include=("/*.md",), exclude=(r"\#1.md", r"\!2.md", r"x\[1\].md"))
+    assert ids(load_documents(folder, settings=settings)) == ["b.md", "x1.md"]
+
+
 def test_malformed_pattern_is_an_error(folder):
-    with pytest.raises(SourceError, match=r"'\[z-a\]' is malformed"):
-        load_documents(folder, settings=SourceSettings(exclude=("[z-a]",)))
+    with pytest.raises(SourceError, match=r"malformed .*'a\\.* include and exclude under \[source"):
+        load_documents(folder, settings=SourceSettings(exclude=("a\\",)))
 
 
 def test_unsupported_files_are_reported(folder):

@@ -7,8 +7,8 @@ import pytest
 from support.trees import leaf
 
 from raptor_core.identity import embedding_key
-from raptor_core.quality.embedded import evaluate_embedding, measure_embedding
-from raptor_core.quality.staleness import evaluate_staleness, measure_staleness
+from raptor_core.quality.embedded import Embedded, embedding
+from raptor_core.quality.staleness import DocumentHashes, staleness
 from raptor_core.settings import CheckSettings
 from raptor_core.store.base import StoreIdentity
 
@@ -31,7 +31,7 @@ def sound():
 
 
 def judge(vectors, nodes=NODES, checks=CHECKS):
-    return evaluate_embedding(measure_embedding(nodes, vectors, IDENTITY), checks)
+    return embedding(Embedded(nodes, vectors, IDENTITY, checks))
 
 
 def test_sound_vectors_pass():
@@ -88,15 +88,15 @@ def test_texts_that_differ_in_case_alone_may_share_a_vector():
 
 
 def test_what_the_source_holds_is_not_stale():
-    found = evaluate_staleness(measure_staleness({"t": {"a": "1"}}, {"t": {"a": "1"}}))
+    found = staleness(DocumentHashes({"t": {"a": "1"}}, {"t": {"a": "1"}}))
     assert (found.name, found.passed, found.severity) == ("staleness", True, "warn")
-    assert evaluate_staleness(measure_staleness({}, {})).passed
+    assert staleness(DocumentHashes({}, {})).passed
 
 
 def test_changed_added_and_vanished_documents_are_named():
     built = {"t": {"a": "1", "b": "1"}, "u": {"c": "1"}}
     there = {"t": {"a": "2", "b": "1"}, "v": {"d": "1"}}
-    found = evaluate_staleness(measure_staleness(built, there))
+    found = staleness(DocumentHashes(built, there))
     assert not found.passed
     assert {(w.tree, w.text, w.why) for w in found.worst} == {
         ("t", "a", "document changed"),

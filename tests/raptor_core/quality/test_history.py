@@ -1,10 +1,14 @@
 """The robust z-score against earlier builds."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.trees import checked_layer, leaf, summary
 
-from raptor_core.quality.history import COMPRESSION_DRIFT, evaluate_drift, measure_drift
+from raptor_core.quality.compression import compression_drift
+from raptor_core.quality.history import evaluate_drift, measure_drift
 from raptor_core.quality.verdicts import WorstNode
 from raptor_core.settings import CheckSettings
 
@@ -15,7 +19,7 @@ values = st.floats(-1e6, 1e6)
 
 def judge(value, past):
     drift = measure_drift(value, past, CHECKS.history_builds)
-    return evaluate_drift(COMPRESSION_DRIFT, "The mean", drift, CHECKS, [WorstNode("n", "", 1, "")])
+    return evaluate_drift("The mean", drift, CHECKS, [WorstNode("n", "", 1, "")])
 
 
 def test_a_value_like_the_earlier_ones_passes():
@@ -25,7 +29,7 @@ def test_a_value_like_the_earlier_ones_passes():
 def test_a_drift_warns_long_before_the_bound_breaks():
     found = judge(0.4, STEADY)
     assert CHECKS.max_compression > 0.4
-    assert (found.passed, found.severity, found.name) == (False, "warn", "compression_drift")
+    assert not found.passed
     assert found.numbers["z"] > CHECKS.max_drift
     assert found.numbers["median"] == 0.28
     assert [worst.node_id for worst in found.worst] == ["n"]
@@ -64,8 +68,18 @@ def test_zeros_are_no_division_by_zero():
 
 
 def test_nothing_measured_is_nothing_to_compare():
-    found = evaluate_drift(COMPRESSION_DRIFT, "The mean", None, CHECKS)
-    assert (found.passed, found.numbers) == (True, {})
+    found = compression_drift(checked_layer([]))
+    assert (found.name, found.passed, found.numbers) == ("compression_drift", True, {})
+
+
+def test_the_mean_of_a_layer_is_compared_with_those_of_its_earlier_builds():
+    nodes, below = [summary("s", "ab", n_tokens=8)], [leaf("a"), leaf("b")]
+    past = [{"compression_ratio": ratio} for ratio in STEADY]
+    found = compression_drift(replace(checked_layer(nodes, below), past=past))
+    assert (found.name, found.passed, found.severity) == ("compression_drift", False, "warn")
+    assert (found.numbers["value"], found.numbers["median"]) == (0.4, 0.28)
+    assert found.summary.startswith("The layer's ratio mean is 0.4")
+    assert [worst.node_id for worst in found.worst] == ["s"]
 
 
 @given(st.lists(values, min_size=5, max_size=20), values)

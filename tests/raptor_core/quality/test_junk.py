@@ -1,9 +1,9 @@
 """Law 9: what is no summary is found, and ordinary text is not."""
 
 import pytest
-from support.trees import by_id, leaf, summary
+from support.trees import checked_layer, leaf, summary
 
-from raptor_core.quality.junk import evaluate_junk, find_junk, measure_junk
+from raptor_core.quality.junk import find_junk, junk_text
 
 CHILDREN = ["The gauge was levelled in May.", "Its height is 7.804 m above datum."]
 
@@ -52,8 +52,8 @@ def test_a_summary_of_texts_that_show_the_same_is_not_junk():
 def test_the_verdict_blocks_and_shows_the_node():
     below = [leaf("a"), leaf("b")]
     good, bad = summary("s", "ab"), summary("j", "ab", text="I'm sorry, I can't do that.")
-    passed = evaluate_junk(measure_junk([good, *below], by_id(*below)))
-    failed = evaluate_junk(measure_junk([good, bad], by_id(*below)))
+    passed = junk_text(checked_layer([good, *below], below))
+    failed = junk_text(checked_layer([good, bad], below))
     assert (passed.passed, passed.worst) == (True, ())
     assert (failed.passed, failed.severity, failed.name) == (False, "error", "junk_text")
     assert [worst.node_id for worst in failed.worst] == ["j"]

@@ -3,15 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.trees import by_id, leaf, summary
+from support.trees import checked_layer, leaf, summary
 
-from raptor_core.quality.language_switch import (
-    evaluate_languages,
-    find_switch,
-    measure_languages,
-)
+from raptor_core.quality.language_switch import find_switch, language_switch
 from raptor_core.quality.languages import writing
-from raptor_core.settings import CheckSettings
 
 TEXTS = {
     "English": "The lamp was lit in 1872 by Agnes Moor, and it burned rape oil until paraffin came "
@@ -45,7 +40,6 @@ ENGLISH_TWO = (
     "lamp burning for nineteen hours with a coat over the pane that had been broken."
 )
 CODE = "def area(w, h):\n    if w is None or h is None:\n        return 0\n    return w * h\n"
-CHECKS = CheckSettings()
 
 
 def switched(text, *children):
@@ -114,7 +108,7 @@ def test_a_quoted_sentence_of_a_child_is_no_switch():
     quote = "Il gardait la lampe allumée toutes les nuits et il ne dormait pas dans la tour."
     below = [leaf("a", f"{TEXTS['English']} {quote}"), leaf("b", ENGLISH_TWO)]
     nodes = [summary("s", "ab", text=quote)]
-    assert evaluate_languages(measure_languages(nodes, by_id(*below)), CHECKS).passed
+    assert language_switch(checked_layer(nodes, below)).passed
 
 
 def test_the_verdict_warns_with_the_share_and_the_two_languages():
@@ -123,20 +117,19 @@ def test_the_verdict_warns_with_the_share_and_the_two_languages():
         summary("good", "ab", text=ENGLISH_TWO + " It was the worst that anybody had seen."),
         summary("bad", "ab", text=TEXTS["German"]),
     ]
-    report = measure_languages(nodes, by_id(*below))
-    found = evaluate_languages(report, CHECKS)
+    found = language_switch(checked_layer(nodes, below))
     assert (found.name, found.passed, found.severity) == ("language_switch", False, "warn")
     assert found.numbers["switched_share"] == 0.5
     assert [(worst.node_id, worst.why) for worst in found.worst] == [
         ("bad", "German, its children English")
     ]
-    assert evaluate_languages(report, CheckSettings(max_switched=0.5)).passed
+    assert language_switch(checked_layer(nodes, below, max_switched=0.5)).passed
 
 
 def test_no_summary_and_no_child_pass():
-    assert evaluate_languages(measure_languages([], {}), CHECKS).passed
+    assert language_switch(checked_layer([])).passed
     alone = [summary("s", "xy", text=TEXTS["German"])]
-    assert evaluate_languages(measure_languages(alone, {}), CHECKS).passed
+    assert language_switch(checked_layer(alone)).passed
 
 
 @given(st.text(max_size=300))

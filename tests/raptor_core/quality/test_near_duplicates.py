@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.trees import leaf, summary
+from support.trees import checked_layer, checked_trees, leaf, summary
 
 from raptor_core.quality.duplicates import pairs_by_vectors, pairs_by_words
-from raptor_core.quality.near_duplicates import evaluate_near_duplicates, measure_near_duplicates
-from raptor_core.settings import CheckSettings
+from raptor_core.quality.near_duplicates import near_duplicate_vectors, near_duplicates
 
 LAMP = "The lamp was lit in 1872 by Agnes Moor and burned rape oil until paraffin came in 1911."
 STORM = "In the storm of January the sea broke the windows and the keeper kept the lamp burning."
-CHECKS = CheckSettings()
 
 
 def prose(rng, n_words=60):
@@ -114,36 +112,35 @@ def test_pairs_are_ordered_and_within_the_texts(texts):
 def test_the_verdict_warns_over_the_share_and_names_both_nodes():
     nodes = [summary("a", "xy", text=LAMP), summary("b", "xz", text=f"{LAMP} So it was.")]
     nodes += [summary(f"s{n}", "xy", text=prose(random.Random(n))) for n in range(18)]
-    strict = CheckSettings(max_near_duplicates=0.04)
-    found = evaluate_near_duplicates(measure_near_duplicates(nodes, strict), strict)
+    found = near_duplicates(checked_layer(nodes, max_near_duplicates=0.04))
     assert (found.name, found.passed, found.severity) == ("near_duplicates", False, "warn")
     assert found.numbers["near_duplicate_share"] == 0.05
     assert found.numbers["near_duplicate_pairs"] == 1
     assert [worst.node_id for worst in found.worst] == ["a"]
     assert found.worst[0].why.startswith("as b (words ")
-    assert evaluate_near_duplicates(measure_near_duplicates(nodes, CHECKS), CHECKS).passed
+    assert near_duplicates(checked_layer(nodes)).passed
 
 
 @pytest.mark.parametrize("n", [2, 3, 30])
 def test_of_a_group_that_is_alike_all_but_one_count(n):
     nodes = [summary(f"a{at}", "xy", text=LAMP) for at in range(n)]
     nodes += [summary(f"b{at}", "xy", text=STORM) for at in range(2)]
-    assert measure_near_duplicates(nodes, CHECKS).n_repeated == n - 1 + 1
+    assert near_duplicates(checked_layer(nodes)).numbers["near_duplicates"] == n - 1 + 1
 
 
 def test_vectors_find_what_words_do_not():
-    nodes = [summary("a", "xy", text=LAMP), summary("b", "xz", text=STORM), leaf("x", LAMP)]
+    nodes = [summary("a", "xy", text=LAMP), summary("b", "xz", text=STORM)]
     vectors = np.repeat(units(np.random.default_rng(3), 1), 3, axis=0)
-    report = measure_near_duplicates(nodes, CHECKS, vectors)
-    assert [(twin.by, twin.node.id, twin.other.id) for twin in report.twins] == [
-        ("cosine", "a", "b")
-    ]
-    assert measure_near_duplicates(nodes, CHECKS).twins == ()
+    layers = [[leaf("x", LAMP)], nodes]
+    found = near_duplicate_vectors(checked_trees(layers, vectors=[vectors[:1], vectors[1:]]))
+    assert [(worst.node_id, worst.why) for worst in found.worst] == [("a", "as b (cosine 1.00)")]
+    assert (found.passed, found.numbers["summaries"]) == (False, 2)
+    assert not near_duplicates(checked_layer(nodes)).worst
 
 
 def test_leaves_and_other_trees_do_not_count():
     copied = [summary("a", "xy", text=LAMP), replace(summary("b", "xy", text=LAMP), tree="u")]
     leaves = [leaf("x", LAMP), leaf("y", LAMP)]
-    report = measure_near_duplicates([*leaves, *copied], CHECKS)
-    assert (report.checked, report.twins) == (2, ())
-    assert evaluate_near_duplicates(measure_near_duplicates([], CHECKS), CHECKS).passed
+    found = near_duplicates(checked_layer([*leaves, *copied]))
+    assert (found.numbers["summaries"], found.worst) == (2, ())
+    assert near_duplicates(checked_layer([])).passed

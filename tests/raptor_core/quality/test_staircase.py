@@ -1,12 +1,9 @@
 """Layers that hardly shrink and trees that are too deep."""
 
 import pytest
-from support.trees import leaf, summary
+from support.trees import checked_trees, leaf, summary
 
-from raptor_core.quality.staircase import evaluate_staircase, layers_needed, measure_staircase
-from raptor_core.settings import CheckSettings
-
-CHECKS = CheckSettings()
+from raptor_core.quality.staircase import layers_needed, staircase
 
 
 def layers(*sizes):
@@ -18,8 +15,8 @@ def layers(*sizes):
     return [first, *above]
 
 
-def judge(*sizes, checks=CHECKS, top_nodes=1):
-    return evaluate_staircase(measure_staircase(layers(*sizes), top_nodes), checks)
+def judge(*sizes, **bounds):
+    return staircase(checked_trees(layers(*sizes), **bounds))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +38,7 @@ def test_a_layer_nearly_as_wide_as_the_one_below_is_named():
     assert found.numbers["shrink_worst"] == 0.8
     assert found.numbers["flat_layers"] == 1
     assert [(w.node_id, w.why) for w in found.worst] == [("1-0", "layer 1: 80 over 100")]
-    assert judge(100, 80, 12, 2, checks=CheckSettings(max_shrink=0.8)).passed
+    assert judge(100, 80, 12, 2, max_shrink=0.8).passed
 
 
 def test_a_tree_with_many_more_layers_than_needed_is_named():
@@ -51,8 +48,8 @@ def test_a_tree_with_many_more_layers_than_needed_is_named():
     assert found.numbers["tall_trees"] == 1
     assert found.numbers["extra_layers_maximum"] == 3
     assert found.worst[0].why == "6 layers where 3 would do"
-    assert judge(*sizes, checks=CheckSettings(max_extra_layers=3)).passed
+    assert judge(*sizes, max_extra_layers=3).passed
 
 
 def test_no_tree_passes():
-    assert evaluate_staircase(measure_staircase([]), CHECKS).passed
+    assert staircase(checked_trees([])).passed

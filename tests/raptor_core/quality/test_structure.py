@@ -1,65 +1,63 @@
 """Laws 3, 4 and 5 as checks: coverage, shrink, budget, and the store against its manifest."""
 
-from support.trees import by_id, leaf, summary
+from support.trees import checked_layer, checked_trees, leaf, summary
 
-from raptor_core.quality.cluster_size import evaluate_token_budget, measure_cluster_size
-from raptor_core.quality.coverage import (
-    evaluate_coverage,
-    measure_coverage,
-    measure_tree_coverage,
-)
-from raptor_core.quality.shrink import evaluate_shrink, measure_shrink
-from raptor_core.quality.stored import evaluate_store, measure_store
+from raptor_core.quality.cluster_size import token_budget
+from raptor_core.quality.coverage import coverage, tree_coverage
+from raptor_core.quality.shrink import shrink
+from raptor_core.quality.stored import StoredTree, store
+from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest
 
 LEAVES = [leaf(name) for name in "abcd"]
 
 
-def coverage(*nodes):
-    return evaluate_coverage(measure_coverage(nodes, by_id(*LEAVES)))
+def covered(*nodes):
+    return coverage(checked_layer(nodes, LEAVES))
 
 
 def test_a_layer_that_covers_all_below_passes():
-    assert coverage(summary("s", "ab"), summary("t", "bcd")).passed
+    assert covered(summary("s", "ab"), summary("t", "bcd")).passed
 
 
 def test_a_node_without_a_parent_is_named():
-    found = coverage(summary("s", "abc"))
+    found = covered(summary("s", "abc"))
     assert not found.passed
     assert [worst.node_id for worst in found.worst] == ["d"]
 
 
 def test_a_cluster_of_one_and_an_unknown_child_fail():
-    assert not coverage(summary("s", "abc"), summary("t", "d")).passed
-    assert not coverage(summary("s", "abcd"), summary("t", "xa")).passed
+    assert not covered(summary("s", "abc"), summary("t", "d")).passed
+    assert not covered(summary("s", "abcd"), summary("t", "xa")).passed
 
 
 def test_a_whole_tree_is_covered_layer_by_layer():
     layer = [summary("s", "ab"), summary("t", "cd")]
     top = [summary("r", "st", layer=2)]
-    assert evaluate_coverage(measure_tree_coverage([LEAVES, layer, top])).passed
+    assert tree_coverage(checked_trees([LEAVES, layer, top])).passed
     lost = [summary("r", "sx", layer=2)]
-    assert not evaluate_coverage(measure_tree_coverage([LEAVES, layer, lost])).passed
+    assert not tree_coverage(checked_trees([LEAVES, layer, lost])).passed
 
 
 def test_layers_must_shrink():
     layer = [summary("s", "ab"), summary("t", "cd")]
-    assert evaluate_shrink(measure_shrink([LEAVES, layer])).passed
+    assert shrink(checked_trees([LEAVES, layer])).passed
     wide = [summary(name, "abcd") for name in "wxyz"]
-    found = evaluate_shrink(measure_shrink([LEAVES, wide]))
+    found = shrink(checked_trees([LEAVES, wide]))
     assert (found.passed, found.severity) == (False, "error")
 
 
 def test_a_cluster_over_the_budget_fails():
-    report = measure_cluster_size([summary("s", "abcd")], by_id(*LEAVES), 40)
-    assert evaluate_token_budget(report).passed
-    report = measure_cluster_size([summary("s", "abcd")], by_id(*LEAVES), 39)
-    assert not evaluate_token_budget(report).passed
+    for leaf_tokens, passed in ((125, True), (126, False)):
+        below = [leaf(name, n_tokens=leaf_tokens) for name in "abcd"]
+        settings = Settings.model_validate({"clustering": {"max_tokens": 500}})
+        layer = checked_layer([summary("s", "abcd")], below, settings)
+        assert token_budget(layer).passed == passed
 
 
 def stored(live, expected="ab", sizes=(2,)):
     manifest = Manifest("t", "b", sizes, 9, {}, "end", "f", "2025-01-01T00:00:00+00:00")
-    return evaluate_store([measure_store(manifest, live, expected)])
+    return store([StoredTree(manifest, live, expected)])
 
 
 def test_the_store_must_hold_the_published_nodes_and_no_other():
@@ -68,4 +66,4 @@ def test_the_store_must_hold_the_published_nodes_and_no_other():
     assert not stored("abc").passed
     assert not stored("aab").passed
     assert not stored("ab", sizes=(3,)).passed
-    assert not evaluate_store([measure_store(None, "ab", "ab")]).passed
+    assert not store([StoredTree(None, "ab", "ab")]).passed

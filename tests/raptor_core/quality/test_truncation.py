@@ -1,13 +1,15 @@
 """Summaries that a limit cut off are found; headings, lists and collages are not."""
 
 import pytest
-from support.trees import by_id, leaf, summary
+from support.trees import checked_layer, leaf, summary
 
-from raptor_core.quality.junk import evaluate_junk, measure_junk
-from raptor_core.quality.truncation import evaluate_truncation, find_cut, measure_truncation
+from raptor_core.quality.junk import junk_text
+from raptor_core.quality.truncation import find_cut, truncation
+from raptor_core.settings import Settings
 
 CHILDREN = ["The gauge was levelled in May.", "Its height is 7.804 m above datum."]
 WHOLE = "The gauge was levelled in May; its height is 7.804 m above datum."
+LIMITED = Settings.model_validate({"summarizer": {"max_tokens": 20, "min_tokens": 8}})
 BELOW = [leaf("a", CHILDREN[0]), leaf("b", CHILDREN[1])]
 
 
@@ -59,21 +61,21 @@ def test_pieces_of_the_children_are_never_cut():
 def test_the_verdict_blocks_and_names_the_node_and_junk_leaves_it_to_it():
     cut = summary("c", "ab", text="The gauge was levelled in May, and its height is the")
     nodes = [summary("s", "ab", text=WHOLE), cut]
-    found = evaluate_truncation(measure_truncation(nodes, by_id(*BELOW), 200))
+    found = truncation(checked_layer(nodes, BELOW))
     assert (found.name, found.passed, found.severity) == ("truncation", False, "error")
     assert [worst.node_id for worst in found.worst] == ["c"]
     assert "summarizer.max_tokens" in found.remedy
     assert found.numbers["truncated"] == 1
-    assert evaluate_junk(measure_junk(nodes, by_id(*BELOW))).passed
+    assert junk_text(checked_layer(nodes, BELOW)).passed
 
 
 def test_summaries_that_fill_the_limit_are_counted_and_pass_when_they_are_whole():
     nodes = [summary("s", "ab", text=WHOLE, n_tokens=20), BELOW[0]]
-    found = evaluate_truncation(measure_truncation(nodes, by_id(*BELOW), 20))
+    found = truncation(checked_layer(nodes, BELOW, LIMITED))
     assert found.passed
     assert found.numbers["at_limit"] == 1
     assert found.numbers["summaries"] == 1
 
 
 def test_an_empty_layer_passes():
-    assert evaluate_truncation(measure_truncation([], {}, 200)).passed
+    assert truncation(checked_layer([])).passed

@@ -1,0 +1,51 @@
+"""Files are replaced whole or stay as they are; one process at a time holds a lock."""
+
+import subprocess
+import sys
+
+import pytest
+
+from raptor_core.disk import file_lock, replace_file
+
+HOLD = """
+import sys
+from raptor_core.disk import file_lock
+with file_lock(sys.argv[1]) as is_free:
+    print(is_free, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_file_is_replaced_in_a_folder_that_is_made(tmp_path):
+    path = tmp_path / "new" / "file"
+    replace_file(path, b"first")
+    replace_file(path, b"second")
+    assert path.read_bytes() == b"second"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_cannot_be_replaced_stays_and_nothing_is_left_beside_it(tmp_path):
+    path = tmp_path / "folder"
+    path.mkdir()
+    (path / "kept").write_text("kept")
+    with pytest.raises(OSError):
+        replace_file(path, b"text")
+    assert [found.name for found in tmp_path.iterdir()] == ["folder"]
+    assert (path / "kept").read_text() == "kept"
+
+
+def test_a_lock_is_held_by_one_process_and_goes_with_it(tmp_path):
+    path = tmp_path / "file.lock"
+    command = [sys.executable, "-c", HOLD, path]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline().strip() == "True"
+        with file_lock(path) as is_free:
+            assert not is_free
+        other.kill()
+        other.wait()
+        with file_lock(path, 30.0) as is_free:
+            assert is_free
+    with file_lock(path) as is_free:
+        assert is_free
