@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from raptor_core.documents.base import Skipped
-from raptor_core.documents.patterns import Patterns, compile_patterns
+from raptor_core.documents.patterns import IGNORE_FILE, Patterns, compile_patterns
 from raptor_core.documents.records import Named
 from raptor_core.identity import digest
 from raptor_core.redaction import hide_password
@@ -94,11 +94,13 @@ class SourceFile:
 class Listing:
     """The files of a source that are to be read, ordered by id, and what is left out by name.
 
-    Files that are hidden, or left out by a rule that somebody wrote, are not named.
+    ``omitted`` are files and whole folders that are hidden, or left out by a rule that somebody
+    wrote: nobody has to be told of them unasked.
     """
 
     files: Sequence[SourceFile]
     skipped: tuple[Skipped, ...] = ()
+    omitted: tuple[Skipped, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +155,19 @@ class Rules:
             ignore=compile_patterns(ignore_lines),
         )
 
-    def omit(self, path: str, *, is_folder: bool = False) -> bool:
-        """Whether a relative path is left out without a word: hidden, excluded or ignored."""
-        hidden = path.rpartition("/")[2].startswith(".")
-        return hidden or any(
-            patterns.match(path, is_folder=is_folder) for patterns in (self.exclude, self.ignore)
-        )
+    def omission(self, path: str, *, is_folder: bool = False) -> str:
+        """Why a relative path is left out without a word; empty if it is not.
 
-    def wants(self, path: str) -> bool:
-        """Whether the include patterns, if there are any, name this file."""
-        return not self.include.rules or self.include.match(path)
+        The include patterns, if there are any, concern files only.
+        """
+        if path.rpartition("/")[2].startswith("."):
+            return "is hidden"
+        for patterns, where in ((self.exclude, "source.exclude"), (self.ignore, IGNORE_FILE)):
+            if patterns.match(path, is_folder=is_folder):
+                return f"is left out by {where}"
+        if not is_folder and self.include.rules and not self.include.match(path):
+            return "is not named in source.include"
+        return ""
 
 
 def unsupported(file: SourceFile) -> Skipped | None:

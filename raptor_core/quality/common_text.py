@@ -23,6 +23,7 @@ _MIN_LETTERS = 8
 _EDGE_CHARS = 10_000
 """What is read at either end of a document; what surrounds a text stands there."""
 _SAMPLE_CHARS = 4_000
+_PARAGRAPH_CHARS = 80
 _BUCKET = 20
 _NAMED = 5
 _DIGITS = re.compile(r"\d+")
@@ -89,9 +90,15 @@ class CommonText:
 
 
 def language_of(document: Document) -> str:
-    """Language of a piece of the text, or its script where it is not Latin; empty if not plain."""
+    """Language of a piece of the text, or its script where it is not Latin; empty if not plain.
+
+    Paragraph by paragraph, so that a program among them hides no words of the others.
+    """
     start = max(0, len(document.text) - _SAMPLE_CHARS) // 3
-    found = writing(document.text[start : start + _SAMPLE_CHARS])
+    sample = document.text[start : start + _SAMPLE_CHARS]
+    long = [part for part in sample.split("\n\n") if len(part) >= _PARAGRAPH_CHARS] or [sample]
+    first, *others = map(writing, long)
+    found = sum(others, first)
     return found.language or (found.script if found.script != LATIN else None) or ""
 
 

@@ -101,6 +101,8 @@ def _made(report: BuildReport, kind: str) -> int:
 
 
 def _print(report: BuildReport, home: Path, seconds: float) -> None:
+    from dagster_project.cli.output import told_together
+
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files", "yellow")
     _name(
         [
@@ -110,11 +112,7 @@ def _print(report: BuildReport, home: Path, seconds: float) -> None:
         "partitions",
         "yellow",
     )
-    alike: dict[str, list[str]] = {}
-    for name, why in report.odd.items():
-        alike.setdefault(why, []).append(name)
-    odd = [f"{_first_of(names)}: {why}" for why, names in alike.items()]
-    _name(odd, "partitions", "yellow")
+    _name(told_together(report.odd.items()), "partitions", "yellow")
     failed = [f"failed {n} at {f.asset}: {f.reason}" for n, f in report.failed.items()]
     _name(failed, "partitions", "red")
     counts = [
@@ -130,10 +128,6 @@ def _print(report: BuildReport, home: Path, seconds: float) -> None:
     )
     if report.run_ids:
         click.secho(f"see the run in the UI: raptor ui --home {home}", dim=True)
-
-
-def _first_of(names: list[str]) -> str:
-    return f"{names[0]} and {len(names) - 1} more" if names[1:] else names[0]
 
 
 def _name(lines: list[str], what: str, color: str) -> None:
