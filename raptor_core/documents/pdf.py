@@ -42,7 +42,7 @@ _NO_TITLE = re.compile(r"untitled|microsoft word - |.*\.(?:docx?|tex|indd|pdf)\Z
 def parse_pdf(data: bytes, ocr: str = "") -> Parsed:
     """Text of all pages: wrapped lines joined to paragraphs, words divided by it rejoined.
 
-    ``ocr`` are languages of tesseract, by which it reads pages without a text layer; empty for none.
+    ``ocr`` are languages of tesseract, by which it reads pages without a text layer, if any.
 
     Running heads and feet and the numbers of pages are left out. Sections come from the document's
     outline, where its titles can be found on their pages, or else from larger lines.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from raptor_core.documents.base import Document
 from raptor_core.quality.common_text import CommonText, language_of, lines_of
@@ -40,6 +41,8 @@ MIN_LETTERS = 0.2
 """Share of letters below which a text is figures, rules or leaders."""
 MIN_PAGE_CHARS = 100
 """Characters of a page, on average, below which pages are pictures."""
+MAX_EMPTY_PAGES = 0.2
+"""Share of pages without any text, above which they are scanned; books have blank ones, too."""
 
 _MIN_CHARS = 200
 _EXCERPT_CHARS = 120
@@ -86,6 +89,10 @@ def find_odd_text(document: Document) -> OddText | None:
         if per_page < MIN_PAGE_CHARS:
             reason = f"{per_page:.0f} characters on each of {n_pages} pages"
             return OddText(document.id, reason, per_page, text)
+    empty = [a for a, b in pairwise(document.pages) if not document.text[a:b].strip()]
+    if len(empty) > MAX_EMPTY_PAGES * len(document.pages):
+        reason = f"no text on {len(empty)} of {len(document.pages)} pages"
+        return OddText(document.id, reason, float(len(empty)), text[:_EXCERPT_CHARS])
     if n_visible < _MIN_CHARS:
         return None
     n_letters = sum(map(len, _LETTERS.findall(text)))

@@ -55,6 +55,16 @@ def test_pages_that_hold_hardly_any_text_are_told():
     assert odd.reason == "7 characters on each of 40 pages"
 
 
+def test_pages_without_any_text_are_told_where_they_are_many():
+    text = f"{PROSE}\n\n\n\n{PROSE}"
+    second = len(PROSE) + 2
+    odd = find_odd_text(Document("a.pdf", text, pages=(0, second, second + 2)))
+    assert odd is not None
+    assert odd.reason == "no text on 1 of 3 pages"
+    starts = (0, second, second + 2, *range(second + 100, second + 400, 100))
+    assert find_odd_text(Document("a.pdf", text, pages=starts)) is None
+
+
 def test_the_verdict_names_the_documents_up_to_a_bound():
     documents = [Document("a.pdf", GLUED), Document("b.md", PROSE)]
     report = measure_document_text(documents, CommonText(), CheckSettings())
