@@ -9,10 +9,12 @@ from functools import cached_property
 import dagster as dg
 
 from raptor_assets.batches import Size
+from raptor_assets.common_text import common_text
 from raptor_assets.opening import HeldStore
 from raptor_assets.report_folder import ReportFolder
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.partitions import Partitions
+from raptor_core.quality.common_text import CommonText
 from raptor_core.settings import Settings
 from raptor_core.tables import TableStore
 from raptor_core.tree.published import Published
@@ -55,6 +57,11 @@ class Bench:
         for skipped in corpus.skipped:
             self.warn(f"not read: {skipped.name}: {skipped.reason}")
         return corpus
+
+    @cached_property
+    def common_text(self) -> CommonText:
+        """What the source's documents have in common, as far as runs have seen them."""
+        return common_text(self.corpus, self.tables)
 
     def look_again(self) -> None:
         """Forget what was published before, which other runs may have changed."""

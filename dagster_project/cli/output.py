@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,17 @@ def shorten(text: str, chars: int = TEXT_CHARS) -> str:
     if len(line) <= chars:
         return line
     return line[:chars].rsplit(" ", 1)[0] + " …"
+
+
+def told_together(reasons: Iterable[tuple[str, str]]) -> list[str]:
+    """A line for each reason, with the first name that has it, and how many more do."""
+    alike: dict[str, list[str]] = {}
+    for name, reason in reasons:
+        alike.setdefault(reason, []).append(name)
+    return [
+        f"{names[0]} and {len(names) - 1} more: {reason}" if names[1:] else f"{names[0]}: {reason}"
+        for reason, names in alike.items()
+    ]
 
 
 def node_values(node: Node) -> dict[str, Any]:

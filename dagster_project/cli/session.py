@@ -15,18 +15,27 @@ from raptor_core.settings.spending import BudgetSettings
 from raptor_core.tables import TableStore
 
 
+def home_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
+    """A home and its settings; the default ones where there is no home, unless it is ``needed``.
+
+    Raises:
+        MissingHomeError: there is none, and it is needed.
+        SettingsError: its settings are wrong.
+    """
+    home = Home.at(path)
+    if needed or home.settings.exists():
+        return open_home(path)
+    return home, load_settings()
+
+
 def look_at_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
     """What ``read_source`` gives, and nothing is written: neither a home nor its settings.
 
     Raises:
         MissingHomeError, SettingsError, SourceError: as ``read_source``.
     """
-    home = Home.at(path)
     fresh = kept_sources(sources)
-    if home.settings.exists() or not fresh:
-        _, settings = open_home(path)
-    else:
-        settings = load_settings()
+    home, settings = home_settings(path, needed=not fresh)
     paths = dict.fromkeys((*settings.source.paths, *fresh))
     source = settings.source.model_copy(update={"paths": tuple(paths)})
     scan = look(TableStore(home.tables_url(settings)), source)

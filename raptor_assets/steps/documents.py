@@ -11,6 +11,7 @@ from raptor_assets.steps.base import recorded_version, save
 from raptor_assets.versions import documents_version
 from raptor_assets.work import Outcome, Work
 from raptor_core.errors import SourceError
+from raptor_core.quality.common_text import CommonText
 from raptor_core.quality.document_text import evaluate_document_text, measure_document_text
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.settings import CheckSettings
@@ -37,14 +38,15 @@ class DocumentsStep:
                 save(bench, self.key, work, documents_to_table(trees), version, version)
             n_rows = sum(len(found) for found in trees.values())
             metadata = documents_metadata(trees, bench.corpus)
-            verdicts = [_verdict(trees, bench.settings.checks)]
+            verdicts = [_verdict(trees, bench.common_text, bench.settings.checks)]
             outcomes.append(Outcome(work, version, metadata, n_rows, reused, verdicts))
         return outcomes
 
 
-def _verdict(trees: Trees, checks: CheckSettings) -> Verdict:
+def _verdict(trees: Trees, common: CommonText, checks: CheckSettings) -> Verdict:
     documents = {d.id: d for found in trees.values() for d in found}
-    return evaluate_document_text(measure_document_text(documents.values()), checks)
+    report = measure_document_text(documents.values(), common, checks)
+    return evaluate_document_text(report, checks)
 
 
 def _gone(partition: str) -> SourceError:

@@ -17,6 +17,7 @@ from importlib import metadata
 from raptor_core.documents.base import Entry, Skipped
 from raptor_core.documents.found import Found
 from raptor_core.documents.load import split
+from raptor_core.documents.ocr import find_tesseract
 from raptor_core.documents.records import Named
 from raptor_core.documents.source import Content, SourceFile
 from raptor_core.identity import digest, fingerprint
@@ -156,6 +157,8 @@ def parser_fingerprint(settings: SourceSettings) -> str:
     """What a reading depends on besides the file; a catalog of another one is worth nothing."""
     fields = {"id_field", "text_field", "title_field", "max_file_mb", "whole_pages"}
     values = settings.model_dump(mode="json", include=fields)
+    if settings.ocr:
+        values |= {"ocr": settings.ocr, "tesseract": find_tesseract()}
     tables = [
         table.model_dump(mode="json", exclude={"url", "url_env"}) for table in settings.tables
     ]

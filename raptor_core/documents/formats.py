@@ -34,7 +34,7 @@ _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "markdown": lambda data, _: parse_markdown(data),
     "rst": lambda data, _: parse_rst(data),
     "html": lambda data, settings: parse_html(data, whole=settings.whole_pages),
-    "pdf": lambda data, settings: PARSER.parse(data, settings.parse_seconds),
+    "pdf": lambda data, settings: PARSER.parse(data, settings.parse_seconds, settings.ocr),
     "docx": lambda data, settings: parse_docx(data, settings.max_file_mb),
     "pptx": lambda data, settings: parse_pptx(data, settings.max_file_mb),
     "xlsx": lambda data, settings: parse_xlsx(data, settings.max_file_mb),

@@ -90,12 +90,16 @@ def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list
     return opened if paths else [*opened, *(SqlSource(table) for table in settings.tables)]
 
 
-def list_sources(sources: Iterable[Source], skipped: list[Skipped]) -> Listed:
-    """Every source with its files; ``skipped`` takes what is left out by name."""
+def list_sources(
+    sources: Iterable[Source], skipped: list[Skipped], omitted: list[Skipped] | None = None
+) -> Listed:
+    """Every source with its files; ``skipped`` takes what is left out, ``omitted`` what by rule."""
     listed: Listed = []
     for source in sources:
         listing = source.list()
         skipped += listing.skipped
+        if omitted is not None:
+            omitted += listing.omitted
         listed.append((source, listing.files))
     return listed
 

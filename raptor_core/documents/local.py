@@ -53,12 +53,14 @@ class LocalSource:
         if not stat.S_ISDIR(mode):
             return self._named(root)
         files, skipped = Files(), []
-        for found in _Walk(root, self._rules()).folder(root, ""):
+        walk = _Walk(root, self._rules())
+        for found in walk.folder(root, ""):
             if isinstance(found, SourceFile):
                 files.append(found)
             else:
                 skipped.append(found)
-        return Listing(files.ordered(), tuple(sorted(skipped, key=lambda item: item.name)))
+        skipped.sort(key=lambda item: item.name)
+        return Listing(files.ordered(), tuple(skipped), tuple(walk.omitted))
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``."""
@@ -104,6 +106,7 @@ class _Walk:
         self._rules = rules
         self._real_root = root.resolve()
         self._followed: set[Path] = set()
+        self.omitted: list[Skipped] = []
 
     def folder(self, path: Path, relative: str) -> Iterator[SourceFile | Skipped]:
         """All below one folder whose path relative to the source is ``relative``."""
@@ -125,9 +128,9 @@ class _Walk:
         except OSError as error:
             yield Skipped(_printable(name), f"cannot be read: {error.strerror}")
             return
-        if self._rules.omit(name, is_folder=is_folder):
-            return
-        if not is_folder and not self._rules.wants(name):
+        omission = self._rules.omission(name, is_folder=is_folder)
+        if omission:
+            self.omitted.append(Skipped(_printable(f"{name}/" if is_folder else name), omission))
             return
         problem = _unstorable(name) or (self._link(entry, name) if entry.is_symlink() else None)
         if problem:

@@ -2,7 +2,8 @@
 
 A file that ends the process, or keeps it busy for too long, is told and costs no other. The process
 is started for the first file, reads one after the other, and ends with its parent. Messages are a
-length in 8 bytes and so many bytes: the file in one direction, JSON in the other.
+length in 8 bytes and so many bytes: languages for OCR and the file in one direction, JSON in the
+other.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -40,8 +42,8 @@ class ParserProcess:
         self._owner = 0
         self._turn = Lock()
 
-    def parse(self, data: bytes, seconds: float) -> Parsed:
-        """The text of a PDF file.
+    def parse(self, data: bytes, seconds: float, ocr: str = "") -> Parsed:
+        """The text of a PDF file; ``ocr`` as in ``parse_pdf``.
 
         Raises:
             UnreadableError: the file cannot be read, ended the process, or took too long.
@@ -50,7 +52,7 @@ class ParserProcess:
         if find_spec("pypdfium2") is None:
             raise MissingExtraError("pdf", "reading PDF files")
         with self._turn:
-            told = self._asked(data, time.monotonic() + seconds)
+            told = self._asked((ocr.encode(), data), time.monotonic() + seconds)
         if told is None:
             raise UnreadableError(
                 f"took more than {seconds:g} s to read; split it, or raise source.parse_seconds"
@@ -65,11 +67,13 @@ class ParserProcess:
         if self._process is not None and self._owner == os.getpid():
             self._end()
 
-    def _asked(self, data: bytes, deadline: float) -> dict[str, Any] | None:
+    def _asked(self, messages: Sequence[bytes], deadline: float) -> dict[str, Any] | None:
         """The answer; None where none came in time."""
         process = self._started()
         try:
-            process.stdin.write(len(data).to_bytes(_N_LENGTH, "little") + data)
+            for message in messages:
+                process.stdin.write(len(message).to_bytes(_N_LENGTH, "little"))
+                process.stdin.write(message)
             process.stdin.flush()
             head = _read(process.stdout, _N_LENGTH, deadline)
             body = head and _read(process.stdout, int.from_bytes(head, "little"), deadline)
@@ -135,11 +139,11 @@ PARSER = ParserProcess()
 """The process of this program."""
 
 
-def _answer(data: bytes) -> dict[str, Any]:
+def _answer(ocr: str, data: bytes) -> dict[str, Any]:
     from raptor_core.documents.pdf import parse_pdf
 
     try:
-        return asdict(parse_pdf(data))
+        return asdict(parse_pdf(data, ocr))
     except UnreadableError as error:
         return {"problem": str(error)}
 
@@ -153,7 +157,8 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     given, taken = sys.stdin.buffer, sys.stdout.buffer
     while head := given.read(_N_LENGTH):
-        data = given.read(int.from_bytes(head, "little"))
-        body = json.dumps(_answer(data), default=dict).encode()
+        ocr = given.read(int.from_bytes(head, "little")).decode()
+        data = given.read(int.from_bytes(given.read(_N_LENGTH), "little"))
+        body = json.dumps(_answer(ocr, data), default=dict).encode()
         taken.write(len(body).to_bytes(_N_LENGTH, "little") + body)
         taken.flush()

@@ -10,8 +10,9 @@ from itertools import accumulate, pairwise
 from statistics import median
 from typing import Any
 
+from raptor_core.documents.ocr import recognize
 from raptor_core.documents.parsed import Parsed, UnreadableError, clean_text, one_line
-from raptor_core.documents.running_lines import Line, without_running_lines
+from raptor_core.documents.running_lines import DIVIDED, Line, without_running_lines
 from raptor_core.documents.sections import Heading, nest
 
 FULL_LINE_SHARE = 0.9
@@ -31,9 +32,6 @@ HEADING_RANKS = 4
 HEADINGS_SHARE = 0.15
 """Where larger lines make more than this share of the text, they are no headings."""
 
-DIVIDED = "\ufffe"
-"""What PDFium writes for the hyphen and the end of the line between the halves of a word."""
-
 _PAGE_GAP = "\n\n"
 _DIVIDED_WORD = re.compile(rf"(\w+){DIVIDED}(\w+)")
 _WORD = re.compile(r"\w+(?:-\w+)*")
@@ -41,8 +39,10 @@ _BULLET = re.compile(r"[•◦▪‣·–*-]\Z")
 _NO_TITLE = re.compile(r"untitled|microsoft word - |.*\.(?:docx?|tex|indd|pdf)\Z", re.IGNORECASE)
 
 
-def parse_pdf(data: bytes) -> Parsed:
+def parse_pdf(data: bytes, ocr: str = "") -> Parsed:
     """Text of all pages: wrapped lines joined to paragraphs, words divided by it rejoined.
+
+    ``ocr`` are languages of tesseract, by which it reads pages without a text layer, if any.
 
     Running heads and feet and the numbers of pages are left out. Sections come from the document's
     outline, where its titles can be found on their pages, or else from larger lines.
@@ -54,7 +54,8 @@ def parse_pdf(data: bytes) -> Parsed:
 
     try:
         document = pdfium.PdfDocument(data)
-        printed = without_running_lines([_lines(document, at) for at in range(len(document))])
+        read = [_lines(document, at, ocr) for at in range(len(document))]
+        printed = without_running_lines([lines for lines, _ in read])
         info = document.get_metadata_dict()
         outline = [] if not printed else list(_outline(document))
     except pdfium.PdfiumError as error:
@@ -62,15 +63,20 @@ def parse_pdf(data: bytes) -> Parsed:
     pages = _rejoined([reflow(lines) for lines in printed])
     text = _PAGE_GAP.join(pages)
     if not text.strip():
-        raise UnreadableError("holds no text, only images; it needs OCR first")
+        raise UnreadableError("holds no text, only images; it needs OCR first, or source.ocr")
     starts = [0, *accumulate(len(page) + len(_PAGE_GAP) for page in pages)][: len(pages)]
     headings = _located(outline, pages, starts) or _larger_lines(printed, pages, starts)
     author = one_line(info.get("Author") or "")
+    n_recognized = sum(is_recognized for _, is_recognized in read)
     return Parsed(
         text=text,
         title=_title(info.get("Title") or ""),
         sections=nest(headings, len(text)),
-        metadata={"pages": len(pages), **({"author": author} if author else {})},
+        metadata={
+            "pages": len(pages),
+            **({"author": author} if author else {}),
+            **({"ocr_pages": n_recognized} if n_recognized else {}),
+        },
         pages=tuple(starts),
     )
 
@@ -88,8 +94,8 @@ def _title(raw: str) -> str:
     return "" if _NO_TITLE.match(title) else title
 
 
-def _lines(document: Any, at: int) -> list[Line]:
-    """The lines of a page in reading order; nothing else of it is kept."""
+def _lines(document: Any, at: int, ocr: str) -> tuple[list[Line], bool]:
+    """The lines of a page in reading order, and whether they come from its picture."""
     page = document[at]
     layer = page.get_textpage()
     try:
@@ -101,7 +107,10 @@ def _lines(document: Any, at: int) -> list[Line]:
             if words:
                 found.append(Line(words, *_place(layer, first)))
             start += len(line) + 1
-        return found
+        if ocr and not found:
+            found = recognize(page, ocr)
+            return found, bool(found)
+        return found, False
     finally:
         layer.close()
         page.close()

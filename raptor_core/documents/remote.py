@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+from raptor_core.documents.base import Skipped
 from raptor_core.documents.encoding import decode
 from raptor_core.documents.files import Files
 from raptor_core.documents.formats import load_files
@@ -92,7 +93,8 @@ class RemoteSource:
     def _base(self) -> str:
         return f"{self._root.rstrip('/')}/" if self._root else ""
 
-    def _folder(self) -> Iterator[SourceFile]:
+    def _folder(self) -> Iterator[SourceFile | Skipped]:
+        """The files that pass the rules, and why the others do not."""
         base = self._base()
         listed: Mapping[str, Mapping[str, Any]] = self._fs.find(self._root, detail=True)
         ignore: list[str] = []
@@ -106,7 +108,10 @@ class RemoteSource:
         prefix = base if all(path.startswith(base) for path in listed) else base.lstrip("/")
         for path in sorted(listed):
             name = path.removeprefix(prefix)
-            if name and rules.wants(name) and not _omitted(rules, name):
+            omission = _omission(rules, name) if name else ""
+            if omission:
+                yield Skipped(name, omission)
+            elif name:
                 yield self._file(name, f"{self._url.rstrip('/')}/{name}", listed[path])
 
     def _file(self, name: str, path: str, info: Mapping[str, Any]) -> SourceFile:
@@ -124,20 +129,23 @@ class RemoteSource:
         )
 
 
-def _listing(found: Iterable[SourceFile]) -> Listing:
-    files, problems = Files(), []
+def _listing(found: Iterable[SourceFile | Skipped]) -> Listing:
+    files, problems, omitted = Files(), [], []
     for file in found:
-        problem = unsupported(file)
-        if problem:
+        if isinstance(file, Skipped):
+            omitted.append(file)
+        elif problem := unsupported(file):
             problems.append(problem)
         else:
             files.append(file)
-    return Listing(files, tuple(problems))
+    return Listing(files, tuple(problems), tuple(omitted))
 
 
-def _omitted(rules: Rules, name: str) -> bool:
-    steps = [at for at, char in enumerate(name) if char == "/"]
-    return rules.omit(name) or any(rules.omit(name[:at], is_folder=True) for at in steps)
+def _omission(rules: Rules, name: str) -> str:
+    """Why a file, or a folder that it is in, is left out; empty if none is."""
+    steps = (at for at, char in enumerate(name) if char == "/")
+    folders = (rules.omission(name[:at], is_folder=True) for at in steps)
+    return next(filter(None, folders), "") or rules.omission(name)
 
 
 @contextmanager

@@ -23,6 +23,10 @@ _COUNTED = re.compile(
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 
+DIVIDED = "\ufffe"
+"""What PDFium writes for the hyphen and the end of the line between the halves of a word."""
+
+
 class Line(NamedTuple):
     """A line of print; ``size`` is the height of its first letter, ``top`` its place, in points."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from raptor_core.documents.base import Skipped
-from raptor_core.documents.patterns import compile_patterns
+from raptor_core.documents.patterns import IGNORE_FILE, compile_patterns
 from raptor_core.documents.records import Named
 from raptor_core.identity import digest
 from raptor_core.redaction import hide_password
@@ -97,11 +97,13 @@ class SourceFile:
 class Listing:
     """The files of a source that are to be read, ordered by id, and what is left out by name.
 
-    Files that are hidden, or left out by a rule that somebody wrote, are not named.
+    ``omitted`` are files and whole folders that are hidden, or left out by a rule that somebody
+    wrote: nobody has to be told of them unasked.
     """
 
     files: Sequence[SourceFile]
     skipped: tuple[Skipped, ...] = ()
+    omitted: tuple[Skipped, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +155,20 @@ class Rules:
         given = (settings.include, settings.exclude, ignore_lines)
         return cls(*map(compile_patterns, given))
 
-    def omit(self, path: str, *, is_folder: bool = False) -> bool:
-        """Whether a relative path is left out without a word: hidden, excluded or ignored."""
-        if path.rpartition("/")[2].startswith("."):
-            return True
-        name = f"{path}/" if is_folder else path
-        return self.exclude.match_file(name) or self.ignore.match_file(name)
+    def omission(self, path: str, *, is_folder: bool = False) -> str:
+        """Why a relative path is left out without a word; empty if it is not.
 
-    def wants(self, path: str) -> bool:
-        """Whether the include patterns, if there are any, name this file."""
-        return not self.include.patterns or self.include.match_file(path)
+        The include patterns, if there are any, concern files only.
+        """
+        if path.rpartition("/")[2].startswith("."):
+            return "is hidden"
+        name = f"{path}/" if is_folder else path
+        for patterns, where in ((self.exclude, "source.exclude"), (self.ignore, IGNORE_FILE)):
+            if patterns.match_file(name):
+                return f"is left out by {where}"
+        if not is_folder and self.include.patterns and not self.include.match_file(path):
+            return "is not named in source.include"
+        return ""
 
 
 def unsupported(file: SourceFile) -> Skipped | None:

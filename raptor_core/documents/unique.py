@@ -21,9 +21,14 @@ class Unique(Generic[Found]):
     def add(self, named: Iterable[tuple[str, Found]], path: str) -> None:
         """Add documents by name, all from one path."""
         for name, document in named:
-            first, place = self._found.setdefault(document.id, (document, path))
-            if first is not document:
-                self._skipped.append(Skipped(name, _clash(first, place, document)))
+            self.take(name, document, path)
+
+    def take(self, name: str, document: Found, path: str) -> bool:
+        """Add one document; whether it is the first of its id."""
+        first, place = self._found.setdefault(document.id, (document, path))
+        if first is not document:
+            self._skipped.append(Skipped(name, _clash(first, place, document)))
+        return first is document
 
     def ordered(self) -> tuple[Found, ...]:
         """What was kept, ordered by id."""

@@ -103,7 +103,7 @@ def _node(
 ) -> Values:
     """Tree "t", layer "l", tokens "n"; text "x", unless the document holds it at "s" to "e".
 
-    What the node was paid for is added as "u".
+    A leaf's pages are "p", from the first to the last. What the node was paid for is added as "u".
     """
     found: Values = {"id": node.id, "t": number, "l": node.layer, "n": node.n_tokens}
     if is_new:
@@ -112,6 +112,8 @@ def _node(
         children = [indexes[child] for child in node.children if child in indexes]
         return found | {"x": node.text, "c": children}
     found |= {"d": places[node.documents[0]], "o": [node.start, node.end]}
+    if node.pages:
+        found["p"] = list(range(node.pages[0], node.pages[-1] + 1))
     if node.section:
         found["h"] = list(node.section)
     if node.id not in spans:

@@ -91,6 +91,8 @@ class SourceSettings(Part):
         settle_seconds: the sensor leaves a file alone that was written within this time, since
             more may follow; 0 takes every file as it is.
         parse_seconds: after which a PDF file that is still being read is given up.
+        ocr: languages of tesseract, such as ``eng`` or ``deu+eng``, by which pages of PDF files
+            that are only pictures are read; empty reads none. The program has to be installed.
         watch: the sensor is on from the start, and builds changed documents unasked.
     """
 
@@ -107,6 +109,7 @@ class SourceSettings(Part):
     title_field: str = "title"
     settle_seconds: float = Field(2.0, ge=0, le=3600)
     parse_seconds: float = Field(120.0, gt=0)
+    ocr: str = Field("", pattern=r"^[A-Za-z_+]*$")
     watch: bool = False
 
     @model_validator(mode="after")

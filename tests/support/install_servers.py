@@ -1,4 +1,4 @@
-"""Install what tests start beside themselves, where it is missing: PostgreSQL and Redis.
+"""Install what tests start beside themselves, where it is missing: PostgreSQL, Redis, tesseract.
 
 python tests/support/install_servers.py
 """
@@ -13,9 +13,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support import postgres, redis_server
+from support import postgres, redis_server, tesseract
 
-SERVERS = ((postgres, postgres.find_programs), (redis_server, redis_server.find_redis))
+SERVERS = (
+    (postgres, postgres.find_programs),
+    (redis_server, redis_server.find_redis),
+    (tesseract, tesseract.find_tesseract),
+)
 
 
 def install(packages: list[str]) -> None:

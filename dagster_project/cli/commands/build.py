@@ -101,6 +101,8 @@ def _made(report: BuildReport, kind: str) -> int:
 
 
 def _print(report: BuildReport, home: Path, seconds: float) -> None:
+    from dagster_project.cli.output import told_together
+
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files", "yellow")
     _name(
         [
@@ -110,8 +112,7 @@ def _print(report: BuildReport, home: Path, seconds: float) -> None:
         "partitions",
         "yellow",
     )
-    odd = [f"{name}: {why}" for name, why in report.odd.items()]
-    _name(odd, "partitions", "yellow")
+    _name(told_together(report.odd.items()), "partitions", "yellow")
     failed = [f"failed {n} at {f.asset}: {f.reason}" for n, f in report.failed.items()]
     _name(failed, "partitions", "red")
     counts = [

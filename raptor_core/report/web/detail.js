@@ -60,7 +60,7 @@ function symbolOf(place) {
 function nodeCard(index) {
   const node = nodes[index];
   const unsupported = doubtsOf(node).filter((finding) => finding.judgement === 'unsupported').length;
-  const place = isLeaf(node) ? documentName(node) : counted(node.c.length, 'child', 'children');
+  const place = isLeaf(node) ? placeOf(node) : counted(node.c.length, 'child', 'children');
   return el('li', {}, el('a', { href: address(node) },
     el('span', { class: 'meta' },
       el('span', { class: `badge layer-${Math.min(node.l, 5)}` }, isLeaf(node) ? '¶' : `L${node.l}`),
@@ -76,20 +76,20 @@ function nodeList(title, name, indexes) {
   return section(`${title} (${whole(indexes.length)})`, name, portioned(list, indexes.length, (at) => nodeCard(indexes[at]), 20));
 }
 
-/** Documents under a summary, with the number of its chunks in each. */
+/** Documents under a summary, with the number of its chunks in each, and their pages. */
 function sourcesSection(node) {
-  const first = new Map();
-  const counts = new Map();
+  const leaves = new Map();
   for (const leaf of leavesUnder(node)) {
-    if (!first.has(leaf.d)) first.set(leaf.d, leaf);
-    counts.set(leaf.d, (counts.get(leaf.d) ?? 0) + 1);
+    if (!leaves.has(leaf.d)) leaves.set(leaf.d, []);
+    leaves.get(leaf.d).push(leaf);
   }
-  const found = [...first.values()];
+  const found = [...leaves.values()];
   if (!found.length) return null;
   const list = el('ul', { class: 'links-list compact' });
-  const row = (at) => el('li', {}, el('a', { href: address(found[at]) },
-    el('span', { class: 'line' }, documentName(found[at])),
-    el('span', { class: 'meta' }, counted(counts.get(found[at].d), 'chunk'))));
+  const row = (at) => el('li', {}, el('a', { href: address(found[at][0]) },
+    el('span', { class: 'line' }, documentName(found[at][0])),
+    el('span', { class: 'meta' },
+      [counted(found[at].length, 'chunk'), toldPages(found[at])].filter(Boolean).join(' · '))));
   return section(`Made from ${counted(found.length, 'document')}`, 'sources', portioned(list, found.length, row, 10));
 }
 

@@ -26,6 +26,20 @@ const doubtsOf = (node) => (findingsOf.get(node.index) ?? []).filter((f) => f.ju
 const kindOf = (node) => (isLeaf(node) ? 'Chunk' : `Summary · layer ${node.l}`);
 const topLayer = (tree) => trees[tree].layers.at(-1).layer;
 const documentName = (node) => documents[node.d].title || documents[node.d].id;
+const placeOf = (leaf) => [documentName(leaf), toldPages([leaf])].filter(Boolean).join(', ');
+
+/** Pages that leaves are printed on, such as "pages 3, 7–9"; empty where they have none. */
+function toldPages(leaves) {
+  const pages = leaves.flatMap((leaf) => leaf.p ?? []).sort((a, b) => a - b);
+  const runs = [];
+  for (const page of new Set(pages)) {
+    if (runs.length && page === runs.at(-1)[1] + 1) runs.at(-1)[1] = page;
+    else runs.push([page, page]);
+  }
+  if (!runs.length) return '';
+  const told = runs.slice(0, 8).map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`));
+  return `${pages[0] === pages.at(-1) ? 'page' : 'pages'} ${told.join(', ')}${runs.length > 8 ? ' …' : ''}`;
+}
 
 /** Indexes of the top layer's nodes of a tree. */
 function rootsOf(tree) {

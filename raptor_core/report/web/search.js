@@ -73,7 +73,7 @@ class SearchView {
   }
 
   row(node, sought) {
-    const place = isLeaf(node) ? documentName(node) : counted(node.c.length, 'child', 'children');
+    const place = isLeaf(node) ? placeOf(node) : counted(node.c.length, 'child', 'children');
     const where = trees.length > 1 ? `${trees[node.t].name} · ${place}` : place;
     return el('li', {}, el('a', { href: address(node) },
       el('span', { class: 'meta' },

@@ -54,6 +54,7 @@ function placeLine(node) {
   const source = documents[node.d];
   const parts = [el('strong', {}, documentName(node))];
   if (source.title && source.title !== source.id) parts.push(el('span', { class: 'path' }, source.id));
+  if (node.p) parts.push(el('span', {}, toldPages([node])));
   if (node.h) parts.push(el('span', {}, node.h.join(' › ')));
   parts.push(el('span', {}, `characters ${whole(node.o[0])} to ${whole(node.o[1])}`));
   return el('p', { class: 'place' }, parts.flatMap((part, at) => (at ? [' · ', part] : [part])));

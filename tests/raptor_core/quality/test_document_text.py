@@ -3,6 +3,7 @@
 import pytest
 
 from raptor_core.documents.base import Document
+from raptor_core.quality.common_text import CommonText
 from raptor_core.quality.document_text import (
     evaluate_document_text,
     find_odd_text,
@@ -54,15 +55,28 @@ def test_pages_that_hold_hardly_any_text_are_told():
     assert odd.reason == "7 characters on each of 40 pages"
 
 
+def test_pages_without_any_text_are_told_where_they_are_many():
+    text = f"{PROSE}\n\n\n\n{PROSE}"
+    second = len(PROSE) + 2
+    odd = find_odd_text(Document("a.pdf", text, pages=(0, second, second + 2)))
+    assert odd is not None
+    assert odd.reason == "no text on 1 of 3 pages"
+    starts = (0, second, second + 2, *range(second + 100, second + 400, 100))
+    assert find_odd_text(Document("a.pdf", text, pages=starts)) is None
+
+
 def test_the_verdict_names_the_documents_up_to_a_bound():
-    report = measure_document_text([Document("a.pdf", GLUED), Document("b.md", PROSE)])
+    documents = [Document("a.pdf", GLUED), Document("b.md", PROSE)]
+    report = measure_document_text(documents, CommonText(), CheckSettings())
     found = evaluate_document_text(report, CheckSettings())
     assert (found.passed, found.severity) == (False, "warn")
     assert "a.pdf: " in found.summary
     assert [worst.tree for worst in found.worst] == ["a.pdf"]
-    assert found.numbers == {"documents": 2.0, "odd": 1.0, "odd_share": 0.5}
+    told = {name: found.numbers[name] for name in ("documents", "odd", "odd_share", "compared")}
+    assert told == {"documents": 2.0, "odd": 1.0, "odd_share": 0.5, "compared": 0.0}
     assert evaluate_document_text(report, CheckSettings(max_odd_documents=0.5)).passed
 
 
 def test_no_document_passes():
-    assert evaluate_document_text(measure_document_text([]), CheckSettings()).passed
+    report = measure_document_text([], CommonText(), CheckSettings())
+    assert evaluate_document_text(report, CheckSettings()).passed

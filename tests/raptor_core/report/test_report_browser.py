@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.report_cases import HOSTILE, LEAVES, document_of, lighthouse, node_id, tree_of
+from support.report_cases import HOSTILE, LEAVES, document_of, lighthouse, node_id, summary, tree_of
 from support.report_page import focused, follow, items, press
 
 from raptor_core.money import Usage
@@ -104,6 +104,28 @@ def test_a_leaf_stands_in_its_document_scrolled_into_view(show):
     assert len(around.inner_text()) > before
     follow(page.get_by_role("link", name="Next chunk"))
     assert page.locator(".document .span").inner_text() == leaves[41].text
+
+
+def test_pages_are_told_of_leaves_and_of_the_sources_of_summaries(show):
+    document, leaves = document_of(["Of oil.", "Of wind.", "Of the lamp.", "Of ships."], "log.pdf")
+    on = [(2, 2), (3, 4), (9, 9), (12, 12)]
+    leaves = [
+        replace(leaf, metadata={"page": first, "last_page": last})
+        for leaf, (first, last) in zip(leaves, on, strict=True)
+    ]
+    top = summary("top", "Oil, wind and lamp.", 1, leaves[:3])
+    page = show(Report("t", (tree_of([*leaves, top], document),)), f"#node={top.id}")
+    assert page.locator(".sources .meta").inner_text() == "3 chunks · pages 2–4, 9"
+    cards = page.locator(".children .meta").all_inner_texts()
+    assert [card.rpartition("log.pdf")[2] for card in cards] == [
+        ", page 2",
+        ", pages 3–4",
+        ", page 9",
+    ]
+    follow(page.locator(".children a").first)
+    assert " · page 2 · Part › Chapter · " in page.locator(".place").inner_text()
+    page.locator("#query").fill("lamp")
+    page.locator("#results .meta", has_text=", page 9").wait_for()
 
 
 def test_a_leaf_without_its_document_says_so(show):

@@ -1,0 +1,157 @@
+"""`raptor documents`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dagster_project.cli.options import home_and_json
+
+if TYPE_CHECKING:
+    from raptor_core.settings import CheckSettings
+    from raptor_core.tree.preview import Preview, Previews
+
+NAMED = 20
+"""Reasons for leaving something out that are told; ``--json`` names all."""
+
+_ROW = "{:>10}  {:>6}  {:>8}  {:>9}  {:>7}  {:<10}  {}"
+_COLUMNS = ("size", "pages", "sections", "tokens", "chunks", "language", "document")
+_KILOBYTE = 1000
+
+
+@click.command(epilog="\b\nExample:\n  raptor documents docs/ guide/pumps.pdf")
+@click.argument("source", required=False)
+@click.argument("name", required=False)
+@home_and_json
+def command(source: str | None, name: str | None, home: Path, as_json: bool) -> None:
+    """Show what a build would read. Nothing is written, and no model is called.
+
+    SOURCE is a file, a folder or a URL, without one the source of the home; the settings are the
+    home's where there is one. With the NAME of a document: its text as it will be cut into chunks.
+    What is no file, folder or URL is taken for a NAME in the home's source.
+    """
+    from dagster_project.cli.output import print_json
+    from dagster_project.cli.session import home_settings
+    from raptor_core.tree.preview import Previews
+    from raptor_core.tree.tools import Tools
+
+    if source and not name and "://" not in source and not Path(source).expanduser().exists():
+        source, name = None, source
+    _, settings = home_settings(home, needed=not source)
+    previews = Previews([source] if source else [], Tools(settings))
+    if name:
+        found = _document(previews, name)
+        print_json(found) if as_json else _print_document(found)
+    elif as_json:
+        documents = [asdict(preview) for preview in previews]
+        print_json({"documents": documents, **_together(previews, settings.checks)})
+    else:
+        _print(previews, settings.checks)
+
+
+def _document(previews: Previews, name: str) -> dict[str, Any]:
+    preview, document, chunks = previews.document(name)
+    cut = [
+        {
+            "start": chunk.start,
+            "end": chunk.end,
+            "n_tokens": chunk.n_tokens,
+            "pages": sorted({document.page(chunk.start), document.page(chunk.end - 1)} - {0}),
+            "section": list(chunk.section),
+            "text": chunk.text,
+        }
+        for chunk in chunks
+    ]
+    return {**asdict(preview), "title": document.title, "chunks": cut}
+
+
+def _print_document(found: dict[str, Any]) -> None:
+    from raptor_core.nodes import told_pages
+
+    for chunk in found["chunks"]:
+        place = f"[{chunk['start']}:{chunk['end']}]{told_pages(chunk['pages'])}"
+        path = " > ".join(chunk["section"])
+        click.secho(f"{place}, {chunk['n_tokens']} tokens  {path}".rstrip(), fg="cyan")
+        click.echo(f"{chunk['text']}\n")
+    click.secho(
+        f"{found['document']}: {found['n_chunks']} chunks, {found['n_tokens']:,} tokens, "
+        f"{found['n_sections']} sections",
+        dim=True,
+    )
+    if found["doubt"]:
+        click.secho(f"doubtful: {found['doubt']}", fg="yellow", err=True)
+
+
+def _together(previews: Previews, checks: CheckSettings) -> dict[str, Any]:
+    """What is known once all documents were gone through."""
+    common = previews.common
+    return {
+        "languages": dict(common.languages.most_common()),
+        "other_languages": _others(previews, checks),
+        "repeated_lines": dict(common.repeated_lines(checks.repeated_line)),
+        "skipped": [{"name": s.name, "reason": s.reason} for s in previews.skipped],
+        "omitted": [{"name": s.name, "reason": s.reason} for s in previews.omitted],
+    }
+
+
+def _others(previews: Previews, checks: CheckSettings) -> dict[str, list[str]]:
+    """The first documents of each language but the one that prevails."""
+    main = previews.common.main_language(checks.main_language)
+    return {k: ids for k, ids in previews.common.named.items() if main and k != main}
+
+
+def _print(previews: Previews, checks: CheckSettings) -> None:
+    totals: Counter[str] = Counter()
+    click.secho(_ROW.format(*_COLUMNS), dim=True)
+    for preview in previews:
+        click.echo(_row(preview))
+        if preview.doubt:
+            click.secho(f"{'':>10}  {preview.doubt}", fg="yellow")
+        numbers = {k: v for k, v in asdict(preview).items() if isinstance(v, int)}
+        totals.update(numbers, documents=1, doubtful=bool(preview.doubt))
+    for line in _told(previews, checks):
+        click.secho(line, fg="yellow")
+    click.echo(_total(previews, totals))
+
+
+def _row(preview: Preview) -> str:
+    size = "" if preview.size_bytes is None else f"{preview.size_bytes / _KILOBYTE:,.1f} kB"
+    pages, sections = preview.n_pages or "", preview.n_sections or ""
+    tokens, chunks = f"{preview.n_tokens:,}", preview.n_chunks
+    return _ROW.format(size, pages, sections, tokens, chunks, preview.language, preview.document)
+
+
+def _told(previews: Previews, checks: CheckSettings) -> Iterator[str]:
+    from dagster_project.cli.output import told_together
+    from raptor_core.quality.document_text import told_repeated
+
+    both = (*previews.skipped, *previews.omitted)
+    left_out = told_together((item.name, item.reason) for item in both)
+    yield from (f"left out {line}" for line in left_out[:NAMED])
+    if len(left_out) > NAMED:
+        yield f"and more for {len(left_out) - NAMED} other reasons; --json names all"
+    for language, ids in _others(previews, checks).items():
+        count = previews.common.languages[language]
+        yield f"{count} of {previews.common.n_documents} in {language}: {', '.join(ids)}"
+    repeated = previews.common.repeated_lines(checks.repeated_line)
+    if repeated:
+        yield told_repeated(repeated, previews.common.n_documents)
+
+
+def _total(previews: Previews, totals: Counter[str]) -> str:
+    counts = [
+        (totals["n_pages"], "pages"),
+        (totals["n_sections"], "sections"),
+        (totals["n_chars"], "characters"),
+        (totals["n_tokens"], "tokens"),
+        (totals["n_chunks"], "chunks"),
+        (totals["doubtful"], "doubtful"),
+        (len(previews.skipped) + len(previews.omitted), "left out"),
+    ]
+    told = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+    return f"{totals['documents']:,} documents: {told}"

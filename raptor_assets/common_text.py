@@ -1,0 +1,37 @@
+"""What the documents of a source have in common, kept from runs of many for runs of few."""
+
+from __future__ import annotations
+
+from raptor_core.documents.base import Corpus
+from raptor_core.errors import TableError
+from raptor_core.quality.common_text import MIN_DOCUMENTS, CommonText
+from raptor_core.tables import Schema, TableStore
+
+KEY = ("common_text",)
+_NAME = "documents"
+_COUNTS = Schema(("counts", "json"))
+
+
+def common_text(corpus: Corpus, tables: TableStore) -> CommonText:
+    """Of the run's documents; of an earlier run's that had more than twice as many.
+
+    Raises:
+        TableError: the place of the tables refuses.
+    """
+    found = CommonText()
+    for document in corpus.documents:
+        found.add(document)
+    kept = _kept(tables)
+    if kept and kept.n_documents > 2 * found.n_documents:
+        return kept
+    if found.n_documents >= MIN_DOCUMENTS:
+        tables.write(KEY, _NAME, _COUNTS.table([(found.counts(),)]))
+    return found
+
+
+def _kept(tables: TableStore) -> CommonText | None:
+    try:
+        table = tables.find(KEY, _NAME)
+    except TableError:  # only a cache
+        return None
+    return table and CommonText.of(next(_COUNTS.rows(table))[0])

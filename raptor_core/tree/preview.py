@@ -1,0 +1,135 @@
+"""What a build would read: documents by their numbers, one after the other, before it is paid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from raptor_core.chunking.base import Chunk
+from raptor_core.documents.base import Document, Entry, Skipped
+from raptor_core.documents.load import (
+    explain_empty,
+    list_sources,
+    named_sources,
+    shown_path,
+    split,
+)
+from raptor_core.documents.scan import Queue, loaded
+from raptor_core.documents.source import SourceFile
+from raptor_core.documents.unique import Unique
+from raptor_core.errors import SourceError
+from raptor_core.quality.common_text import CommonText
+from raptor_core.quality.document_text import find_odd_text
+from raptor_core.tree.tools import Tools
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A document as a build would take it.
+
+    Attributes:
+        document: its id.
+        format: of its file; empty for a row of a database.
+        size_bytes: of its file, which a table's rows share; None where the storage tells none.
+        n_pages: where it is printed on any.
+        language: or script; empty where none is plain.
+        doubt: what looks wrong in its text, by the check ``document_text``; empty if nothing.
+    """
+
+    document: str
+    format: str
+    size_bytes: int | None
+    n_pages: int
+    language: str
+    n_sections: int
+    n_chars: int
+    n_tokens: int
+    n_chunks: int
+    doubt: str
+
+
+class Previews:
+    """The documents of a source; going through them reads it once and keeps no text.
+
+    Attributes:
+        skipped: what cannot be read so far, and why.
+        omitted: files and folders that a rule leaves out, or that are hidden.
+        common: what the documents so far have in common.
+
+    Args:
+        paths: what to read; without any, what the settings name.
+        tools: of them the chunker is used, and no model.
+
+    Raises:
+        SourceError: no source is named, or one is missing or cannot be reached.
+    """
+
+    def __init__(self, paths: Sequence[str | Path], tools: Tools) -> None:
+        self.skipped: list[Skipped] = []
+        self.omitted: list[Skipped] = []
+        self.common = CommonText()
+        self._paths = paths
+        self._tools = tools
+        sources = named_sources(paths, tools.settings.source)
+        self._listed = list_sources(sources, self.skipped, self.omitted)
+
+    def __iter__(self) -> Iterator[Preview]:
+        """Every document in the order of the files.
+
+        Raises:
+            EmptySourceError: there is none.
+            SourceError: the source cannot be reached.
+            MissingExtraError: a file needs an extra that is not installed.
+        """
+        is_empty = True
+        for file, document in self._documents(self._listed):
+            is_empty = False
+            yield self._preview(file, document)
+        if is_empty:
+            raise explain_empty(self._paths, self._tools.settings.source, self.skipped)
+
+    def document(self, name: str) -> tuple[Preview, Document, list[Chunk]]:
+        """One document, as it is read and cut.
+
+        Raises:
+            SourceError: the source holds none of this id; it says why, where that is known.
+        """
+        queue: Queue = [
+            (source, [file for file in files if file.only_id in (None, name)])
+            for source, files in self._listed
+        ]
+        for file, document in self._documents(queue):
+            if document.id == name:
+                chunks = self._tools.chunker.chunk(document)
+                return self._preview(file, document), document, chunks
+        left_out = {item.name: item.reason for item in (*self.omitted, *self.skipped)}
+        why = f": it {left_out[name]}" if name in left_out else ""
+        raise SourceError(
+            f"the source holds no document called {name!r}{why}; `raptor documents` with the "
+            "source alone lists them"
+        )
+
+    def _documents(self, queue: Queue) -> Iterator[tuple[SourceFile, Document]]:
+        ids: Unique[Entry] = Unique(self.skipped)
+        for file, content in loaded(queue):
+            for name, document in split(content.parse(), self.skipped):
+                if ids.take(name, Entry(document.id, document.content_hash, ""), shown_path(file)):
+                    yield file, document
+
+    def _preview(self, file: SourceFile, document: Document) -> Preview:
+        language = self.common.add(document)
+        odd = find_odd_text(document)
+        chunks = self._tools.chunker.chunk(document)
+        return Preview(
+            document=document.id,
+            format=str(document.metadata.get("format", "")),
+            size_bytes=file.size_bytes,
+            n_pages=len(document.pages),
+            language=language,
+            n_sections=len(document.sections),
+            n_chars=len(document.text),
+            n_tokens=sum(chunk.n_tokens for chunk in chunks),
+            n_chunks=len(chunks),
+            doubt=odd.reason if odd else "",
+        )

@@ -1,0 +1,118 @@
+"""`raptor documents`: what would be read, what not and why, and that nothing is written."""
+
+import json
+
+import pytest
+from fpdf import FPDF
+from support.command import Place, raptor
+
+ENGLISH = "The lamp of the tower was lit by the keeper, and it burned for most of the night. "
+GERMAN = "Die Lampe des Turms wurde von dem Wärter angezündet, und sie brannte die ganze Nacht. "
+GLUED = " ".join(f"thelampofthe{letter}towerwaslitbythekeeper" for letter in "abcdefghijklmnop")
+
+
+@pytest.fixture
+def place(tmp_path):
+    made = Place(tmp_path)
+    made.write("guide/lamp.md", f"# The lamp\n\n## Its oil\n\n{ENGLISH * 12}")
+    made.write("glued.txt", f"{ENGLISH}{GLUED}")
+    made.write("rows.jsonl", "".join(f'{{"id": "{name}", "text": "One."}}\n' for name in "aba"))
+    made.write("empty.md", "")
+    made.write("picture.svg", "<svg/>")
+    made.write(".hidden.md", ENGLISH)
+    made.write("drafts/new.md", ENGLISH)
+    made.write(".raptorignore", "drafts/\n")
+    return made
+
+
+def seen(place):
+    return sorted(place.root.rglob("*"))
+
+
+def test_what_would_be_read_and_what_not_is_told_and_nothing_is_written(place):
+    before = seen(place)
+    found = raptor("documents", place.docs, "--home", place.home, "--json")
+    assert (found.code, seen(place)) == (0, before)
+    told = {row["document"]: row for row in found.json["documents"]}
+    assert list(told) == ["glued.txt", "guide/lamp.md", "a", "b"]
+    lamp = told["guide/lamp.md"]
+    size = (place.docs / "guide" / "lamp.md").stat().st_size
+    assert (lamp["size_bytes"], lamp["n_sections"], lamp["language"]) == (size, 2, "English")
+    assert lamp["n_tokens"] >= lamp["n_chunks"] > 1
+    assert "letters in glued words" in told["glued.txt"]["doubt"]
+    left_out = {s["name"]: s["reason"] for key in ("skipped", "omitted") for s in found.json[key]}
+    assert left_out.pop("picture.svg").startswith("files of type .svg are not supported")
+    assert "is taken, by the same text" in left_out.pop("rows.jsonl:3")
+    assert left_out == {
+        "empty.md": "is empty",
+        ".hidden.md": "is hidden",
+        ".raptorignore": "is hidden",
+        "drafts/": "is left out by .raptorignore",
+    }
+
+
+def test_people_read_a_line_for_each_document_and_the_totals(place):
+    printed = raptor("documents", place.docs, "--home", place.home).out
+    assert "left out drafts/: is left out by .raptorignore" in printed
+    assert "left out .hidden.md and 1 more: is hidden" in printed
+    assert printed.splitlines()[-1].startswith("4 documents: 2 sections, ")
+    assert printed.splitlines()[-1].endswith("1 doubtful, 6 left out")
+
+
+def test_a_document_is_shown_as_it_will_be_chunked(place):
+    found = raptor("documents", place.docs, "guide/lamp.md", "--home", place.home, "--json").json
+    text = (place.docs / "guide" / "lamp.md").read_text()
+    assert len(found["chunks"]) == found["n_chunks"]
+    for chunk in found["chunks"]:
+        assert chunk["text"] == text[chunk["start"] : chunk["end"]]
+    assert found["chunks"][-1]["section"] == ["The lamp", "Its oil"]
+    printed = raptor("documents", place.docs, "guide/lamp.md", "--home", place.home).out
+    assert "The lamp > Its oil" in printed
+
+
+def test_pages_are_named(place):
+    pdf = FPDF()
+    for _ in range(2):
+        pdf.add_page()
+        pdf.set_font("Helvetica", size=11)
+        pdf.multi_cell(0, 6, ENGLISH * 12)
+    (place.docs / "lamp.pdf").write_bytes(bytes(pdf.output()))
+    found = raptor("documents", place.docs, "lamp.pdf", "--home", place.home, "--json").json
+    assert found["n_pages"] == 2
+    assert [found["chunks"][at]["pages"] for at in (0, -1)] == [[1], [2]]
+    assert "], page 1, " in raptor("documents", place.docs, "lamp.pdf", "--home", place.home).out
+
+
+def test_other_languages_and_repeated_lines_are_told_of_the_whole_source(tmp_path):
+    place = Place(tmp_path)
+    for at in range(30):
+        place.write(f"{at}.md", f"Text {chr(97 + at)}. {ENGLISH * 3}\n\nPrinted by the keepers\n")
+    place.write("turm.md", GERMAN * 3)
+    found = raptor("documents", place.docs, "--home", place.home, "--json").json
+    assert found["other_languages"] == {"German": ["turm.md"]}
+    assert found["repeated_lines"] == {"Printed by the keepers": 30}
+    printed = raptor("documents", place.docs, "--home", place.home).out
+    assert "1 of 31 in German: turm.md" in printed
+    assert "Lines that most of 31 documents have (1): 'Printed by the keepers' in 30." in printed
+
+
+def test_the_home_gives_its_source_and_its_settings(place):
+    assert raptor("init", place.docs, "--home", place.home).code == 0
+    place.configure('[source]\nexclude = ["glued*"]')
+    found = place.call("documents", "--json").json
+    assert [row["document"] for row in found["documents"]] == ["guide/lamp.md", "a", "b"]
+    assert {"name": "glued.txt", "reason": "is left out by source.exclude"} in found["omitted"]
+    assert place.call("documents", "guide/lamp.md", "--json").json["n_sections"] == 2
+    refused = place.call("documents", "glued.txt", "--json")
+    assert (refused.code, refused.json["error"]) == (4, "SourceError")
+    assert "it is left out by source.exclude" in refused.json["message"]
+
+
+def test_without_a_home_a_source_is_needed_and_an_empty_one_is_an_error(tmp_path):
+    place = Place(tmp_path)
+    assert place.call("documents").code == 4
+    assert place.call("documents", "nosuch").code == 4
+    place.docs.mkdir()
+    found = place.call("documents", place.docs, "--json")
+    assert (found.code, json.loads(found.out)["error"]) == (4, "EmptySourceError")
+    assert not place.home.exists()
