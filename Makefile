@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 # Where an environment forbids bytecode, every process of the tests compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-quick lint ui install browser servers audit clean
+.PHONY: demo test test-quick lint ui install browser servers audit build docs clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -49,6 +49,15 @@ audit: $(STAMP)
 	$(PYTHON) -m venv $(VENV)/audit
 	$(VENV)/audit/bin/python -m pip install --quiet pip-audit
 	$(VENV)/audit/bin/python -m pip_audit --requirement constraints.txt --no-deps --disable-pip
+
+# A source archive and the wheel made of it, tried in an environment that holds nothing else.
+build: $(STAMP)
+	rm -rf dist $(VENV)/fresh
+	$(BIN)/pyproject-build > /dev/null
+	$(PYTHON) -m venv $(VENV)/fresh
+	$(VENV)/fresh/bin/python -m pip install --quiet $(TORCH)
+	$(VENV)/fresh/bin/python -m pip install --quiet --constraint constraints.txt dist/*.whl
+	$(BIN)/python tests/support/smoke.py $(VENV)/fresh
 
 ui: demo
 	$(BIN)/raptor ui
