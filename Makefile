@@ -59,6 +59,15 @@ build: $(STAMP)
 	$(VENV)/fresh/bin/python -m pip install --quiet --constraint constraints.txt dist/*.whl
 	$(BIN)/python tests/support/smoke.py $(VENV)/fresh
 
+# The pages lie under build/docs as they do here, so that links between them are the same.
+PAGES := README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs deploy examples
+
+docs: $(STAMP)
+	rm -rf build/docs
+	mkdir -p build/docs
+	ln -s $(addprefix $(CURDIR)/,$(PAGES)) build/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 ui: demo
 	$(BIN)/raptor ui
 
