@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 # Where an environment forbids bytecode, every process of the tests compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-quick lint ui install browser servers audit clean
+.PHONY: demo test test-quick lint ui install browser servers audit build docs clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -49,6 +49,24 @@ audit: $(STAMP)
 	$(PYTHON) -m venv $(VENV)/audit
 	$(VENV)/audit/bin/python -m pip install --quiet pip-audit
 	$(VENV)/audit/bin/python -m pip_audit --requirement constraints.txt --no-deps --disable-pip
+
+# A source archive and the wheel made of it, tried in an environment that holds nothing else.
+build: $(STAMP)
+	rm -rf dist $(VENV)/fresh
+	$(BIN)/pyproject-build > /dev/null
+	$(PYTHON) -m venv $(VENV)/fresh
+	$(VENV)/fresh/bin/python -m pip install --quiet $(TORCH)
+	$(VENV)/fresh/bin/python -m pip install --quiet --constraint constraints.txt dist/*.whl
+	$(BIN)/python tests/support/smoke.py $(VENV)/fresh
+
+# The pages lie under build/docs as they do here, so that links between them are the same.
+PAGES := README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs deploy examples
+
+docs: $(STAMP)
+	rm -rf build/docs
+	mkdir -p build/docs
+	ln -s $(addprefix $(CURDIR)/,$(PAGES)) build/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 ui: demo
 	$(BIN)/raptor ui

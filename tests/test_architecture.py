@@ -1,6 +1,7 @@
-"""Import direction, laziness, and the public surface."""
+"""Import direction as ARCHITECTURE.md tells it, laziness, and the public surface."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,11 +11,10 @@ import pytest
 import raptor_core
 
 ROOT = Path(__file__).parent.parent
-FORBIDDEN = {
-    "raptor_core": {"raptor_assets", "dagster_project", "dagster"},
-    "raptor_assets": {"dagster_project"},
-}
-"""What a package never imports."""
+PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+PACKAGES = ("raptor_core", "raptor_assets", "dagster_project")
+GROUND = set(re.findall(r"`(\w+)`", PAGE.partition("ground floor: ")[2].partition("\n")[0]))
+"""Rooms that all others may import."""
 
 HEAVY = {
     *("torch", "umap", "sklearn", "scipy", "numba", "openai", "qdrant_client", "qdrant_edge"),
@@ -51,14 +51,23 @@ def loaded_after(code):
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("package", sorted(FORBIDDEN))
-def test_imports_go_one_way(package):
-    wrong = {
-        str(path.relative_to(ROOT)): sorted(imported(path) & FORBIDDEN[package])
-        for path in modules(package)
-        if imported(path) & FORBIDDEN[package]
+def told(heading):
+    """What a table of the page says: by its first column, the names in its last, in its order."""
+    rows = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0].splitlines()
+    cells = [row.strip("| ").split(" | ") for row in rows if row.startswith("| `")]
+    return {first.strip("`"): re.findall(r"`(\w+)`", cell) for first, *_, cell in cells}
+
+
+def test_packages_import_what_the_page_says():
+    found = {
+        package: set().union(*map(imported, modules(package))) & {*PACKAGES} - {package}
+        for package in PACKAGES
     }
-    assert wrong == {}
+    assert {name: set(others) for name, others in told("Packages").items()} == found
+
+
+def test_the_core_knows_nothing_of_dagster():
+    assert [path for path in modules("raptor_core") if "dagster" in imported(path)] == []
 
 
 def links():
@@ -66,23 +75,37 @@ def links():
     found = {}
     for path in modules("raptor_core"):
         here = path.relative_to(ROOT / "raptor_core").with_suffix("").parts[0]
+        others = found.setdefault(here, set())
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("raptor_core."):
-                found.setdefault(here, set()).add(node.module.split(".")[1])
-    return found
+                others.add(node.module.split(".")[1])
+    del found["__init__"]
+    return {here: others - {here} for here, others in found.items()}
 
 
-def test_packages_of_the_core_stand_above_one_another():
-    above = links()
-    circles = [
-        (one, other) for one in above for other in above[one] - {one} if one in above.get(other, ())
-    ]
-    assert len(above) > 10
-    assert circles == []
+def test_rooms_import_what_the_page_says():
+    found = {room: others - GROUND for room, others in links().items() if room not in GROUND}
+    assert {room: set(others) for room, others in told("The rooms of raptor_core").items()} == found
+
+
+def test_rooms_stand_above_one_another_without_a_circle():
+    rooms, found = list(told("The rooms of raptor_core")), links()
+    for at, room in enumerate(rooms):
+        assert found[room] - GROUND <= {*rooms[:at]}, room
+    assert len(rooms) > 10
+    assert [found[room] - GROUND for room in GROUND] == [set()] * len(GROUND)
+
+
+def test_every_file_that_a_page_names_is_there():
+    for page in ("ARCHITECTURE.md", "CONTRIBUTING.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        named = re.findall(r"`([\w./]+\.(?:py|md|toml|cff|yml))`", text)
+        places = (ROOT, *(ROOT / package for package in PACKAGES))
+        assert [n for n in named if not any((place / n).exists() for place in places)] == []
 
 
 def test_every_package_was_looked_at():
-    for package in ("raptor_core", "raptor_assets", "dagster_project"):
+    for package in PACKAGES:
         assert len(modules(package)) > 5
 
 

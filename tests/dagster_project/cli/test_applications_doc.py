@@ -2,18 +2,18 @@
 
 import json
 import os
-import re
 import sys
 from pathlib import Path
 
 import pytest
 from mcp import StdioServerParameters
+from support.fenced import fenced, run_example
 from support.stores import PROCESS_PATH
 
 from dagster_project.cli.app import COMMANDS
 
-TEXT = (Path(__file__).parents[3] / "docs/applications.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+PAGE = "docs/applications.md"
+EXAMPLES = fenced(PAGE)
 
 
 @pytest.fixture
@@ -34,8 +34,7 @@ def folder(built, tmp_path, monkeypatch):
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_an_example_runs_and_prints(number, capsys):
-    code = compile(EXAMPLES[number], f"example {number}", "exec")
-    exec(code, {"__name__": "__main__"})
+    run_example(EXAMPLES[number], f"example {number}")
     assert capsys.readouterr().out.strip()
 
 
@@ -44,7 +43,7 @@ def test_all_examples_are_looked_at():
 
 
 def test_the_clients_configuration_starts_our_command():
-    (block,) = re.findall(r"^```json\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    (block,) = fenced(PAGE, "json")
     (server,) = json.loads(block)["mcpServers"].values()
     given = StdioServerParameters.model_validate(server)
     assert Path(given.command).name == "raptor"

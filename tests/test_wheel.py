@@ -1,0 +1,63 @@
+"""What is released: the archives hold the packages whole and nothing else, and they work."""
+
+import re
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from support.smoke import smoke
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("raptor_core", "raptor_assets", "dagster_project")
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    """The source archive, and the wheel that was made of it; no registry is asked."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT)
+    subprocess.run(command, check=True, capture_output=True, cwd=folder)
+    return next(folder.glob("*.tar.gz")), next(folder.glob("*.whl"))
+
+
+def package_files():
+    """Paths of all files of the packages but compiled ones, as git would keep them."""
+    files = (path for name in PACKAGES for path in (ROOT / name).rglob("*") if path.is_file())
+    return {str(path.relative_to(ROOT)) for path in files if "__pycache__" not in path.parts}
+
+
+@pytest.mark.slow
+def test_the_archives_hold_the_packages_and_nothing_else(archives):
+    source, wheel = archives
+    with zipfile.ZipFile(wheel) as archive:
+        inside = set(archive.namelist())
+    assert {name for name in inside if ".dist-info/" not in name} == package_files()
+    with tarfile.open(source) as archive:
+        names = {Path(member).parts[1:2] for member in archive.getnames()}
+    known = {"LICENSE", "MANIFEST.in", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg"}
+    assert {part for (part,) in names - {()}} == {*known, *PACKAGES, "raptor_assets.egg-info"}
+
+
+@pytest.mark.slow
+def test_the_wheel_builds_and_answers_in_an_environment_of_its_own(archives, tmp_path):
+    """Its dependencies are ours by a path file, which does not see the checkout."""
+    environment = tmp_path / "fresh"
+    subprocess.run((sys.executable, "-m", "venv", "--without-pip", environment), check=True)
+    pip = (sys.executable, "-m", "pip", "--python", environment / "bin/python", "install")
+    subprocess.run((*pip, "--quiet", "--no-index", "--no-deps", archives[1]), check=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    smoke(environment)
+
+
+def test_no_other_file_states_another_version():
+    files = [*(ROOT / "deploy").rglob("*"), ROOT / "CITATION.cff"]
+    text = "\n".join(path.read_text() for path in files if path.is_file())
+    stated = re.findall(r'(?:raptor-assets(?::|, tag: ")|^version: )(\d[\w.]*)', text, re.MULTILINE)
+    assert stated == [VERSION] * 7
