@@ -78,6 +78,13 @@ def test_a_teaser_in_a_sidebar_is_no_content():
     assert read(page) == "Sea."
 
 
+def test_a_table_of_contents_is_navigation():
+    toc = '<div class="toc"><p><b>Table of Contents</b></p><dl class="toc"><dt>Ebb</dt></dl></div>'
+    assert read(DOCBOOK.format(content=f"<h1>Tides</h1>{toc}<p>They rise.</p>")) == (
+        "Tides\n\nThey rise."
+    )
+
+
 def test_spans_that_a_style_makes_lines_are_not_glued_together():
     lines = '<span class="t-lines"><span>rbegin</span><span>crbegin</span></span>'
     assert read(f"<p>{lines} goes back</p>") == "rbegin\ncrbegin goes back"
