@@ -130,6 +130,7 @@ class _Page:
         self._main_from: int | None = None
         self._lists: list[int | None] = []  # next number of an ordered list; None for bullets
         self._title_open = False
+        self._after_span = False
 
     def read(self, page: str) -> None:
         from lxml import etree
@@ -140,6 +141,9 @@ class _Page:
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         """An element begins; called by the parser."""
+        if self._is_further_line(name, attributes):
+            self.blocks.line_break()
+        self._after_span = False
         if name == "meta":
             self._meta(attributes)
         if name == "title" and not self._count["svg"]:
@@ -158,6 +162,7 @@ class _Page:
         """An element ends; called by the parser, also where the page left its end tag out."""
         self._open.pop()
         self._count[name] -= 1
+        self._after_span = name == "span"
         if self._main_from is not None and len(self._open) <= self._main_from:
             self._main_from = None
         if name == "title":
@@ -169,6 +174,7 @@ class _Page:
 
     def data(self, text: str) -> None:
         """Text between tags; called by the parser."""
+        self._after_span = False
         if self._title_open:
             self.title.append(text)
         elif self._dropped_from is None and not self._count["title"]:
@@ -181,6 +187,15 @@ class _Page:
 
     def close(self) -> None:
         """The page ends; called by the parser."""
+
+    def _is_further_line(self, name: str, attributes: Mapping[str, str]) -> bool:
+        """Whether a span that says nothing of itself stands right after another.
+
+        It is there for a style to make it a line, as MediaWiki's templates do.
+        """
+        if name != "span" or attributes or not self._after_span or self._dropped_from is not None:
+            return False
+        return not (self._count["pre"] or self._count["code"])
 
     def _enter_main(self, name: str) -> None:
         """The content begins; a part before it whose end tag was forgotten must not swallow it."""

@@ -1,4 +1,4 @@
-"""What stands around the content of a web page: navigation, bars, footers, links to edit it.
+"""What stands around the content of a web page: navigation, tables of contents, bars, footers.
 
 By the roles of ARIA, the elements of HTML, and the names that the makers of such pages give to
 their parts (Sphinx, DocBook, MkDocs, Hugo, MediaWiki, Bootstrap). Nothing is left out for its
@@ -16,7 +16,8 @@ _ROLES = frozenset(
 _PARTS = re.compile(
     r"(?:(?:t|bs|md|mw|site|page|main|top|sphinx)[-_]?)?(?:nav(?:bar|header|footer)|breadcrumbs?)|"
     r"sphinxsidebar|headerlink|anchorjs-link|viewcode-link|(?:mw-)?editsection|(?:mw-)?jump-link|"
-    r"skip-link|printfooter|catlinks|sitesub|contentsub|jump-to-nav|github-link"
+    r"skip-link|printfooter|catlinks|sitesub|contentsub|jump-to-nav|github-link|"
+    r"toc|table-of-contents|list-of-(?:tables|figures|examples)"
 )
 _OUTER_PARTS = re.compile(
     r"(?:(?:bs|md|site|page|main|global|left|right|top)[-_])?"

@@ -137,7 +137,8 @@ def measure_document_text(
         found += [odd] if odd else []
         n_checked += 1
         n_chars += len(document.text)
-        n_repeated += sum(len(line) for line in lines_of(document) if line in repeated)
+        if repeated:
+            n_repeated += sum(len(line) for line in lines_of(document) if line in repeated)
     share = n_repeated / max(1, n_chars)
     return OddTextReport(n_checked, tuple(found), common.n_documents, repeated, share)
 

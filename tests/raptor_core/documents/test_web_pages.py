@@ -78,6 +78,26 @@ def test_a_teaser_in_a_sidebar_is_no_content():
     assert read(page) == "Sea."
 
 
+def test_a_table_of_contents_is_navigation():
+    toc = '<div class="toc"><p><b>Table of Contents</b></p><dl class="toc"><dt>Ebb</dt></dl></div>'
+    assert read(DOCBOOK.format(content=f"<h1>Tides</h1>{toc}<p>They rise.</p>")) == (
+        "Tides\n\nThey rise."
+    )
+
+
+def test_spans_that_a_style_makes_lines_are_not_glued_together():
+    lines = '<span class="t-lines"><span>rbegin</span><span>crbegin</span></span>'
+    assert read(f"<p>{lines} goes back</p>") == "rbegin\ncrbegin goes back"
+    assert read(f"<table><tr><td>{lines}</td><td>back</td></tr></table>") == "rbegin crbegin | back"
+
+
+def test_other_spans_stay_together():
+    word = '<p><span class="cap">T</span>ides, <span>x</span>y<span>z</span></p>'
+    assert read(word) == "Tides, xyz"
+    code = '<span class="k">f</span><span>(x)</span>'
+    assert read(f"<pre>{code}</pre>") == read(f"<p><code>{code}</code></p>") == "f(x)"
+
+
 def test_a_whole_page_has_its_navigation_and_no_scripts():
     page = "<nav>Home</nav><p>Sea.</p><script>x</script><template>y</template>"
     assert read(page, whole=True) == "Home\n\nSea."
