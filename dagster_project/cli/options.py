@@ -66,15 +66,15 @@ def home_and_json(function: Command) -> Command:
     as_json = click.option(
         "--json", "as_json", is_flag=True, help="Print one JSON value for machines."
     )
-    return _all((home, as_json), reported(function))
+    return add_options((home, as_json), reported(function))
 
 
 def query_options(function: Command) -> Command:
     """Add what a query can be told, and its filters."""
-    return _all((*_QUERY, *_WHERE), function)
+    return add_options((*_QUERY, *_WHERE), function)
 
 
-def _all(options: Iterable[Callable[[Command], Command]], function: Command) -> Command:
+def add_options(options: Iterable[Callable[[Command], Command]], function: Command) -> Command:
     """Decorate so that help lists the options in this order."""
     for option in reversed(list(options)):
         function = option(function)

@@ -35,13 +35,6 @@ class ContextWriter:
         return [self._written[path] for path in names]
 
 
-def embedding_context(
-    document_title: str, section_path: Sequence[str], counter: TokenCounter, max_tokens: int
-) -> str:
-    """One line of at most ``max_tokens`` tokens; ``ContextWriter`` writes many at less cost."""
-    return ContextWriter(counter, max_tokens).write(document_title, section_path)
-
-
 def _names(title: str, section: tuple[str, ...]) -> tuple[str, ...]:
     """Title and headings with white space folded; empty ones and repetitions left out."""
     found: list[str] = []

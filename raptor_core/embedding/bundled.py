@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raptor_core.embedding.distinct import embed_distinct
+from raptor_core.embedding.distinct import PrefixingEmbedder
 from raptor_core.embedding.exact import run_batches
 from raptor_core.embedding.minilm import MAX_TOKENS, N_DIMS, MiniLM
 from raptor_core.embedding.precision import (
@@ -46,7 +46,7 @@ def bundled_model_folder() -> Path:
     return Path(spec.submodule_search_locations[0]) / "model"
 
 
-class BundledEmbedder:
+class BundledEmbedder(PrefixingEmbedder):
     """all-MiniLM-L6-v2, 384 dimensions, 256 tokens; weights checked by SHA-256 on load.
 
     A vector depends on its text alone. Loading imports torch and tokenizers, and nothing that is
@@ -54,7 +54,7 @@ class BundledEmbedder:
     """
 
     def __init__(self, settings: EmbedderSettings) -> None:
-        self._settings = settle_precision(settings)
+        super().__init__(settle_precision(settings))
         self._turn = RLock()
 
     @property
@@ -81,17 +81,6 @@ class BundledEmbedder:
     def max_tokens(self) -> int:
         """256, known without loading."""
         return MAX_TOKENS
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """See ``Embedder.embed``."""
-        return self._embed([self._settings.passage_prefix + text for text in texts])
-
-    def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """See ``Embedder.embed_queries``."""
-        return self._embed([self._settings.query_prefix + text for text in texts])
-
-    def _embed(self, texts: Sequence[str]) -> Vectors:
-        return embed_distinct(texts, self._encode, N_DIMS, self.model)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         with self._turn:  # so that the first users together load it once

@@ -7,7 +7,39 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from raptor_core.errors import ModelError
+from raptor_core.settings.models import EmbedderSettings
 from raptor_core.vectors import Vectors
+
+
+class PrefixingEmbedder:
+    """Puts the settings' prefixes before texts; a subclass embeds distinct ones by ``_encode``."""
+
+    def __init__(self, settings: EmbedderSettings) -> None:
+        self._settings = settings
+
+    @property
+    def model(self) -> str:
+        """Name of the model."""
+        return self._settings.model
+
+    @property
+    def n_dims(self) -> int:
+        """Length of a vector."""
+        raise NotImplementedError
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """See ``Embedder.embed``."""
+        return self._embed([self._settings.passage_prefix + text for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """See ``Embedder.embed_queries``."""
+        return self._embed([self._settings.query_prefix + text for text in texts])
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        return embed_distinct(texts, self._encode, self.n_dims, self.model)
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        raise NotImplementedError
 
 
 def embed_distinct(

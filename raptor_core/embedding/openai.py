@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from raptor_core.embedding.distinct import embed_distinct
+from raptor_core.embedding.distinct import PrefixingEmbedder, embed_distinct
 from raptor_core.endpoints.client import EndpointClient
 from raptor_core.endpoints.pool import run_concurrently
 from raptor_core.endpoints.retry import RetryPolicy
@@ -26,8 +26,12 @@ _KNOWN_DIMS = {
 _MAX_TOKENS = 8191  # of OpenAI's models; other servers say by an error when a text is too long
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(PrefixingEmbedder):
     """Sends the distinct texts in batches; may be used from many threads at once.
+
+    Embedding raises MissingKeyError where OpenAI's own API needs a key, EndpointError where the
+    endpoint failed for good, ModelError for a vector that is zero or of another length than those
+    before, and BudgetError where the run's budget ends.
 
     ``ledger`` holds the run's budget and prices; None knows neither.
     """
@@ -39,7 +43,7 @@ class OpenAIEmbedder:
         *,
         ledger: Ledger | None = None,
     ) -> None:
-        self._settings = settings
+        super().__init__(settings)
         self._endpoint = Endpoint.of("embedder", settings)
         self._client = EndpointClient(
             self._endpoint,
@@ -48,11 +52,6 @@ class OpenAIEmbedder:
         )
         self._lock = threading.Lock()
         self._n_dims = _KNOWN_DIMS.get(settings.model)
-
-    @property
-    def model(self) -> str:
-        """Name of the model, for people."""
-        return self._settings.model
 
     @property
     def fingerprint(self) -> str:
@@ -85,19 +84,6 @@ class OpenAIEmbedder:
         """Tokens that OpenAI's models read."""
         return _MAX_TOKENS
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of shape ``(len(texts), n_dims)``, float32, each of Euclidean norm 1.
-
-        Every distinct text is sent once, in batches of ``batch_size`` texts.
-
-        Raises:
-            MissingKeyError: OpenAI's own API needs a key.
-            EndpointError: the endpoint failed for good.
-            ModelError: a vector is zero, or of another length than those before.
-            BudgetError: the run's budget ends.
-        """
-        return self._embed([f"{self._settings.passage_prefix}{text}" for text in texts])
-
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
         """As ``embed``, batch by batch as they come: the first text's row, and the vectors.
 
@@ -115,13 +101,6 @@ class OpenAIEmbedder:
             )
 
         yield from run_concurrently(work, range(0, len(sent), size), self._endpoint.share)
-
-    def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """As ``embed``, with the prefix for questions."""
-        return self._embed([f"{self._settings.query_prefix}{text}" for text in texts])
-
-    def _embed(self, texts: Sequence[str]) -> Vectors:
-        return embed_distinct(texts, self._encode, self.n_dims, self.model)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         """Vectors as the endpoint gives them, in batches, ``concurrency`` at once."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from raptor_core.embedding.distinct import embed_distinct
+from raptor_core.embedding.distinct import PrefixingEmbedder
 from raptor_core.embedding.exact import run_batches
 from raptor_core.embedding.loading import no_progress_bar
 from raptor_core.embedding.precision import (
@@ -30,7 +30,7 @@ _BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}
 _MAX_ROWS = {"cpu": 16, "cuda": 128}
 
 
-class SentenceTransformerEmbedder:
+class SentenceTransformerEmbedder(PrefixingEmbedder):
     """Any sentence-transformers model by hub name or local path.
 
     A vector depends on its text alone: texts are padded to a few lengths, and the model computes
@@ -43,13 +43,8 @@ class SentenceTransformerEmbedder:
     """
 
     def __init__(self, settings: EmbedderSettings) -> None:
-        self._settings = settle_precision(settings)
+        super().__init__(settle_precision(settings))
         self._turn = RLock()
-
-    @property
-    def model(self) -> str:
-        """Name of the model."""
-        return self._settings.model
 
     @cached_property
     def fingerprint(self) -> str:
@@ -71,17 +66,6 @@ class SentenceTransformerEmbedder:
     def max_tokens(self) -> int:
         """Tokens that the model reads."""
         return int(self._transformer.max_seq_length)
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """See ``Embedder.embed``."""
-        return self._embed([self._settings.passage_prefix + text for text in texts])
-
-    def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """See ``Embedder.embed_queries``."""
-        return self._embed([self._settings.query_prefix + text for text in texts])
-
-    def _embed(self, texts: Sequence[str]) -> Vectors:
-        return embed_distinct(texts, self._encode, self.n_dims, self.model)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         with self._turn:

@@ -32,13 +32,20 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Sum, field by field; the money is unknown where one of the two is."""
+        return self._plus(other, 1)
+
+    def __sub__(self, other: Usage) -> Usage:
+        """Difference, field by field: what was spent since ``other``."""
+        return self._plus(other, -1)
+
+    def _plus(self, other: Usage, times: int) -> Usage:
         unknown = self.usd is None or other.usd is None
         return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.retries + other.retries,
-            None if unknown else (self.usd or 0.0) + (other.usd or 0.0),
+            self.calls + times * other.calls,
+            self.prompt_tokens + times * other.prompt_tokens,
+            self.completion_tokens + times * other.completion_tokens,
+            self.retries + times * other.retries,
+            None if unknown else (self.usd or 0.0) + times * (other.usd or 0.0),
         )
 
     def shares(self, weights: Sequence[int]) -> list[Usage]:
@@ -62,15 +69,4 @@ class Usage:
             round(self.completion_tokens * fraction),
             round(self.retries * fraction),
             None if self.usd is None else self.usd * fraction,
-        )
-
-    def __sub__(self, other: Usage) -> Usage:
-        """Difference, field by field: what was spent since ``other``."""
-        unknown = self.usd is None or other.usd is None
-        return Usage(
-            self.calls - other.calls,
-            self.prompt_tokens - other.prompt_tokens,
-            self.completion_tokens - other.completion_tokens,
-            self.retries - other.retries,
-            None if unknown else (self.usd or 0.0) - (other.usd or 0.0),
         )

@@ -28,11 +28,6 @@ class Change:
     added: tuple[str, ...] = ()
     n_removed: int = 0
 
-    @property
-    def is_first(self) -> bool:
-        """Whether nothing was published before."""
-        return not self.previous
-
 
 @dataclass(frozen=True, slots=True)
 class ReportTree:

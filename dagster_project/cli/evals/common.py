@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dagster_project.cli.options import Command
+from dagster_project.cli.options import Command, add_options
 
 if TYPE_CHECKING:
     from dagster_project.home import Home
@@ -92,19 +92,12 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
         ),
     )
 
-    def decorate(function: Command) -> Command:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+    return lambda function: add_options(options, function)
 
 
 def dataset_options(function: Command) -> Command:
     """Add what names a data set and the trees over it."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+    return add_options(_OPTIONS, function)
 
 
 def parse_budgets(_context: click.Context, _option: click.Parameter, given: str) -> list[int]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_core.chunking.context import ContextWriter, embedding_context
+from raptor_core.chunking.context import ContextWriter
 from raptor_core.settings.models import EmbedderSettings, TokensSettings
 from raptor_core.tokens import make_counter
 
@@ -11,39 +11,39 @@ COUNTER = make_counter(TokensSettings(), EmbedderSettings())
 
 def test_title_and_headings_outermost_first():
     assert (
-        embedding_context("Guide", ("Setup", "On Linux"), COUNTER, 32) == "Guide > Setup > On Linux"
+        ContextWriter(COUNTER, 32).write("Guide", ("Setup", "On Linux"))
+        == "Guide > Setup > On Linux"
     )
 
 
 @pytest.mark.parametrize(("title", "section"), [("", ()), ("  ", ("",)), ("", (" \n",))])
 def test_nothing_to_say_is_empty(title, section):
-    assert embedding_context(title, section, COUNTER, 32) == ""
+    assert ContextWriter(COUNTER, 32).write(title, section) == ""
 
 
 def test_no_room_is_empty():
-    assert embedding_context("Guide", ("Setup",), COUNTER, 0) == ""
+    assert ContextWriter(COUNTER, 0).write("Guide", ("Setup",)) == ""
 
 
 def test_a_heading_that_repeats_the_title_is_written_once():
-    assert embedding_context("Guide", ("guide", "Setup"), COUNTER, 32) == "Guide > Setup"
+    assert ContextWriter(COUNTER, 32).write("Guide", ("guide", "Setup")) == "Guide > Setup"
 
 
 def test_the_middle_is_dropped_first():
     path = ("one two three four five", "six seven eight nine ten", "last")
-    assert embedding_context("Title", path, COUNTER, 6) == "Title > … > last"
+    assert ContextWriter(COUNTER, 6).write("Title", path) == "Title > … > last"
 
 
 def test_the_innermost_heading_is_shortened_last():
-    line = embedding_context("A very long title indeed", ("word " * 50,), COUNTER, 8)
+    line = ContextWriter(COUNTER, 8).write("A very long title indeed", ("word " * 50,))
     assert set(line.split()) == {"word"}
     assert 0 < COUNTER.count([line])[0] <= 8
 
 
 @pytest.mark.parametrize("max_tokens", range(12))
 def test_the_limit_holds(max_tokens):
-    line = embedding_context(
-        "Title of it", ("Part one", "Chapter two", "Three"), COUNTER, max_tokens
-    )
+    writer = ContextWriter(COUNTER, max_tokens)
+    line = writer.write("Title of it", ("Part one", "Chapter two", "Three"))
     assert COUNTER.count([line])[0] <= max_tokens
 
 
