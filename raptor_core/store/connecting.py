@@ -43,7 +43,7 @@ def connect(settings: StoreSettings) -> Corpus:
         _tell_open_key(url, settings.api_key_env)
     with place.errors():
         clients = [_client(settings, url, secret) for url in urls]
-    patient = PatientClient.over(clients, settings.max_retries)
+    patient: Any = PatientClient(clients, settings.max_retries)
     return Corpus(patient, place, settings.corpus, Layout(settings))
 
 

@@ -19,6 +19,7 @@ from raptor_core.store.home import (
 from raptor_core.store.layout import Layout
 from raptor_core.store.qdrant import ClientEngine, Place
 from raptor_core.store.retries import is_conflict
+from raptor_core.store.server_engine import ServerEngine
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -47,17 +48,17 @@ class Corpus:
 
     def __init__(self, client: QdrantClient, place: Place, name: str, layout: Layout) -> None:
         self.client = client
-        self._place = place
+        self.where = f"{place.name}, corpus {name!r}"
+        self._place = replace(place, name=self.where)
         self._name = name
         self._layout = layout
 
-    @property
-    def where(self) -> str:
-        """The corpus, for messages."""
-        return f"{self._place.name}, corpus {self._name!r}"
-
-    def engine(self, collection: str) -> ClientEngine:
+    def open(self, collection: str) -> ServerEngine:
         """The engine of a collection."""
+        return ServerEngine(self.client, collection, self._place, self._layout)
+
+    def _points(self, collection: str) -> ClientEngine:
+        """Its points, of whatever version."""
         return ClientEngine(self.client, collection, self._place, self._layout)
 
     def live(self) -> Collection | None:
@@ -91,7 +92,7 @@ class Corpus:
         """
         name = self._aliased()
         if name is not None:
-            self.engine(name).apply(Batch(deletes=(_NO_POINT_ID,)))
+            self._points(name).apply(Batch(deletes=(_NO_POINT_ID,)))
             return
         with self._place.errors():
             self.client.update_collection_aliases([])
@@ -170,7 +171,7 @@ class Corpus:
 
     def _read(self, name: str) -> Collection | None:
         fields = ("schema", "identity", "retired")
-        found = self.engine(name).fetch([IDENTITY_ID], fields, dense=False)
+        found = self._points(name).fetch([IDENTITY_ID], fields, dense=False)
         if not found:
             return None
         payload = found[0].payload
@@ -185,4 +186,4 @@ class Corpus:
             "identity": asdict(collection.identity),
             "retired": list(collection.retired),
         }
-        self.engine(collection.name).apply(Batch((Point(IDENTITY_ID, payload),)))
+        self._points(collection.name).apply(Batch((Point(IDENTITY_ID, payload),)))

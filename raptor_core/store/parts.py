@@ -17,10 +17,10 @@ _ID_BYTES = 40
 def split(batch: Batch, limit_bytes: int | None = None) -> Iterator[Batch]:
     """The batch in parts, to be applied in this order.
 
-    First comes all that is written, then what is deleted. A batch within the limit is one part; a
-    point over it has one of its own.
+    First comes all that is written, then what is deleted. A point over the limit has a part of its
+    own.
     """
-    limit = PART_BYTES if limit_bytes is None else limit_bytes
+    limit = limit_bytes or PART_BYTES
     upserts: list[Point] = []
     size = 0
     for point in batch.upserts:
@@ -30,11 +30,11 @@ def split(batch: Batch, limit_bytes: int | None = None) -> Iterator[Batch]:
             upserts, size = [], 0
         upserts.append(point)
         size += n_bytes
-    left = batch.deletes
-    while upserts or left:
-        room = max(limit - size, 0 if upserts else _ID_BYTES) // _ID_BYTES
-        yield Batch(tuple(upserts), left[:room])
-        left, upserts, size = left[room:], [], 0
+    if upserts:
+        yield Batch(tuple(upserts))
+    n_ids = max(1, limit // _ID_BYTES)
+    for at in range(0, len(batch.deletes), n_ids):
+        yield Batch(deletes=batch.deletes[at : at + n_ids])
 
 
 def point_bytes(point: Point) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from raptor_core.store.reasons import code
 
@@ -25,10 +25,9 @@ MAX_SECONDS = 30.0
 PATIENCE_SECONDS = 120.0
 """A server that asks for a longer wait has failed."""
 
-_CONFLICT = 409
-_REFUSALS = frozenset({400, 413, 422})
-_BUSY = 429
-_GRPC_PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL")
+_CONFLICTS = ("409", "ALREADY_EXISTS")
+_REFUSALS = ("400", "413", "422", "INVALID_ARGUMENT", "OUT_OF_RANGE")
+_PASSING = ("429", "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL")
 
 
 class PatientClient:
@@ -48,11 +47,6 @@ class PatientClient:
         self._max_retries = max_retries
         self._wait = wait
         self._at = 0
-
-    @classmethod
-    def over(cls, clients: Sequence[QdrantClient], max_retries: int) -> QdrantClient:
-        """The clients, patient, as one; it has the same methods."""
-        return cast("QdrantClient", cls(clients, max_retries))
 
     @property
     def bare(self) -> QdrantClient:
@@ -95,8 +89,9 @@ def wait_seconds(error: Exception, n_failed: int) -> float | None:
     What passes: no connection, one that was cut or timed out, 429, and 5xx. A server's own word
     on the wait counts, where it is not longer than ``PATIENCE_SECONDS``.
     """
+    import httpx
     from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
-    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+    from qdrant_client.http.exceptions import ResponseHandlingException
 
     backoff = min(MAX_SECONDS, BASE_SECONDS * 2.0 ** min(n_failed - 1, 32))
     backoff *= 0.5 + 0.5 * random.random()
@@ -105,33 +100,17 @@ def wait_seconds(error: Exception, n_failed: int) -> float | None:
         return max(asked, backoff) if asked <= PATIENCE_SECONDS else None
     if isinstance(error, QdrantException):  # 429 whose Retry-After is a date
         return backoff
-    if isinstance(error, UnexpectedResponse):
-        status = error.status_code or 0
-        return backoff if status == _BUSY or status >= 500 else None
     if isinstance(error, ResponseHandlingException):
-        return backoff if _is_transport(error.source) else None
-    return backoff if code(error) in _GRPC_PASSING else None
-
-
-def _is_transport(error: Exception) -> bool:
-    import httpx
-
-    return isinstance(error, httpx.TransportError)
+        return backoff if isinstance(error.source, httpx.TransportError) else None
+    told = code(error)
+    return backoff if told in _PASSING or told.startswith("5") else None
 
 
 def is_conflict(error: Exception) -> bool:
     """Whether the server says that what was to be made is there already."""
-    from qdrant_client.http.exceptions import UnexpectedResponse
-
-    if isinstance(error, UnexpectedResponse):
-        return error.status_code == _CONFLICT
-    return code(error) == "ALREADY_EXISTS"
+    return code(error) in _CONFLICTS
 
 
 def is_refusal(error: Exception) -> bool:
     """Whether the server took the request itself for wrong: malformed, or too large."""
-    from qdrant_client.http.exceptions import UnexpectedResponse
-
-    if isinstance(error, UnexpectedResponse):
-        return error.status_code in _REFUSALS
-    return code(error) in ("INVALID_ARGUMENT", "OUT_OF_RANGE")
+    return code(error) in _REFUSALS

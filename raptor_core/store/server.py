@@ -10,7 +10,7 @@ stay within the 32 MB that a server takes by default (``parts.py``).
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from functools import partial
 
 from raptor_core.errors import StoreError
@@ -19,7 +19,6 @@ from raptor_core.store.base import StoreIdentity
 from raptor_core.store.connecting import connect
 from raptor_core.store.corpus import Collection, Corpus
 from raptor_core.store.home import check_identity, may_stand_beside
-from raptor_core.store.server_engine import ServerEngine
 from raptor_core.store.store import VectorStore
 
 
@@ -38,7 +37,7 @@ def open_server(
     except BaseException:
         corpus.client.close()
         raise
-    engine = ServerEngine(corpus.engine(chosen.name), corpus.where)
+    engine = corpus.open(chosen.name)
     promote = None if live else partial(corpus.promote, chosen)
     return VectorStore(
         engine,
@@ -54,23 +53,17 @@ def open_server(
 def server_identities(settings: StoreSettings, *, beside: bool) -> list[StoreIdentity]:
     """What the live collection was made for, and with ``beside`` the others after it."""
     corpus = connect(settings)
-    try:
+    with closing(corpus.client):
         live = corpus.live()
-        if live is None:
-            return []
-        others = corpus.others(live) if beside else []
-        return [collection.identity for collection in (live, *others)]
-    finally:
-        corpus.client.close()
+        others = corpus.others(live) if live and beside else []
+        return [found.identity for found in (live, *others) if found]
 
 
 def check_server(settings: StoreSettings) -> None:
     """See ``check_writable``."""
     corpus = connect(settings)
-    try:
+    with closing(corpus.client):
         corpus.check_writable()
-    finally:
-        corpus.client.close()
 
 
 def _choose(

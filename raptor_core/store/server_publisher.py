@@ -1,8 +1,9 @@
 """Publishing on a server, in the order that ``versions.py`` explains.
 
-    1  new points, and the new counts of terms; a record of what will be left over
-    2  the manifests, each where it still is the one that was read
-    3  what is left over goes, and its record
+    1  new points
+    2  the manifests, each where it still is the one that was read, with the new counts of terms
+       and the ids of what is left over
+    3  what is left over goes, and its ids
 
 Each step is waited for until all copies that live have it, so that a reader may ask any of them.
 A publisher that dies before 2 changed nothing, and what it wrote goes with the next publication of
@@ -12,19 +13,17 @@ the tree; one that dies after it left what step 3 takes away, which whoever publ
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 
 from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.identity import NODE_NAMESPACE, digest
-from raptor_core.store.engine import Batch, Condition, Match, Point, Record
-from raptor_core.store.parts import split
-from raptor_core.store.payload import manifest_id
+from raptor_core.store.engine import Batch, Condition, Match, Point
+from raptor_core.store.payload import Payload, manifest_id, payload_to_mark
 from raptor_core.store.qdrant import ClientEngine
-from raptor_core.store.server_terms import read_terms, terms_id, terms_point
-from raptor_core.store.terms import Terms
+from raptor_core.store.terms import TERM_FIELDS, Terms, added
 from raptor_core.store.versions import (
-    NO_VERSION,
+    HELD,
     POINT_FIELDS,
     VERSION_FIELDS,
     Change,
@@ -32,31 +31,33 @@ from raptor_core.store.versions import (
     plan_changes,
 )
 
-READ_IDS = 1000
-"""Points that are asked for by id at once."""
 
-_LEFTOVER = Match("state", ("leftover",))
-_HELD = Match("state", ("live", "terms", "leftover"))
+def read_manifests(
+    engine: ClientEngine, trees: Collection[str], fields: Sequence[str]
+) -> dict[str, Payload]:
+    """These fields, and ``tree``, of the manifests that trees have."""
+    records = engine.fetch([manifest_id(tree) for tree in trees], ("tree", *fields), dense=False)
+    return {record.payload["tree"]: record.payload for record in records}
 
 
-def read_versions(engine: ClientEngine, trees: Sequence[str]) -> dict[str, Version]:
-    """What stands in the manifests of some trees; those that are not published are left out."""
-    found: dict[str, Version] = {}
-    for at in range(0, len(trees), READ_IDS):
-        ids = [manifest_id(tree) for tree in trees[at : at + READ_IDS]]
-        for record in engine.fetch(ids, VERSION_FIELDS, dense=False):
-            if record.payload["state"] == "manifest":
-                found[record.payload["tree"]] = Version.of(record.payload)
-    return found
+def read_terms(engine: ClientEngine, trees: Collection[str]) -> dict[str, Terms]:
+    """The counts of trees; those that an earlier version published have a point of their own."""
+    found = read_manifests(engine, trees, ("state", "publication", *TERM_FIELDS))
+    old = [
+        str(uuid.uuid5(NODE_NAMESPACE, digest("terms", one["publication"], tree)))
+        for tree, one in found.items()
+        if one["state"] == "manifest" and "terms" not in one
+    ]
+    points = engine.fetch(old, ("tree", *TERM_FIELDS), dense=False) if old else []
+    found |= {record.payload["tree"]: record.payload for record in points}
+    return {tree: Terms.of_payload(one) for tree, one in found.items() if "terms" in one}
 
 
 class ServerPublisher:
     """Applies batches of whole trees to a collection."""
 
-    def __init__(self, engine: ClientEngine, where: str) -> None:
+    def __init__(self, engine: ClientEngine) -> None:
         self._engine = engine
-        self._where = where
-        self._is_tidy = False
 
     def publish(self, batch: Batch) -> dict[str, Version]:
         """Make the trees of ``batch.replaces`` what the batch says, each whole or not at all.
@@ -69,147 +70,84 @@ class ServerPublisher:
                 it was. Or the server takes a request for wrong, and nothing was changed.
             StoreError: the server fails. Each tree is old or new.
         """
-        self._tidy()
         publication = str(uuid.uuid4())
         changes = self._plan(batch, publication)
-        self._write(changes, publication)
-        lost = self._switch(changes, publication)
-        self._clear([change for change in changes if change.tree not in lost], publication)
-        if lost:
-            self._take_back([change for change in changes if change.tree in lost], publication)
-            raise self._refused(sorted(lost))
-        staying = (change.manifest.payload for change in changes if not change.is_drop)
-        return {payload["tree"]: Version.of(payload) for payload in staying}
+        self._write(changes)
+        ours = self._switch(changes, publication)
+        self.settle(publication, [change.manifest for change in changes if change.tree in ours])
+        if lost := [change for change in changes if change.tree not in ours]:
+            self._take_back(lost)
+            raise self._refused([change.tree for change in lost])
+        return {
+            change.tree: Version(publication, frozenset(change.manifest["births"]))
+            for change in changes
+            if not change.is_drop
+        }
 
     def _plan(self, batch: Batch, publication: str) -> list[Change]:
         marks = dict(batch.replaces)
-        trees = list(marks)
-        versions: dict[str, Version] = {}
-        for at in range(0, len(trees), READ_IDS):
-            ids = [manifest_id(tree) for tree in trees[at : at + READ_IDS]]
-            fields = (*VERSION_FIELDS, "mark")
-            for record in self._engine.fetch(ids, fields, dense=False):
-                if record.payload["state"] == "manifest":
-                    tree = record.payload["tree"]
-                    versions[tree] = Version.of(record.payload)
-                    if marks[tree] != record.payload.get("mark"):
-                        raise self._refused([tree])
-        if unseen := [tree for tree, mark in marks.items() if mark and tree not in versions]:
-            raise self._refused(unseen)
-        held = self._engine.scroll(Condition((Match("tree", tuple(trees)), _HELD)), POINT_FIELDS)
-        return plan_changes(batch, versions, held, publication)
+        stored = read_manifests(self._engine, marks, (*VERSION_FIELDS, "mark", *TERM_FIELDS))
+        if lost := [t for t, mark in marks.items() if stored.get(t, {}).get("mark") != mark]:
+            raise self._refused(lost)
+        held = self._engine.scroll(Condition((Match("tree", tuple(marks)), HELD)), POINT_FIELDS)
+        return plan_changes(batch, stored, held, publication)
 
-    def _write(self, changes: Sequence[Change], publication: str) -> None:
+    def _write(self, changes: Sequence[Change]) -> None:
         """Step 1; what the server takes for wrong is taken back."""
-        terms = self._terms(changes)
-        points = [point for change in changes for point in change.points]
-        points += [terms_point(tree, publication, counts) for tree, counts in terms.items()]
-        points += [_record(change, publication) for change in changes if _left_over(change)]
         try:
-            for part in split(Batch(tuple(points))):
-                self._engine.apply(part)
-                if self._engine.has_copies:
-                    self._engine.agreed([point.id for point in part.upserts], ())
+            points = tuple(point for change in changes for point in change.points)
+            self._engine.apply(Batch(points))
+            self._engine.agreed([point.id for point in points], ())
         except StoreRefusedError:
             with suppress(StoreError):
-                self._take_back(changes, publication)
+                self._take_back(changes)
             raise
 
-    def _terms(self, changes: Sequence[Change]) -> dict[str, Terms]:
-        """The counts of each tree that stays: those of before, and the difference."""
-        staying = [change for change in changes if not change.is_drop]
-        before = read_terms(
-            self._engine, {c.tree: c.before.publication for c in staying if c.before.publication}
-        )
-        found: dict[str, Terms] = {}
-        for change in staying:
-            now = Terms.of(point.lexical for point in change.points)
-            if change.tree in before:
-                found[change.tree] = before[change.tree] + now - self._terms_of(change.gone)
-            else:
-                found[change.tree] = now + self._terms_of(change.kept)
-        return found
-
-    def _terms_of(self, ids: Sequence[str]) -> Terms:
-        parts = (ids[at : at + READ_IDS] for at in range(0, len(ids), READ_IDS))
-        return Terms.of(one.lexical for part in parts for one in self._engine.inspect(part))
+    def _take_back(self, changes: Iterable[Change]) -> None:
+        ids = tuple(point.id for change in changes for point in change.points)
+        self._engine.apply(Batch(deletes=ids))
 
     def _switch(self, changes: Sequence[Change], publication: str) -> set[str]:
-        """Step 2; the trees whose manifests are another's."""
-        before = {change.before.publication for change in changes} - {""} or {publication}
-        for part in split(Batch(tuple(change.manifest for change in changes))):
-            self._engine.replace(part.upserts, sorted(before))
-        ids = [change.manifest.id for change in changes]
-        found = [
-            record
-            for at in range(0, len(ids), READ_IDS)
-            for record in self._engine.agreed(ids[at : at + READ_IDS], ("publication",))
+        """Step 2; the trees whose manifests are ours then."""
+        before = {change.before["publication"] for change in changes if change.before}
+        manifests = [
+            Point(manifest_id(change.tree), {**change.manifest, **self._terms(change)})
+            for change in changes
         ]
-        ours = {record.id for record in found if record.payload["publication"] == publication}
-        return {change.tree for change in changes if change.manifest.id not in ours}
+        self._engine.replace(manifests, sorted(before or {publication}))
+        found = self._engine.agreed([point.id for point in manifests], ("tree", "publication"))
+        now = [record.payload for record in found]
+        return {one["tree"] for one in now if one["publication"] == publication}
 
-    def _clear(self, changes: Sequence[Change], publication: str) -> None:
-        """Step 3."""
-        ids = [point_id for change in changes for point_id in _left_over(change)]
-        records = [_record_id(change.tree, publication) for change in changes]
-        manifests = [change.manifest.id for change in changes if change.is_drop]
-        self._remove(ids, publication, [*manifests, *records] if ids else manifests)
+    def _terms(self, change: Change) -> Payload:
+        """Counts of a tree that stays, as its manifest has them.
 
-    def _remove(self, ids: Sequence[str], publication: str, last: Sequence[str]) -> None:
-        """Delete points, then manifests of dropped trees and records, which are its own."""
-        *parts, rest = [*split(Batch(deletes=tuple(ids)))] or [Batch()]
-        for part in parts:
-            self._engine.apply(part)
-        self._engine.remove(rest, publication, last)
+        They are those of before, and the difference; where they are not known, or damaged nodes
+        were taken away since, those of all its nodes.
+        """
+        if change.is_drop:
+            return {}
+        parts = [Terms.of(point.lexical for point in change.points)]
+        mark = payload_to_mark(change.before)
+        n_nodes = len(change.kept) + len(change.lost)
+        if "terms" in change.before and mark and mark.n_nodes == n_nodes:
+            lost = Terms.of(self._engine.words(change.lost))
+            parts += [Terms.of_payload(change.before), -lost]
+        else:
+            parts.append(Terms.of(self._engine.words(change.kept)))
+        return added(parts).to_payload()
 
-    def _take_back(self, changes: Sequence[Change], publication: str) -> None:
-        """Delete what step 1 wrote of trees that do not come."""
-        ids = [point.id for change in changes for point in change.points]
-        for change in changes:
-            ids += [terms_id(change.tree, publication), _record_id(change.tree, publication)]
-        for part in split(Batch(deletes=tuple(ids))):
-            self._engine.apply(part)
-
-    def _tidy(self) -> None:
-        """Do step 3 of publishers that died before it."""
-        if self._is_tidy:
+    def settle(self, publication: str, manifests: Sequence[Payload]) -> None:
+        """Step 3, of trees that were published together; again is allowed."""
+        ids = tuple(point_id for manifest in manifests for point_id in manifest.get("gone", ()))
+        if not ids and all(manifest["state"] == "manifest" for manifest in manifests):
             return
-        fields = ("tree", "publication", "ids")
-        for record in self._engine.scroll(Condition((_LEFTOVER,)), fields):
-            self._finish(record)
-        self._is_tidy = True
-
-    def _finish(self, record: Record) -> None:
-        publication, name = record.payload["publication"], manifest_id(record.payload["tree"])
-        found = self._engine.fetch([name], ("publication", "state"), dense=False)
-        if any(manifest.payload["publication"] == publication for manifest in found):
-            dropped = [one.id for one in found if one.payload["state"] == "dropped"]
-            self._remove(record.payload["ids"], publication, [*dropped, record.id])
+        names = [manifest_id(manifest["tree"]) for manifest in manifests]
+        self._engine.settle(ids, publication, names)
 
     def _refused(self, trees: Sequence[str]) -> StoreRefusedError:
         return StoreRefusedError(
-            f"{self._where}: another process publishes {', '.join(map(repr, trees[:3]))}"
+            f"{self._engine.where}: another process publishes {', '.join(map(repr, trees[:3]))}"
             f"{' and others' if len(trees) > 3 else ''}, or did since they were compared. Nothing "
             "of them was changed; repeat it, and let one build or import at a time write a tree"
         )
-
-
-def _record_id(tree: str, publication: str) -> str:
-    return str(uuid.uuid5(NODE_NAMESPACE, digest("leftover", publication, tree)))
-
-
-def _record(change: Change, publication: str) -> Point:
-    """A point that names what step 3 takes away of a tree."""
-    payload = {
-        "state": "leftover",
-        "tree": change.tree,
-        "publication": publication,
-        "ids": _left_over(change),
-    }
-    return Point(_record_id(change.tree, publication), payload)
-
-
-def _left_over(change: Change) -> list[str]:
-    """Ids of the points that no reader takes for nodes once the manifest is written."""
-    counts = [terms_id(change.tree, change.before.publication)]
-    return [*change.gone, *change.stray, *(counts if change.before != NO_VERSION else ())]

@@ -57,12 +57,12 @@ def test_a_publication_is_three_ordered_requests(stand_in):
     writes = [request for request in writes if "query" not in request[1]]
     assert all("wait=true" in path and "ordering=medium" in path for _, path, *_ in writes)
     operations = [[next(iter(one)) for one in body["operations"]] for _, _, body, _ in writes]
-    assert operations == [["upsert"], ["upsert"], ["delete", "delete"]]
+    assert operations == [["upsert"], ["upsert"], ["delete", "delete", "delete_payload"]]
     states = [
         {point["payload"]["state"] for point in body["operations"][0]["upsert"]["points"]}
         for _, _, body, _ in writes[:2]
     ]
-    assert states == [{"live", "terms", "leftover"}, {"manifest"}]
+    assert states == [{"live"}, {"manifest"}]
 
 
 def test_values_of_a_filter_are_sent_once_each(stand_in):
@@ -71,6 +71,9 @@ def test_values_of_a_filter_are_sent_once_each(stand_in):
         publish(store, make_tree())
         assert store.count(twice) == 4
         assert len(store.manifests(["t", "t"])) == 1
+    asked = stand_in.requests[-1][2]["with_payload"]
+    assert "manifest" in asked  # a tree's counts of terms may be long
+    assert "terms" not in asked
     assert stand_in.wrong == []
 
 
