@@ -24,7 +24,7 @@ from raptor_core.store.base import (
     StoreIdentity,
     Where,
 )
-from raptor_core.store.home import Home
+from raptor_core.store.home import Home, open_embedded
 from raptor_core.store.publishing import Publishing
 from raptor_core.store.store import VectorStore
 
@@ -76,8 +76,6 @@ def open_store(
         return open_server(settings, identity, beside=beside)
     if root is None:
         return _open_memory(settings, identity)
-    from raptor_core.store.embedded import open_embedded
-
     return open_embedded(settings, root, identity, beside=beside)
 
 
@@ -105,8 +103,8 @@ def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity
         from raptor_core.store.server import server_identities
 
         return next(iter(server_identities(settings, beside=False)), None)
-    alias = None if root is None else Home(root, settings.corpus).alias()
-    return None if alias is None else alias.identity
+    live = None if root is None else Home(root, settings.corpus).live()
+    return None if live is None else live.identity
 
 
 def stored_identities(settings: StoreSettings, root: Path | None) -> list[StoreIdentity]:
@@ -123,7 +121,7 @@ def stored_identities(settings: StoreSettings, root: Path | None) -> list[StoreI
         return server_identities(settings, beside=True)
     if root is None:
         return []
-    return [alias.identity for alias in Home(root, settings.corpus).collections()]
+    return Home(root, settings.corpus).identities(beside=True)
 
 
 def _check_corpus(settings: StoreSettings, identity: StoreIdentity | None) -> None:

@@ -14,8 +14,6 @@ from urllib.parse import urlsplit
 
 from raptor_core.errors import StoreError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store.corpus import Corpus
-from raptor_core.store.layout import Layout
 from raptor_core.store.qdrant import Place
 from raptor_core.store.retries import PatientClient
 
@@ -28,8 +26,8 @@ KEPT_CONNECTIONS = 20
 _log = logging.getLogger(__name__)
 
 
-def connect(settings: StoreSettings) -> Corpus:
-    """The corpus on the server, or on the nodes of its cluster; nothing is asked of it yet.
+def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
+    """A client of the server, or of the nodes of its cluster; nothing is asked of it yet.
 
     Raises:
         StoreError: the authority's file cannot be read, or a URL is none.
@@ -44,7 +42,7 @@ def connect(settings: StoreSettings) -> Corpus:
     with place.errors():
         clients = [_client(settings, url, secret) for url in urls]
     patient: Any = PatientClient(clients, settings.max_retries)
-    return Corpus(patient, place, settings.corpus, Layout(settings))
+    return patient, place
 
 
 def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantClient:

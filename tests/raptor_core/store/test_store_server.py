@@ -19,7 +19,7 @@ from support.stores import (
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import Where, stored_identity
-from raptor_core.store.corpus import IDENTITY_ID, SCHEMA
+from raptor_core.store.server import IDENTITY_ID, SCHEMA
 
 KEY = "planted-secret-key"
 
