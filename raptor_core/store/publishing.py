@@ -149,11 +149,11 @@ class Publishing:
         self._failure = StoreError("this publication has ended; begin another")
 
     def _flush(self) -> None:
+        if not self._trees:
+            return
         replaces = tuple((tree, self._marks.get(tree)) for tree in sorted(self._trees))
         batch = Batch(tuple(self._points), tuple(self._deletes), replaces=replaces)
         self._points, self._deletes, self._trees = [], [], set()
-        if not batch.upserts and not batch.deletes:
-            return
         try:
             self._commit(batch)
         except StoreError as error:

@@ -169,6 +169,18 @@ def test_nodes_of_a_tree_that_never_came_are_found_by_nobody_and_go_with_the_nex
     assert len(live) == 4
 
 
+def test_a_drop_that_began_is_completed_by_who_drops_it_again(small):
+    with opened(small) as store:
+        publish(store, OLD)
+        small.fail_after = 1
+        with pytest.raises(StoreError, match="503"):
+            store.drop("t")
+    small.fail_after = None
+    with opened(small) as store:
+        assert store.drop("t") == 0
+    assert states(small) == {"identity"}
+
+
 def test_a_drop_that_began_is_completed_by_who_publishes_next(small):
     with opened(small) as store:
         publish(store, OLD)
