@@ -9,8 +9,7 @@ import numpy as np
 
 from raptor_core.errors import DamagedTreeError
 from raptor_core.nodes import Node
-from raptor_core.store.conditions import LIVE, MANIFEST
-from raptor_core.store.engine import Condition, Engine, Record
+from raptor_core.store.engine import LIVE, MANIFEST, Condition, Engine, Record
 from raptor_core.store.payload import payload_to_manifest, payload_to_node
 from raptor_core.vectors import Vectors
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,11 +25,9 @@ from raptor_core.store.engine import (
 )
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.outlines import OUTLINED, Found, outlined
-from raptor_core.store.parts import split
 from raptor_core.store.payload import Payload
 from raptor_core.store.ranking import just_under, ranked
-from raptor_core.store.reasons import reason, remedy
-from raptor_core.store.retries import is_refusal
+from raptor_core.store.retries import is_refusal, reason, remedy
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
@@ -382,3 +381,41 @@ def _record(point: Any) -> Record:
     dense = None if vector is None else np.asarray(vector, dtype=np.float32)
     lexical = None if words is None else Sparse(tuple(words.indices), tuple(words.values))
     return Record(str(point.id), point.payload or {}, dense, lexical)
+
+
+PART_BYTES = 16 * 2**20
+"""Largest request that is sent, as estimated: half of what a server takes by default."""
+
+_NUMBER_BYTES = 24
+_ID_BYTES = 40
+
+
+def split(batch: Batch, limit_bytes: int | None = None) -> Iterator[Batch]:
+    """The batch in parts, to be applied in this order.
+
+    First comes all that is written, then what is deleted. A point over the limit has a part of its
+    own.
+    """
+    limit = limit_bytes or PART_BYTES
+    upserts: list[Point] = []
+    size = 0
+    for point in batch.upserts:
+        n_bytes = point_bytes(point)
+        if upserts and size + n_bytes > limit:
+            yield Batch(tuple(upserts))
+            upserts, size = [], 0
+        upserts.append(point)
+        size += n_bytes
+    if upserts:
+        yield Batch(tuple(upserts))
+    n_ids = max(1, limit // _ID_BYTES)
+    for at in range(0, len(batch.deletes), n_ids):
+        yield Batch(deletes=batch.deletes[at : at + n_ids])
+
+
+def point_bytes(point: Point) -> int:
+    """Bytes of a point as JSON, at the most."""
+    n_numbers = 0 if point.dense is None else len(point.dense)
+    if point.lexical is not None:
+        n_numbers += 2 * len(point.lexical.indices)
+    return n_numbers * _NUMBER_BYTES + len(json.dumps(point.payload)) + 2 * _ID_BYTES

@@ -12,9 +12,19 @@ from typing import Any, Self, TypeVar
 from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Hit, Manifest, Mark, StoreIdentity, Where
-from raptor_core.store.conditions import EVERYWHERE, LIVE, MANIFEST, live_condition
 from raptor_core.store.damage import sound_vector, whole_node
-from raptor_core.store.engine import Asked, Condition, Engine, Match, Question, Record
+from raptor_core.store.engine import (
+    EVERYWHERE,
+    LIVE,
+    MANIFEST,
+    Asked,
+    Condition,
+    Engine,
+    Match,
+    Question,
+    Record,
+    live_condition,
+)
 from raptor_core.store.lexical import query_vector
 from raptor_core.store.outlines import NOTHING, Found
 from raptor_core.store.payload import payload_to_manifest, payload_to_mark, payload_to_node

@@ -5,7 +5,7 @@ that an open store never changes its embedder. A point in state "identity" says 
 was made for and what it replaced, as the alias file does on embedded engines.
 
 Readers of a server wait for nobody: how a tree is published whole is in ``versions.py``. Requests
-stay within the 32 MB that a server takes by default (``parts.py``).
+stay within the 32 MB that a server takes by default (``qdrant.py``).
 """
 
 from __future__ import annotations

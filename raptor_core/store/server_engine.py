@@ -15,8 +15,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from raptor_core.errors import StoreError
-from raptor_core.store.conditions import MANIFEST
-from raptor_core.store.engine import Batch, Condition, Match, Question, Record
+from raptor_core.store.engine import MANIFEST, Batch, Condition, Match, Question, Record
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.payload import Payload
 from raptor_core.store.qdrant import ClientEngine, Row, Search

@@ -22,10 +22,10 @@ from support.stores import (
 
 from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.identity import NODE_NAMESPACE, digest
-from raptor_core.store import Where, parts, server_engine
+from raptor_core.store import Where, qdrant, server_engine
 from raptor_core.store.engine import Batch, Point
-from raptor_core.store.parts import point_bytes, split
 from raptor_core.store.payload import manifest_id
+from raptor_core.store.qdrant import point_bytes, split
 
 NAME = "corpus-ab12cd34"
 OLD, NEW = make_tree(n=4, word="old"), make_tree(n=4, word="new")
@@ -36,7 +36,7 @@ CLEAN = {"identity", "live", "manifest"}
 @pytest.fixture
 def small(stand_in, monkeypatch):
     """The server takes small requests only."""
-    monkeypatch.setattr(parts, "PART_BYTES", 4_000)
+    monkeypatch.setattr(qdrant, "PART_BYTES", 4_000)
     stand_in.max_bytes = 6_000
     return stand_in
 
