@@ -36,12 +36,13 @@ from raptor_core.store.engine import (
     Question,
     Record,
     Scored,
+    just_under,
+    ranked,
 )
 from raptor_core.store.files import check_space
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.outlines import Found, OutlineFile
 from raptor_core.store.payload import Payload, damaged
-from raptor_core.store.ranking import just_under, ranked
 
 KEYS = "keys"
 REST = "rest"

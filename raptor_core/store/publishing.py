@@ -14,7 +14,6 @@ import numpy as np
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
-from raptor_core.store.damage import UNIT_TOLERANCE
 from raptor_core.store.engine import LIVE, MANIFEST, Batch, Condition, Engine, Match, Point, Record
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import (
@@ -23,6 +22,7 @@ from raptor_core.store.payload import (
     node_digest,
     node_to_payload,
 )
+from raptor_core.store.reader import UNIT_TOLERANCE
 from raptor_core.vectors import Vectors
 
 COMMIT_POINTS = 2500

@@ -22,11 +22,12 @@ from raptor_core.store.engine import (
     Question,
     Record,
     Scored,
+    just_under,
+    ranked,
 )
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.outlines import OUTLINED, Found, outlined
 from raptor_core.store.payload import Payload
-from raptor_core.store.ranking import just_under, ranked
 from raptor_core.store.retries import is_refusal, reason, remedy
 
 if TYPE_CHECKING:

@@ -19,14 +19,16 @@ from raptor_core.store.engine import MANIFEST, Batch, Condition, Match, Question
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.payload import Payload
 from raptor_core.store.qdrant import ClientEngine, Row, Search
-from raptor_core.store.server_publisher import ServerPublisher, read_manifests, read_terms
 from raptor_core.store.terms import NO_TERMS, CorpusTerms
 from raptor_core.store.versions import (
     NO_VERSION,
     POINT_FIELDS,
     VERSION_FIELDS,
     VERSIONED,
+    ServerPublisher,
     Version,
+    read_manifests,
+    read_terms,
 )
 
 READ_SECONDS = 60.0
