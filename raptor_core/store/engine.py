@@ -101,11 +101,13 @@ class Match:
 class Condition:
     """Every match must hold, and the id must be one of ``ids`` where they are given.
 
-    ``hidden_ids`` are ids that it may not be; only servers have them.
+    ``hidden`` are matches of which none may hold, and ``hidden_ids`` ids that it may not be; only
+    servers have them.
     """
 
     matches: tuple[Match, ...] = ()
     ids: tuple[str, ...] | None = None
+    hidden: tuple[Match, ...] = ()
     hidden_ids: tuple[str, ...] = ()
 
 

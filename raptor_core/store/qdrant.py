@@ -357,15 +357,18 @@ def _sparse(sparse: Sparse) -> models.SparseVector:
 def _filter(condition: Condition) -> models.Filter:
     from qdrant_client import models
 
-    must: list[Any] = [
-        models.FieldCondition(key=match.field, match=_match(match)) for match in condition.matches
-    ]
-    if condition.ids is not None:
-        must.append(models.HasIdCondition(has_id=list(condition.ids)))
-    hidden = condition.hidden_ids
-    return models.Filter(
-        must=must or None, must_not=models.HasIdCondition(has_id=list(hidden)) if hidden else None
-    )
+    must = _conditions(condition.matches, condition.ids)
+    hidden = _conditions(condition.hidden, condition.hidden_ids or None)
+    return models.Filter(must=must or None, must_not=hidden or None)
+
+
+def _conditions(matches: Sequence[Match], ids: Sequence[str] | None) -> list[Any]:
+    from qdrant_client import models
+
+    found: list[Any] = [models.FieldCondition(key=m.field, match=_match(m)) for m in matches]
+    if ids is not None:
+        found.append(models.HasIdCondition(has_id=list(ids)))
+    return found
 
 
 def _match(match: Match) -> Any:

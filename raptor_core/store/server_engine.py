@@ -188,15 +188,32 @@ class ServerEngine(ClientEngine):
         """The best nodes of each search by their ids; asked again where few points are nodes."""
         self._know()
         wanted = None if fields is None else (*fields, "state", "birth")
-        asked = [self._widened(search) for search in searches]
-        answers = self._points.query(asked, wanted)
-        found = [self._nodes_of(points, at_a_glance=bool(fields)) for points in answers]
-        for row, search in enumerate(asked):
-            if len(answers[row]) == search.limit and len(found[row]) < searches[row].limit:
-                born = search.question._replace(condition=self._born(search.question.condition))
-                (points,) = self._points.query([search._replace(question=born)], wanted)
+        found: list[list[Row]] = [[] for _ in searches]
+        asked = {row: self._widened(search) for row, search in enumerate(searches)}
+        while asked:
+            answers = self._points.query(list(asked.values()), wanted)
+            again: dict[int, Search] = {}
+            for (row, search), points in zip(asked.items(), answers, strict=True):
                 found[row] = self._nodes_of(points, at_a_glance=bool(fields))
+                if len(points) == search.limit and len(found[row]) < searches[row].limit:
+                    again[row] = self._without(search, points)
+            asked = again
         return [nodes[: search.limit] for nodes, search in zip(found, searches, strict=True)]
+
+    def _without(self, search: Search, points: Sequence[Row]) -> Search:
+        """The search without those of its points that are no nodes, and what came with them."""
+        condition = search.question.condition
+        births = {str(value) for match in condition.hidden for value in match.values}
+        ids = set(condition.hidden_ids)
+        for point_id, _, payload in points:
+            version = self._versions.get(payload["tree"], NO_VERSION)
+            if payload["birth"] not in version.births:
+                births.add(payload["birth"])
+            elif point_id in version.gone:
+                ids.add(point_id)
+        hidden = (Match("birth", tuple(sorted(births))),) if births else ()
+        narrowed = replace(condition, hidden=hidden, hidden_ids=tuple(sorted(ids)))
+        return search._replace(question=search.question._replace(condition=narrowed))
 
     def _widened(self, search: Search) -> Search:
         """The search by node ids for some points more, its words weighed."""
