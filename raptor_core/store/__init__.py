@@ -99,12 +99,7 @@ def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity
     Raises:
         StoreError: the place is damaged, or the server does not answer.
     """
-    if settings.kind == "server":
-        from raptor_core.store.server import server_identities
-
-        return next(iter(server_identities(settings, beside=False)), None)
-    live = None if root is None else Home(root, settings.corpus).live()
-    return None if live is None else live.identity
+    return next(iter(_identities(settings, root, beside=False)), None)
 
 
 def stored_identities(settings: StoreSettings, root: Path | None) -> list[StoreIdentity]:
@@ -115,13 +110,15 @@ def stored_identities(settings: StoreSettings, root: Path | None) -> list[StoreI
     Raises:
         StoreError: the place is damaged, or the server does not answer.
     """
+    return _identities(settings, root, beside=True)
+
+
+def _identities(settings: StoreSettings, root: Path | None, *, beside: bool) -> list[StoreIdentity]:
     if settings.kind == "server":
         from raptor_core.store.server import server_identities
 
-        return server_identities(settings, beside=True)
-    if root is None:
-        return []
-    return Home(root, settings.corpus).identities(beside=True)
+        return server_identities(settings, beside=beside)
+    return [] if root is None else Home(root, settings.corpus).identities(beside=beside)
 
 
 def _check_corpus(settings: StoreSettings, identity: StoreIdentity | None) -> None:

@@ -127,9 +127,6 @@ class Engine(Protocol):
     def apply(self, batch: Batch) -> None:
         """Write and delete, in this order; readable when it returns."""
 
-    def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:
-        """The points that exist among ``ids``, in any order."""
-
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Record]:
