@@ -204,13 +204,13 @@ def ranked(
 
     Args:
         ask: gives, for the numbers of queries and the scores that their points have at least
-            (None: any), that many points at the most, best first.
+            (None: any), that many points or some more, best first.
     """
     found = ask(dict.fromkeys(range(n_queries)), limit + 1)
     tied = {
         row: hits[-1][1]
         for row, hits in enumerate(found)
-        if len(hits) > limit and hits[-1][1] == hits[-2][1]
+        if len(hits) > limit and hits[-1][1] == hits[limit - 1][1]
     }
     if tied:
         for row, hits in zip(tied, ask(tied, limit + TIED), strict=True):

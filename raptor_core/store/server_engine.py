@@ -185,7 +185,7 @@ class ServerEngine(ClientEngine):
         return self.steady(lambda: best(questions, limit, fields))
 
     def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
-        """The best nodes of each search by their ids; asked again where few points are nodes."""
+        """The best nodes of each search by their ids, or some more; again where few are nodes."""
         self._know()
         wanted = None if fields is None else (*fields, "state", "birth")
         found: list[list[Row]] = [[] for _ in searches]
@@ -198,7 +198,7 @@ class ServerEngine(ClientEngine):
                 if len(points) == search.limit and len(found[row]) < searches[row].limit:
                     again[row] = self._without(search, points)
             asked = again
-        return [nodes[: search.limit] for nodes, search in zip(found, searches, strict=True)]
+        return found
 
     def _without(self, search: Search, points: Sequence[Row]) -> Search:
         """The search without those of its points that are no nodes, and what came with them."""
