@@ -215,10 +215,11 @@ def ranked(
     if tied:
         for row, hits in zip(tied, ask(tied, limit + TIED), strict=True):
             found[row] = hits
-    return [sorted(hits, key=_order)[:limit] for hits in found]
+    return [sorted(hits, key=best_first)[:limit] for hits in found]
 
 
-def _order(hit: Listed) -> tuple[float, Any]:
+def best_first(hit: Listed) -> tuple[float, Any]:
+    """What hits are sorted by."""
     return (-hit[1], hit[0])
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from raptor_core.errors import StoreError
-from raptor_core.store.engine import MANIFEST, Batch, Condition, Match, Question, Record
+from raptor_core.store.engine import MANIFEST, Batch, Condition, Match, Question, Record, best_first
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.payload import Payload
 from raptor_core.store.qdrant import ClientEngine, Row, Search
@@ -195,7 +195,9 @@ class ServerEngine(ClientEngine):
             again: dict[int, Search] = {}
             for (row, search), points in zip(asked.items(), answers, strict=True):
                 found[row] = self._nodes_of(points, at_a_glance=bool(fields))
-                if len(points) == search.limit and len(found[row]) < searches[row].limit:
+                if len(points) < search.limit:  # all that there are, so no tie is to be looked for
+                    found[row] = sorted(found[row], key=best_first)[: searches[row].limit - 1]
+                elif len(found[row]) < searches[row].limit:
                     again[row] = self._without(search, points)
             asked = again
         return found

@@ -65,6 +65,18 @@ def test_a_publication_is_three_ordered_requests(stand_in):
     assert states == [{"live"}, {"manifest"}]
 
 
+def test_a_tie_among_the_points_asked_for_takes_no_request_more(stand_in):
+    nodes = make_tree(n=4)
+    same = [replace(node, text="one and the same") for node in nodes]
+    with open_at(None, "server", url=stand_in.url) as store:
+        publish(store, same)
+        store.search_text(["same"], 2)
+        stand_in.requests.clear()
+        (found,) = store.search_text(["same"], 2)
+    assert [hit.node.id for hit in found] == sorted(node.id for node in same)[:2]
+    assert sum("query" in path for _, path, *_ in stand_in.requests) == 1
+
+
 def test_values_of_a_filter_are_sent_once_each(stand_in):
     twice = Where(trees=("t", "t"), documents=("d0.md", "d0.md"), layers=(0, 0))
     with open_at(None, "server", url=stand_in.url) as store:
