@@ -14,7 +14,7 @@ from raptor_core.errors import StoreError, StoreMismatchError, UnknownTreeError
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
 from raptor_core.retrieval.awaited import Awaited
 from raptor_core.store.base import Manifest
-from raptor_core.store.home import check_identity
+from raptor_core.store.corpus import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.tools import Tools
 

@@ -24,7 +24,7 @@ from raptor_core.store.base import (
     StoreIdentity,
     Where,
 )
-from raptor_core.store.home import Home
+from raptor_core.store.home import Home, open_embedded
 from raptor_core.store.publishing import Publishing
 from raptor_core.store.store import VectorStore
 
@@ -76,8 +76,6 @@ def open_store(
         return open_server(settings, identity, beside=beside)
     if root is None:
         return _open_memory(settings, identity)
-    from raptor_core.store.embedded import open_embedded
-
     return open_embedded(settings, root, identity, beside=beside)
 
 
@@ -101,12 +99,7 @@ def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity
     Raises:
         StoreError: the place is damaged, or the server does not answer.
     """
-    if settings.kind == "server":
-        from raptor_core.store.server import server_identities
-
-        return next(iter(server_identities(settings, beside=False)), None)
-    alias = None if root is None else Home(root, settings.corpus).alias()
-    return None if alias is None else alias.identity
+    return next(iter(_identities(settings, root, beside=False)), None)
 
 
 def stored_identities(settings: StoreSettings, root: Path | None) -> list[StoreIdentity]:
@@ -117,13 +110,15 @@ def stored_identities(settings: StoreSettings, root: Path | None) -> list[StoreI
     Raises:
         StoreError: the place is damaged, or the server does not answer.
     """
+    return _identities(settings, root, beside=True)
+
+
+def _identities(settings: StoreSettings, root: Path | None, *, beside: bool) -> list[StoreIdentity]:
     if settings.kind == "server":
         from raptor_core.store.server import server_identities
 
-        return server_identities(settings, beside=True)
-    if root is None:
-        return []
-    return [alias.identity for alias in Home(root, settings.corpus).collections()]
+        return server_identities(settings, beside=beside)
+    return [] if root is None else Home(root, settings.corpus).identities(beside=beside)
 
 
 def _check_corpus(settings: StoreSettings, identity: StoreIdentity | None) -> None:

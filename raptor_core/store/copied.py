@@ -8,52 +8,41 @@ It takes the time of copying the engine's files, each time that the store is ope
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from raptor_core.errors import StoreError
 from raptor_core.store.engine import Batch
 from raptor_core.store.files import check_space, disk_errors
-from raptor_core.store.home import Alias, Home
 from raptor_core.store.locking import nobody_writes
 
 _COPIED_BYTES = 2**16
 
 
-def is_read_only(root: Path) -> bool:
-    """Whether this process may not write to a folder that is there."""
-    return root.is_dir() and not os.access(root, os.W_OK)
-
-
-def copy_to_read(home: Home, alias: Alias, wait_seconds: float) -> Path:
-    """Copy an engine's files; the new folder, which is the caller's to remove.
+@contextmanager
+def copy_to_read(source: Path, journal: Path, lock: Path, wait_seconds: float) -> Iterator[Path]:
+    """A copy of an engine's files, for as long as the context lasts.
 
     Raises:
         StoreError: a publication was broken off, or there is no room for the copy.
         StoreLockedError: another process had the store open for ``wait_seconds``.
     """
-    place = Path(tempfile.mkdtemp(prefix="raptor-read-"))
-    try:
-        with nobody_writes(home.lock_path, wait_seconds), disk_errors(place):
-            _refuse_journal(home.journal_path(alias))
-            source = home.engine_path(alias)
+    with tempfile.TemporaryDirectory(prefix="raptor-read-", ignore_cleanup_errors=True) as folder:
+        place = Path(folder)
+        with nobody_writes(lock, wait_seconds), disk_errors(place):
+            if journal.exists():
+                raise StoreError(
+                    f"{journal}: a publication was broken off here, and this process may not write "
+                    "what completes it; open the store once (raptor status) where it can be written"
+                )
             files = [path for path in source.rglob("*") if path.is_file()]
             check_space(place, sum(path.stat().st_blocks * 512 for path in files))
             for path in files:
                 _copy(path, place / path.relative_to(source))
-    except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
-    return place
-
-
-def _refuse_journal(path: Path) -> None:
-    if path.exists():
-        raise StoreError(
-            f"{path}: a publication was broken off here, and this process may not write what "
-            "completes it; open the store once (raptor status) where it can be written"
-        )
+        yield place
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -68,12 +57,8 @@ def _copy(source: Path, target: Path) -> None:
         taken.truncate()
 
 
-def refuse_writing(batch: Batch) -> None:
-    """What commits to a copy, where it would be lost.
-
-    Raises:
-        StoreError: always.
-    """
+def refuse_writing(batch: Batch) -> NoReturn:
+    """What commits to a copy, where it would be lost."""
     raise StoreError(
         f"{len(batch.upserts) + len(batch.deletes)} points cannot be written: the store lies "
         "where this process may only read; make it writable for this user, and repeat"

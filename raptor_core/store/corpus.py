@@ -1,38 +1,23 @@
-"""The collections of one corpus on a server: made, found, switched, removed."""
+"""The collections of one corpus: a live one, which readers open, and those built beside it.
+
+Each is made for one embedder. Promoting one makes it live in one durable write, which also names
+what is retired by it; that is removed then, or, after a crash, by whoever opens the corpus next to
+write. ``home.py`` has them in a directory and ``server.py`` on a server.
+"""
 
 from __future__ import annotations
 
-import uuid
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 
-from raptor_core.errors import StoreError
-from raptor_core.identity import NODE_NAMESPACE
+from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.store.base import StoreIdentity
-from raptor_core.store.engine import Batch, Point
-from raptor_core.store.home import (
-    check_identity,
-    check_schema,
-    collection_name,
-    is_collection_of,
-)
-from raptor_core.store.layout import Layout
-from raptor_core.store.qdrant import ClientEngine, Place
-from raptor_core.store.retries import is_conflict
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
-SCHEMA = 3
-"""Version of what lies on a server; another one is refused, and an export carries trees over."""
-
-IDENTITY_ID = str(uuid.uuid5(NODE_NAMESPACE, "identity"))
-_NO_POINT_ID = str(uuid.uuid5(NODE_NAMESPACE, "no point"))
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection and what its identity point says.
+    """A collection and what it was made for.
 
     ``retired`` are the collections that it replaces, or replaced, until they are removed.
     """
@@ -40,149 +25,130 @@ class Collection:
     name: str
     identity: StoreIdentity
     retired: tuple[str, ...] = ()
+    engine: str = "server"
 
 
-class Corpus:
-    """The collections of one corpus behind a client."""
+class Corpus(ABC):
+    """A corpus in some place; ``where`` names both in messages."""
 
-    def __init__(self, client: QdrantClient, place: Place, name: str, layout: Layout) -> None:
-        self.client = client
-        self._place = place
-        self._name = name
-        self._layout = layout
+    where: str
 
-    @property
-    def where(self) -> str:
-        """The corpus, for messages."""
-        return f"{self._place.name}, corpus {self._name!r}"
-
-    def engine(self, collection: str) -> ClientEngine:
-        """The engine of a collection."""
-        return ClientEngine(self.client, collection, self._place, self._layout)
-
+    @abstractmethod
     def live(self) -> Collection | None:
-        """The collection that the alias names.
+        """What is live; None where nothing was ever made.
 
         Raises:
-            StoreError: somebody else made it.
+            StoreError: it is not ours, or damaged.
             StoreMismatchError: it has another schema.
         """
-        name = self._aliased()
-        if name is None:
-            return None
-        found = self._read(name)
-        if found is None:
-            raise StoreError(
-                f"{self.where} was not made by this program; choose another corpus name "
-                "(store.corpus)"
-            )
-        return found
 
-    def _aliased(self) -> str | None:
-        with self._place.errors():
-            aliases = self.client.get_aliases().aliases
-        return next((a.collection_name for a in aliases if a.alias_name == self._name), None)
-
-    def check_writable(self) -> None:
-        """Ask for a change that changes nothing: of the live collection, or else of no alias.
-
-        Raises:
-            StoreError: the key may not write, or the server does not answer.
-        """
-        name = self._aliased()
-        if name is not None:
-            self.engine(name).apply(Batch(deletes=(_NO_POINT_ID,)))
-            return
-        with self._place.errors():
-            self.client.update_collection_aliases([])
-
+    @abstractmethod
     def others(self, live: Collection) -> list[Collection]:
         """The whole collections that are built beside the live one."""
-        with self._place.errors():
-            described = self.client.get_collections().collections
-        known = (live.name, *live.retired)
-        names = sorted(d.name for d in described if is_collection_of(d.name, self._name))
-        found = [self._read(name) for name in names if name not in known]
-        return [one for one in found if one is not None]
 
+    @abstractmethod
     def make(self, identity: StoreIdentity) -> Collection:
-        """The collection of an identity, made where it is new: its identity point comes last."""
-        made = Collection(collection_name(identity), identity)
-        with self._place.errors():
-            exists = self.client.collection_exists(made.name)
-        stored = self._read(made.name) if exists else None
-        if stored is not None:
-            check_identity(stored.identity, identity, self.where)
-            return stored
-        if not exists:
-            self._create(made.name, identity.n_dims)
-        with self._place.errors():
-            self._layout.create_indexes(self.client, made.name)
-        self._write(made)
-        return made
+        """The collection of an identity, made where it is new."""
 
-    def _create(self, name: str, n_dims: int) -> None:
-        """Make a collection; one that is there was made by a request whose answer was lost."""
-        with self._place.errors():
-            try:
-                self._layout.create(self.client, name, n_dims)
-            except Exception as error:
-                if not is_conflict(error):
-                    raise
+    @abstractmethod
+    def point(self, collection: Collection) -> None:
+        """Make a collection the live one, durably, with what it retires."""
 
-    def point(self, name: str, *, switch: bool = False) -> None:
-        """Make a collection the live one; ``switch`` where another one is."""
-        from qdrant_client import models
+    @abstractmethod
+    def remove(self, name: str) -> None:
+        """Remove a collection; again is allowed."""
 
-        delete = models.DeleteAlias(alias_name=self._name)
-        create = models.CreateAlias(collection_name=name, alias_name=self._name)
-        operations: list[Any] = [models.CreateAliasOperation(create_alias=create)]
-        if switch:
-            operations.insert(0, models.DeleteAliasOperation(delete_alias=delete))
-        with self._place.errors():
-            self.client.update_collection_aliases(operations)
+    def identities(self, *, beside: bool) -> list[StoreIdentity]:
+        """What the live collection was made for, and with ``beside`` the others after it."""
+        live = self.live()
+        others = self.others(live) if live and beside else []
+        return [found.identity for found in (live, *others) if found]
+
+    def choose(self, identity: StoreIdentity | None, *, beside: bool) -> tuple[Collection, bool]:
+        """The collection to open, and whether it is the live one; see ``open_store``."""
+        live = self.live()
+        if live is None:
+            if identity is None:
+                raise StoreError(f"{self.where} is not there yet; build it first")
+            live = self.make(identity)
+            self.point(live)
+        elif identity is not None:
+            live = self.remove_retired(live)
+            changed = identity.embedder_fingerprint != live.identity.embedder_fingerprint
+            if beside and changed and identity.corpus == live.identity.corpus:
+                return self.make(identity), False
+        check_identity(live.identity, identity, self.where)
+        return live, True
 
     def promote(self, chosen: Collection) -> None:
-        """Switch the alias in one request, and remove the others of the corpus.
-
-        What is to be removed is written down first, so that whoever opens the corpus after a
-        crash finishes it.
-        """
+        """Make a collection the live one, and remove the others of the corpus."""
         live = self.live()
         known = [] if live is None else [live, *self.others(live)]
         names = dict.fromkeys(name for one in known for name in (one.name, *one.retired))
-        retired = tuple(name for name in names if name != chosen.name)
-        promoted = replace(chosen, retired=retired)
-        self._write(promoted)
-        self.point(chosen.name, switch=live is not None)
+        promoted = replace(chosen, retired=tuple(name for name in names if name != chosen.name))
+        self.point(promoted)
         self.remove_retired(promoted)
 
     def remove_retired(self, live: Collection) -> Collection:
-        """Remove what the live collection replaced; again is allowed."""
+        """Remove what the live collection replaced. The collection without it."""
         if not live.retired:
             return live
         for name in live.retired:
-            with self._place.errors():
-                self.client.delete_collection(name)
+            self.remove(name)
         clean = replace(live, retired=())
-        self._write(clean)
+        self.point(clean)
         return clean
 
-    def _read(self, name: str) -> Collection | None:
-        fields = ("schema", "identity", "retired")
-        found = self.engine(name).fetch([IDENTITY_ID], fields, dense=False)
-        if not found:
-            return None
-        payload = found[0].payload
-        check_schema(payload["schema"], self.where, SCHEMA)
-        identity = StoreIdentity(**payload["identity"])
-        return Collection(name, identity, tuple(payload.get("retired", ())))
 
-    def _write(self, collection: Collection) -> None:
-        payload = {
-            "state": "identity",
-            "schema": SCHEMA,
-            "identity": asdict(collection.identity),
-            "retired": list(collection.retired),
-        }
-        self.engine(collection.name).apply(Batch((Point(IDENTITY_ID, payload),)))
+def collection_name(identity: StoreIdentity) -> str:
+    """Corpus and a short form of the embedder's fingerprint."""
+    short = re.sub(r"[^A-Za-z0-9]", "", identity.embedder_fingerprint)[:8]
+    return f"{identity.corpus}-{short}"
+
+
+def is_collection_of(name: str, corpus: str) -> bool:
+    """Whether a collection's name is one of this corpus, and not of one whose name begins alike."""
+    return name.rpartition("-")[0] == corpus
+
+
+def check_schema(schema: int, where: str, expected: int) -> None:
+    """Refuse payloads and layout of another version than ``expected``.
+
+    Raises:
+        StoreMismatchError: naming both versions and the remedy.
+    """
+    if schema == expected:
+        return
+    if isinstance(schema, int) and schema > expected:
+        remedy = "Use the version that wrote it, or a newer one"
+    else:
+        remedy = (
+            "Export it with the version that wrote it (raptor export) and import it with this one "
+            "into another home or corpus name; or build into one from the source"
+        )
+    raise StoreMismatchError(
+        f"{where} has store schema {schema}; this version reads schema {expected}. {remedy}. "
+        "Nothing was changed"
+    )
+
+
+def check_identity(stored: StoreIdentity, wanted: StoreIdentity | None, where: str) -> None:
+    """Refuse another embedder or dimension than the store was made for.
+
+    Raises:
+        StoreMismatchError: naming both sides and the remedy.
+    """
+    if wanted is not None and wanted != stored:
+        raise StoreMismatchError(
+            f"{where} was made for {_describe(stored)}; the settings ask for "
+            f"{_describe(wanted)}. Set the embedder back, build everything with the new one (the "
+            "corpus switches to it at the end), or choose another home (--home) or corpus name "
+            "(store.corpus)"
+        )
+
+
+def _describe(identity: StoreIdentity) -> str:
+    return (
+        f"corpus {identity.corpus!r}, embedder {identity.embedder_model} "
+        f"(fingerprint {identity.embedder_fingerprint[:8]}, {identity.n_dims} dimensions)"
+    )

@@ -9,11 +9,12 @@ its calls.
 Only live nodes have vectors here, so a search need not filter by state.
 
 Reading a payload takes ten times as long as scoring its point, so a search asks for ids alone. What
-ranks them is in a file of its own (``outline_file.py``); payloads are read of what is returned.
+ranks them is in a file of its own (``outlines.py``); payloads are read of what is returned.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,31 +24,75 @@ from uuid import UUID
 import numpy as np
 
 from raptor_core.errors import StoreError
-from raptor_core.store.conditions import LIVE
 from raptor_core.store.engine import (
     DENSE,
+    KEYWORD_FIELDS,
     LEXICAL,
+    LIVE,
     Batch,
     Condition,
+    Match,
     Point,
     Question,
     Record,
     Scored,
+    just_under,
+    ranked,
 )
 from raptor_core.store.files import check_space
 from raptor_core.store.lexical import Sparse
-from raptor_core.store.outline_file import OutlineFile
-from raptor_core.store.outlines import Found
-from raptor_core.store.packing import (
-    KEYS,
-    REST,
-    match_keys,
-    pack,
-    stored_fields,
-    unpack,
-)
+from raptor_core.store.outlines import Found, OutlineFile
 from raptor_core.store.payload import Payload, damaged
-from raptor_core.store.ranking import just_under, ranked
+
+KEYS = "keys"
+REST = "rest"
+ALONE = ("state", "digest", "embedded", "embedding_key", "mark")
+"""Every value costs time to hand over to the engine, and every index time to write and to open. So
+``keys`` holds what is filtered, as "field=value" under one index, ``rest`` the whole payload as
+JSON, and the fields that are read alone stand beside them."""
+
+_FILTERED = (*KEYWORD_FIELDS, "layer")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def pack(payload: Payload) -> Payload:
+    """The fields that are stored for a payload."""
+    packed: Payload = {name: payload[name] for name in ALONE if name in payload}
+    packed[KEYS] = [key for name in _FILTERED for key in _payload_keys(payload, name)]
+    packed[REST] = _ENCODER.encode(payload)
+    return packed
+
+
+def _payload_keys(payload: Payload, field: str) -> list[str]:
+    if field not in payload:
+        return []
+    value = payload[field]
+    return [f"{field}={v}" for v in (value if isinstance(value, list) else (value,))]
+
+
+def match_keys(match: Match) -> list[str]:
+    """Keys of which a point that matches has one."""
+    return [f"{match.field}={value}" for value in match.values]
+
+
+def stored_fields(fields: Sequence[str] | None) -> list[str]:
+    """Stored fields that hold the given fields of a payload, None for all of it."""
+    return list(fields) if fields is not None and set(fields) <= set(ALONE) else [REST]
+
+
+def unpack(stored: Payload) -> Payload:
+    """The payload, or of it what was read alone.
+
+    Of one that is damaged it is empty, which whoever needs its fields refuses.
+    """
+    if REST not in stored:
+        return stored
+    try:
+        payload = json.loads(stored[REST])
+    except (TypeError, ValueError):
+        return {}
+    return payload if isinstance(payload, dict) else {}
+
 
 UPDATE_POINTS = 2000
 """Points per operation, so that one record of the engine's log stays small."""

@@ -1,17 +1,23 @@
 """The inner seam: what the store asks of an engine, in shapes that belong to no vendor.
 
 ``VectorStore`` holds all rules (publishing, forgetting); an engine only applies batches
-and answers queries. There are two: Edge (``edge.py``) and qdrant-client (``qdrant.py``).
+and answers queries. There are two: Edge (``edge.py``) and qdrant-client (``qdrant.py``). Hits come
+in one order, whatever the engine: best first, ties by node id, however many (``ranked``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
+
+from raptor_core.errors import StoreMismatchError
+from raptor_core.store.base import StoreIdentity, Where
 from raptor_core.store.lexical import Sparse
-from raptor_core.store.payload import Payload
+from raptor_core.store.payload import Payload, fact
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -121,9 +127,6 @@ class Engine(Protocol):
     def apply(self, batch: Batch) -> None:
         """Write and delete, in this order; readable when it returns."""
 
-    def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:
-        """The points that exist among ``ids``, in any order."""
-
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Record]:
@@ -146,3 +149,97 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Release the engine; closing twice is allowed."""
+
+
+EVERYWHERE = Where()
+"""The filter that every live node passes."""
+
+LIVE = Match("state", ("live",))
+MANIFEST = Match("state", ("manifest",))
+
+
+def live_condition(where: Where) -> Condition | None:
+    """Condition for live nodes that match; None when nothing can.
+
+    An id that is no UUID in canonical form belongs to no node.
+    """
+    ids = None if where.ids is None else tuple(i for i in dict.fromkeys(where.ids) if _is_id(i))
+    given = (where.trees, where.documents, where.layers, ids)
+    if any(values is not None and not values for values in given):
+        return None
+    matches = [LIVE]
+    if where.trees is not None:
+        matches.append(Match("tree", tuple(dict.fromkeys(where.trees))))
+    if where.documents is not None:
+        matches.append(Match("documents", tuple(dict.fromkeys(where.documents))))
+    if where.layers is not None:
+        matches.append(Match("layer", tuple(dict.fromkeys(where.layers))))
+    for key, value in where.metadata.items():
+        values = value if isinstance(value, tuple) else (value,)
+        matches.append(Match("facts", tuple(dict.fromkeys(fact(key, one) for one in values))))
+    return Condition(tuple(matches), ids)
+
+
+def _is_id(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
+
+
+TIED = 10_000
+"""Points of one score that are put in order; of more, the engine chooses which."""
+
+Listed = tuple[Any, ...]
+"""Id and score of a point, and what else was asked for."""
+
+
+def ranked(
+    ask: Callable[[Mapping[int, float | None], int], list[list[Listed]]], n_queries: int, limit: int
+) -> list[list[Listed]]:
+    """The best ``limit`` of each query, by score, then by id.
+
+    One more than that is asked for. Where it ties with the last, all that score as high are, up to
+    ``TIED`` more: two requests at the most.
+
+    Args:
+        ask: gives, for the numbers of queries and the scores that their points have at least
+            (None: any), that many points or some more, best first.
+    """
+    found = ask(dict.fromkeys(range(n_queries)), limit + 1)
+    tied = {
+        row: hits[-1][1]
+        for row, hits in enumerate(found)
+        if len(hits) > limit and hits[-1][1] == hits[limit - 1][1]
+    }
+    if tied:
+        for row, hits in zip(tied, ask(tied, limit + TIED), strict=True):
+            found[row] = hits
+    return [sorted(hits, key=best_first)[:limit] for hits in found]
+
+
+def best_first(hit: Listed) -> tuple[float, Any]:
+    """What hits are sorted by."""
+    return (-hit[1], hit[0])
+
+
+def just_under(score: float | None) -> float | None:
+    """The greatest number of 32 bits under a score: engines take what is over a threshold."""
+    return None if score is None else float(np.nextafter(np.float32(score), np.float32(-np.inf)))
+
+
+def query_units(vectors: Vectors, identity: StoreIdentity) -> Vectors:
+    """Rows of norm 1 (or 0, where they were 0), float32.
+
+    Raises:
+        StoreMismatchError: the rows' length is not the store's.
+    """
+    queries = np.asarray(vectors, dtype=np.float32)
+    if queries.ndim != 2 or queries.shape[1] != identity.n_dims:
+        raise StoreMismatchError(
+            f"store {identity.corpus!r} holds vectors of {identity.n_dims} dimensions "
+            f"({identity.embedder_model}); the query has shape {queries.shape}"
+        )
+    norms = np.linalg.norm(queries, axis=1, keepdims=True)
+    units: Vectors = (queries / np.where(norms > 0, norms, 1)).astype(np.float32)
+    return units

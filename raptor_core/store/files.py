@@ -15,7 +15,7 @@ SPARE_BYTES = 64 * 2**20
 space ends the process."""
 
 OUTLINES = "nodes.outlines"
-"""Name of the file that is derived from an engine's points (``outline_file.py``)."""
+"""Name of the file that is derived from an engine's points (``outlines.py``)."""
 
 
 @contextmanager

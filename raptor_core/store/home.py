@@ -1,4 +1,4 @@
-"""Where an embedded store lies, and what it was made for.
+"""Where an embedded store lies, what it was made for, and how it is opened.
 
     <root>/<corpus>.json              names the live collection and its identity: the alias
     <root>/<corpus>.lock              held while a process has the store open
@@ -8,24 +8,35 @@
         journal                       only while a publication is under way
         engine/                       the engine's own files
 
-A collection is built under another name and renamed when it is whole. The first one gets the
-alias; one for another embedder is built beside, and readers keep the live one. Promoting it is one
-durable write of the alias, which also names what is retired by it; that is removed then, or, after
-a crash, by whoever opens the corpus next.
+A collection is built under another name and renamed when it is whole.
 """
 
 from __future__ import annotations
 
 import json
-import re
+import os
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.identity import digest
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
+from raptor_core.store.copied import copy_to_read, refuse_writing
+from raptor_core.store.corpus import (
+    Collection,
+    Corpus,
+    check_identity,
+    check_schema,
+    collection_name,
+    is_collection_of,
+)
+from raptor_core.store.engine import Engine
 from raptor_core.store.files import (
     OUTLINES,
     check_space,
@@ -33,6 +44,9 @@ from raptor_core.store.files import (
     sync_directory,
     write_durably,
 )
+from raptor_core.store.journal import Journal
+from raptor_core.store.locking import StoreLock
+from raptor_core.store.store import VectorStore
 
 SCHEMA = 2
 """Version of payloads and layout; another one is refused, and an export carries trees over."""
@@ -41,176 +55,115 @@ _PASSING = (".lock", ".holder.json", ".part", OUTLINES)
 """Files that come and go with every opening, and one that a reader may write."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
-    """Content of ``<corpus>.json``. ``retired`` are collections that remain to be removed."""
+def open_embedded(
+    settings: StoreSettings, root: Path, identity: StoreIdentity | None, *, beside: bool
+) -> VectorStore:
+    """Open, or make, the corpus under ``root``: lock, alias, engine, journal, in this order.
 
-    engine: str
-    collection: str
-    identity: StoreIdentity
-    retired: tuple[str, ...] = ()
-
-
-def collection_name(identity: StoreIdentity) -> str:
-    """Corpus and a short form of the embedder's fingerprint."""
-    short = re.sub(r"[^A-Za-z0-9]", "", identity.embedder_fingerprint)[:8]
-    return f"{identity.corpus}-{short}"
-
-
-def is_collection_of(name: str, corpus: str) -> bool:
-    """Whether a collection's name is one of this corpus, and not of one whose name begins alike."""
-    return name.rpartition("-")[0] == corpus
-
-
-def check_schema(schema: int, where: str, expected: int = SCHEMA) -> None:
-    """Refuse payloads and layout of another version than ``expected``.
-
-    Raises:
-        StoreMismatchError: naming both versions and the remedy.
+    A publication that a dead process left unfinished is completed before the store is returned.
     """
-    if schema == expected:
-        return
-    if isinstance(schema, int) and schema > expected:
-        remedy = "Use the version that wrote it, or a newer one"
-    else:
-        remedy = (
-            "Export it with the version that wrote it (raptor export) and import it with this one "
-            "into another home or corpus name; or build into one from the source"
-        )
-    raise StoreMismatchError(
-        f"{where} has store schema {schema}; this version reads schema {expected}. {remedy}. "
-        "Nothing was changed"
-    )
+    home = Home(root, settings.corpus, settings.kind)
+    if root.is_dir() and not os.access(root, os.W_OK):
+        return _open_copy(home, settings.lock_seconds, identity)
+    if identity is None:
+        home.existing()
+    with disk_errors(root):
+        root.mkdir(parents=True, exist_ok=True)
+    lock = StoreLock(home.lock_path, settings.lock_seconds)
+    lock.acquire()
+    with ExitStack() as undo:
+        undo.callback(lock.release)
+        chosen, is_live = home.choose(identity, beside=beside)
+        engine = _opened(chosen, home.engine_path(chosen))
+        undo.callback(engine.close)
+        journal = Journal(home.journal_path(chosen), engine)
+        journal.recover()
+        undo.pop_all()
+    promote = None if is_live else partial(home.promote, chosen)
+    return VectorStore(engine, chosen.identity, journal.commit, lock.release, promote)
 
 
-def check_identity(stored: StoreIdentity, wanted: StoreIdentity | None, where: str) -> None:
-    """Refuse another embedder or dimension than the store was made for.
-
-    Raises:
-        StoreMismatchError: naming both sides and the remedy.
-    """
-    if wanted is not None and wanted != stored:
-        raise StoreMismatchError(
-            f"{where} was made for {_describe(stored)}; the settings ask for "
-            f"{_describe(wanted)}. Set the embedder back, build everything with the new one (the "
-            "corpus switches to it at the end), or choose another home (--home) or corpus name "
-            "(store.corpus)"
-        )
+def _open_copy(home: Home, wait_seconds: float, identity: StoreIdentity | None) -> VectorStore:
+    """The corpus to read, where it cannot be written; see ``copied.py``."""
+    live = home.existing()
+    check_identity(live.identity, identity, home.where)
+    with ExitStack() as undo:
+        source, journal = home.engine_path(live), home.journal_path(live)
+        place = undo.enter_context(copy_to_read(source, journal, home.lock_path, wait_seconds))
+        engine = _opened(live, place)
+        remove = undo.pop_all().close
+    return VectorStore(engine, live.identity, refuse_writing, remove)
 
 
-def may_stand_beside(live: StoreIdentity, wanted: StoreIdentity | None) -> bool:
-    """Whether ``wanted`` is the same corpus with another embedder."""
-    return (
-        wanted is not None
-        and wanted.corpus == live.corpus
-        and wanted.embedder_fingerprint != live.embedder_fingerprint
-    )
+class Home(Corpus):
+    """The files of one corpus under ``root``; ``kind`` is the engine that the settings want."""
 
-
-def _describe(identity: StoreIdentity) -> str:
-    return (
-        f"corpus {identity.corpus!r}, embedder {identity.embedder_model} "
-        f"(fingerprint {identity.embedder_fingerprint[:8]}, {identity.n_dims} dimensions)"
-    )
-
-
-class Home:
-    """The files of one corpus under ``root``."""
-
-    def __init__(self, root: Path, corpus: str) -> None:
+    def __init__(self, root: Path, corpus: str, kind: str = "auto") -> None:
         self.root = root
-        self.corpus = corpus
+        self._name = corpus
+        self._kind = kind
+        self._alias_path = root / f"{corpus}.json"
+        self.lock_path = root / f"{corpus}.lock"
+        self.where = str(self._alias_path)
 
-    @property
-    def alias_path(self) -> Path:
-        """File that names the live collection."""
-        return self.root / f"{self.corpus}.json"
-
-    @property
-    def lock_path(self) -> Path:
-        """File that is locked while the store is open."""
-        return self.root / f"{self.corpus}.lock"
-
-    def engine_path(self, alias: Alias) -> Path:
+    def engine_path(self, collection: Collection) -> Path:
         """Directory of the engine's own files."""
-        return self.root / alias.collection / "engine"
+        return self.root / collection.name / "engine"
 
-    def journal_path(self, alias: Alias) -> Path:
+    def journal_path(self, collection: Collection) -> Path:
         """Journal of a publication under way."""
-        return self.root / alias.collection / "journal"
+        return self.root / collection.name / "journal"
 
-    def alias(self) -> Alias | None:
-        """What is live; None where nothing was ever made.
-
-        Raises:
-            StoreError: the file is not ours, or damaged.
-        """
-        return _read_alias(self.alias_path)
-
-    def make_root(self) -> None:
-        """Create the directory.
+    def live(self) -> Collection | None:
+        """See ``Corpus``.
 
         Raises:
-            StoreError: something else is there, or the disk refuses.
+            StoreMismatchError: its engine is not of the kind that is wanted, besides.
         """
-        with disk_errors(self.root):
-            self.root.mkdir(parents=True, exist_ok=True)
-
-    def create(self, identity: StoreIdentity, engine: str, build: Callable[[Path], None]) -> Alias:
-        """The collection of an identity, made with ``build`` where it is new.
-
-        One that is there is taken over, because it is whole.
-        """
-        alias = Alias(engine, collection_name(identity), identity)
-        check_space(self.root, 0)
-        place = self.root / alias.collection
-        left = _read_alias(place / "identity.json")
-        if left is not None:
-            check_identity(left.identity, identity, str(place))
-            alias = left
-        else:
-            self._build(place, alias, build)
-        return alias
-
-    def collections(self) -> list[Alias]:
-        """All collections of the corpus, the live one first; none without a live one."""
-        live = self.alias()
-        if live is None:
-            return []
-        found = [live]
-        for path in sorted(self.root.glob(f"{self.corpus}-*/identity.json")):
-            name = path.parent.name
-            if path.parent.suffix == ".part" or not is_collection_of(name, self.corpus):
-                continue
-            alias = _read_alias(path)
-            if alias and alias.collection not in (live.collection, *live.retired):
-                found.append(alias)
+        found = _read(self._alias_path)
+        if found and self._kind not in ("auto", found.engine):
+            raise StoreMismatchError(
+                f'{self.where} was made with engine "{found.engine}"; the settings ask for '
+                f'"{self._kind}". Set store.kind to "{found.engine}" or "auto", or choose another '
+                "home or corpus name"
+            )
         return found
 
-    def point(self, alias: Alias) -> Alias:
-        """Make a collection the live one, durably."""
-        write_durably(self.alias_path, _encode_alias(alias))
-        return alias
+    def existing(self) -> Collection:
+        """What is live.
 
-    def promote(self, alias: Alias) -> None:
-        """Make a collection the live one, durably, and remove the others of the corpus."""
-        known = self.collections()
-        names = [name for other in known for name in (other.collection, *other.retired)]
-        retired = tuple(name for name in names if name != alias.collection)
-        self.remove_retired(self.point(replace(alias, retired=retired)))
+        Raises:
+            StoreError: nothing was ever made.
+        """
+        found = self.live()
+        if found is None:
+            raise StoreError(f"{self.root} holds no corpus {self._name!r} yet; build it first")
+        return found
 
-    def remove_retired(self, alias: Alias) -> Alias:
-        """Remove what the live collection replaced; again is allowed. The alias without it."""
-        if not alias.retired:
-            return alias
-        for name in alias.retired:
-            place = self.root / name
-            with disk_errors(place):
-                if place.exists():
-                    shutil.rmtree(place)
-        return self.point(replace(alias, retired=()))
+    def others(self, live: Collection) -> list[Collection]:
+        """See ``Corpus``."""
+        paths = sorted(self.root.glob(f"{self._name}-*/identity.json"))
+        own = [path for path in paths if is_collection_of(path.parent.name, self._name)]
+        found = [_read(path) for path in own if path.parent.suffix != ".part"]
+        return [one for one in found if one and one.name not in (live.name, *live.retired)]
 
-    def _build(self, place: Path, alias: Alias, build: Callable[[Path], None]) -> None:
+    def make(self, identity: StoreIdentity) -> Collection:
+        """See ``Corpus``; one that is there is taken over, because it is whole."""
+        live = self.live()
+        engine = live.engine if live else self._kind
+        if engine == "auto":
+            engine = "edge" if find_spec("qdrant_edge") is not None else "local"
+        made = Collection(collection_name(identity), identity, engine=engine)
+        check_space(self.root, 0)
+        place = self.root / made.name
+        left = _read(place / "identity.json")
+        if left is not None:
+            check_identity(left.identity, identity, str(place))
+            return left
+        self._build(place, made)
+        return made
+
+    def _build(self, place: Path, made: Collection) -> None:
         part = place.with_name(f"{place.name}.part")
         with disk_errors(place):
             if place.exists():
@@ -220,27 +173,66 @@ class Home:
                 )
             shutil.rmtree(part, ignore_errors=True)
             (part / "engine").mkdir(parents=True)
-            build(part / "engine")
-            write_durably(part / "identity.json", _encode_alias(alias))
+            _create(made, part / "engine")
+            write_durably(part / "identity.json", _encoded(made))
             part.replace(place)
             sync_directory(self.root)
 
+    def point(self, collection: Collection) -> None:
+        """See ``Corpus``."""
+        write_durably(self._alias_path, _encoded(collection))
 
-def _encode_alias(alias: Alias) -> bytes:
-    return json.dumps({"schema": SCHEMA, **asdict(alias)}, indent=1).encode()
+    def remove(self, name: str) -> None:
+        """See ``Corpus``."""
+        place = self.root / name
+        with disk_errors(place):
+            if place.exists():
+                shutil.rmtree(place)
 
 
-def _read_alias(path: Path) -> Alias | None:
+def _create(made: Collection, path: Path) -> None:
+    if made.engine == "edge":
+        from raptor_core.store.edge import create_shard
+
+        create_shard(path, made.identity.n_dims)
+    else:
+        from raptor_core.store.local import open_local
+
+        open_local(path, made.identity.n_dims).close()
+
+
+def _opened(collection: Collection, path: Path) -> Engine:
+    if not path.is_dir():
+        raise StoreError(
+            f"the alias names the collection {collection.name}, and {path} is missing; restore it, "
+            "or remove the .json of its corpus beside it and build again"
+        )
+    if collection.engine == "edge":
+        from raptor_core.store.edge import EdgeEngine
+
+        return EdgeEngine(path)
+    from raptor_core.store.local import open_local
+
+    return open_local(path)
+
+
+def _encoded(collection: Collection) -> bytes:
+    stored = asdict(collection)
+    stored = {"schema": SCHEMA, "collection": stored.pop("name"), **stored}
+    return json.dumps(stored, indent=1).encode()
+
+
+def _read(path: Path) -> Collection | None:
     try:
         with disk_errors(path):
             data = path.read_bytes() if path.exists() else None
         if data is None:
             return None
         stored = json.loads(data)
-        check_schema(stored["schema"], str(path))
+        check_schema(stored["schema"], str(path), SCHEMA)
         identity = StoreIdentity(**stored["identity"])
         retired = tuple(stored.get("retired", ()))
-        return Alias(stored["engine"], stored["collection"], identity, retired)
+        return Collection(stored["collection"], identity, retired, stored["engine"])
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{path} is damaged or not a file of this program; restore it, or choose another "

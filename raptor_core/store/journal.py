@@ -42,6 +42,8 @@ class Journal:
             StoreError: no space, or the disk refuses the journal: nothing was changed. When the
                 engine fails, the journal stays and is applied by whoever opens the store next.
         """
+        if not batch.upserts and not batch.deletes:
+            return
         data = encode(batch)
         check_space(self._path.parent, len(data) * (1 + _ENGINE_BYTES_PER_BYTE))
         write_durably(self._path, data)

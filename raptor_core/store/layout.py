@@ -74,13 +74,11 @@ class Layout:
         from qdrant_client import models
 
         given = {
-            "m": self._settings.hnsw_m if self._settings.hnsw_m >= 0 else None,
-            "payload_m": self._settings.hnsw_payload_m
-            if self._settings.hnsw_payload_m >= 0
-            else None,
-            "ef_construct": self._settings.hnsw_ef_construct or None,
+            "m": self._settings.hnsw_m,
+            "payload_m": self._settings.hnsw_payload_m,
+            "ef_construct": self._settings.hnsw_ef_construct or -1,
         }
-        known = {key: value for key, value in given.items() if value is not None}
+        known = {key: value for key, value in given.items() if value >= 0}
         return models.HnswConfigDiff(**known) if known else None
 
     def _quantization(self) -> Any:
@@ -102,15 +100,14 @@ class Layout:
         from qdrant_client import models
 
         settings = self._settings
-        if settings.quantization == "none" and not settings.hnsw_ef:
+        quantized = None
+        if settings.quantization != "none":
+            quantized = models.QuantizationSearchParams(
+                rescore=True, oversampling=settings.oversampling
+            )
+        if quantized is None and not settings.hnsw_ef:
             return None
-        quantized = models.QuantizationSearchParams(
-            rescore=True, oversampling=settings.oversampling
-        )
-        return models.SearchParams(
-            hnsw_ef=settings.hnsw_ef or None,
-            quantization=None if settings.quantization == "none" else quantized,
-        )
+        return models.SearchParams(hnsw_ef=settings.hnsw_ef or None, quantization=quantized)
 
     @property
     def has_copies(self) -> bool:

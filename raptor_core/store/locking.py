@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Lock, get_ident
+from threading import get_ident
 from typing import Any
 
 from raptor_core.errors import StoreError, StoreLockedError
@@ -25,7 +25,7 @@ from raptor_core.store.files import disk_errors
 
 _POLL_SECONDS = 0.02
 _holders: dict[Path, int] = {}
-_holders_lock = Lock()
+"""Threads of this process, by the lock that each holds."""
 
 
 class StoreLock:
@@ -33,7 +33,6 @@ class StoreLock:
 
     def __init__(self, path: Path, wait_seconds: float) -> None:
         self._path = path.resolve()
-        self._holder_path = _holder_path(self._path)
         self._wait_seconds = wait_seconds
         self._lock: Any = None
 
@@ -46,38 +45,30 @@ class StoreLock:
         """
         import filelock
 
-        with _holders_lock:
-            if _holders.get(self._path) == get_ident():
-                raise StoreError(
-                    f"{self._path}: this thread has the store open already; use the open one, or "
-                    "close it first"
-                )
+        if _holders.get(self._path) == get_ident():
+            raise StoreError(
+                f"{self._path}: this thread has the store open already; use the open one, or "
+                "close it first"
+            )
         lock = filelock.FileLock(self._path, thread_local=False)
         with disk_errors(self._path):
             try:
                 lock.acquire(timeout=self._wait_seconds, poll_interval=_POLL_SECONDS)
             except filelock.Timeout:
                 raise _locked(self._path, self._wait_seconds) from None
-        self._lock = lock
-        with _holders_lock:
-            _holders[self._path] = get_ident()
-        try:
-            self._write_holder()
-        except BaseException:
-            self.release()
-            raise
-
-    def _write_holder(self) -> None:
+        self._lock, _holders[self._path] = lock, get_ident()
         holder = {
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "command": " ".join(sys.argv)[:200],
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        part = self._holder_path.with_suffix(".part")
-        with disk_errors(self._holder_path):
-            part.write_text(json.dumps(holder), encoding="utf-8")
-            part.replace(self._holder_path)
+        try:
+            with disk_errors(self._path):
+                _holder_path(self._path).write_text(json.dumps(holder), encoding="utf-8")
+        except BaseException:
+            self.release()
+            raise
 
     def release(self) -> None:
         """Give the lock back; again is allowed."""
@@ -85,11 +76,10 @@ class StoreLock:
             return
         lock, self._lock = self._lock, None
         try:
-            with disk_errors(self._holder_path):
-                self._holder_path.unlink(missing_ok=True)
+            with disk_errors(self._path):
+                _holder_path(self._path).unlink(missing_ok=True)
         finally:
-            with _holders_lock:
-                _holders.pop(self._path, None)
+            _holders.pop(self._path, None)
             lock.release()
 
 

@@ -3,20 +3,30 @@
 To make whole nodes of all of them, and to read their payloads, took most of a search. An outline is
 a row of numbers; names are hashed, since ranking only asks whether they are the same.
 
-Edge keeps the outlines of all its live points in a file (``outline_file.py``).
+Edge keeps the outlines of all its live points in a file. It is derived from the payloads and made
+again from them where it is missing, damaged or does not fit, so nothing but time is lost with it.
+It goes before the engine is written to, and comes back when that is closed, so a process that dies
+between leaves none. It also says of which segments it was made: a version that knows nothing of it
+adds points to them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import blake2b, sha256
+from pathlib import Path
+from struct import Struct
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
+from raptor_core.errors import StoreError
+from raptor_core.identity import digest
+from raptor_core.store.files import OUTLINES, disk_errors, sync_directory, write_durably
 from raptor_core.store.payload import Payload, damaged
 
 Keys = NDArray[np.uint64]
@@ -141,3 +151,102 @@ def _hash(text: str) -> int:
 
 
 NOTHING = Found(Outlines.of(()), np.zeros(0))
+
+
+_KEY = Struct("<QQ")
+"""Both halves of an id, as a row begins."""
+
+_N_CHILDREN = Struct("<i")
+_HEAD_BYTES = 32
+_CHILD_BYTES = 16
+
+
+class OutlineFile:
+    """Rows of live points by id, each a ``NODE`` and its children; read when first asked for.
+
+    Args:
+        folder: of the engine.
+        read: payloads of all live points.
+    """
+
+    def __init__(self, folder: Path, read: Callable[[], Iterable[Payload]]) -> None:
+        self._folder = folder
+        self._path = folder / OUTLINES
+        self._read = read
+        self.forget()
+
+    def forget(self) -> None:
+        """Know nothing, until it is read again."""
+        self._rows: dict[bytes, bytes] | None = None
+        self._is_saved = True
+
+    def withdraw(self, *, is_new: bool) -> None:
+        """Before the engine, empty if ``is_new``, is written to: read the file, and remove it."""
+        if is_new:
+            self._rows = {}
+        self._known()
+        with disk_errors(self._path):
+            if self._path.exists():
+                self._path.unlink()
+                sync_directory(self._folder)
+
+    def change(self, gone: Sequence[str], payloads: Iterable[Payload]) -> None:
+        """Take in what was deleted from the engine and what was written to it."""
+        if self._rows is not None:
+            for name in gone:
+                self._rows.pop(_KEY.pack(*halves(name)), None)
+            self._rows.update(_encoded(Outlines.of(payloads)))
+            self._is_saved = False
+
+    def find(self, numbers: Sequence[int]) -> tuple[Outlines, list[int]]:
+        """Outlines of live points, ids as numbers, in order; and those that have none."""
+        keys = [_KEY.pack(*divmod(number, 1 << 64)) for number in numbers]
+        known = self._known() or {}
+        if not known.keys() >= set(keys):
+            self._rows = known = dict(_encoded(Outlines.of(self._read(), strict=False)))
+            self._is_saved = False
+        rows = [known[key] for key in keys if key in known]
+        nodes = np.frombuffer(b"".join(row[: NODE.itemsize] for row in rows), dtype=NODE)
+        children = np.frombuffer(b"".join(row[NODE.itemsize :] for row in rows), dtype="<u8")
+        lacking = [number for number, key in zip(numbers, keys, strict=True) if key not in known]
+        return Outlines(nodes, children.reshape(-1, 2)), lacking
+
+    def _known(self) -> dict[bytes, bytes] | None:
+        """The rows, from the file if need be; None where it does not fit."""
+        if self._rows is None and self._path.exists():
+            with disk_errors(self._path):
+                data = self._path.read_bytes()
+            if data[:_HEAD_BYTES] == self._head(data[_HEAD_BYTES:]):
+                self._rows = dict(_decoded(data))
+        return self._rows
+
+    def save(self) -> None:
+        """Write the file, once the engine is closed. Where the disk refuses, it is made again."""
+        if self._rows is not None and not self._is_saved:
+            data = b"".join(self._rows.values())
+            with suppress(StoreError):
+                write_durably(self._path, self._head(data) + data)
+        self._is_saved = True
+
+    def _head(self, data: bytes) -> bytes:
+        """Digest of the rows, and of names and sizes of what maps ids to points in the segments."""
+        files = sorted(self._folder.glob("segments/*/*id_tracker.*"))
+        lines = (f"{path.parent.name}\0{path.name}\0{path.stat().st_size}" for path in files)
+        return bytes.fromhex(digest("outlines", *lines) + sha256(data).hexdigest()[:32])
+
+
+def _encoded(outlines: Outlines) -> Iterator[tuple[bytes, bytes]]:
+    ends = np.cumsum(outlines.nodes["n_children"]).tolist()
+    nodes, children = outlines.nodes.tobytes(), outlines.children.tobytes()
+    for at, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+        row = nodes[at * NODE.itemsize : (at + 1) * NODE.itemsize]
+        yield row[: _KEY.size], row + children[start * _CHILD_BYTES : end * _CHILD_BYTES]
+
+
+def _decoded(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    at = _HEAD_BYTES
+    while at < len(data):
+        (n_children,) = _N_CHILDREN.unpack_from(data, at + NODE.itemsize - _N_CHILDREN.size)
+        end = at + NODE.itemsize + _CHILD_BYTES * n_children
+        yield data[at : at + _KEY.size], data[at:end]
+        at = end

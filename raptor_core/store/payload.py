@@ -3,7 +3,7 @@
 Every field of a node has a payload field of the same name (``node_id`` for its id). Besides:
 
 - ``state``: "live"; "manifest" and "identity" for points that are no nodes, and on a server
-  "dropped", "terms" and "leftover".
+  "dropped".
 - ``digest``: of the node, all fields, and of how its words are indexed; equal digests mean that
   there is nothing to write.
 - ``embedded``: whether the point has its dense vector; one in quarantine lacks it.

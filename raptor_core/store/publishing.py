@@ -14,9 +14,7 @@ import numpy as np
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
-from raptor_core.store.conditions import LIVE, MANIFEST
-from raptor_core.store.damage import UNIT_TOLERANCE
-from raptor_core.store.engine import Batch, Condition, Engine, Match, Point, Record
+from raptor_core.store.engine import LIVE, MANIFEST, Batch, Condition, Engine, Match, Point, Record
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import (
     manifest_id,
@@ -24,6 +22,7 @@ from raptor_core.store.payload import (
     node_digest,
     node_to_payload,
 )
+from raptor_core.store.reader import UNIT_TOLERANCE
 from raptor_core.vectors import Vectors
 
 COMMIT_POINTS = 2500
@@ -77,10 +76,9 @@ class Publishing:
         stored = self._listed(names)
         planned = [plan_publication(e.manifest, e.nodes, stored[e.manifest.tree]) for e in editions]
         vectors = self._vectors(planned, editions)
-        for plan in planned:
-            plan.check_embedded(vectors)
-        for plan in planned:
-            self._add(plan.manifest.tree, plan.points(vectors), plan.deletes)
+        written = [plan.points(vectors) for plan in planned]
+        for plan, points in zip(planned, written, strict=True):
+            self._add(plan.manifest.tree, points, plan.deletes)
         return [plan.result for plan in planned]
 
     def _vectors(
@@ -149,11 +147,11 @@ class Publishing:
         self._failure = StoreError("this publication has ended; begin another")
 
     def _flush(self) -> None:
+        if not self._trees:
+            return
         replaces = tuple((tree, self._marks.get(tree)) for tree in sorted(self._trees))
         batch = Batch(tuple(self._points), tuple(self._deletes), replaces=replaces)
         self._points, self._deletes, self._trees = [], [], set()
-        if not batch.upserts and not batch.deletes:
-            return
         try:
             self._commit(batch)
         except StoreError as error:
@@ -170,11 +168,11 @@ class Publication:
     deletes: tuple[str, ...]
     result: Published
 
-    def check_embedded(self, vectors: Mapping[str, Vectors]) -> None:
-        """Refuse a changed node without a vector.
+    def points(self, vectors: Mapping[str, Vectors]) -> list[Point]:
+        """What is written, the manifest last; a quarantined node's point has no vectors.
 
         Raises:
-            StoreError: there is one, and it is not in quarantine.
+            StoreError: a changed node has no vector, and is not in quarantine.
         """
         hidden = set(self.manifest.quarantined)
         missing = [n for n in self.changed if n.id not in hidden and n.embedding_key not in vectors]
@@ -185,10 +183,6 @@ class Publication:
                 f"{node.layer}, position {node.position}) has no vector, neither given nor in the "
                 f"store, nor have {len(missing) - 1} others; embed them first. It stays as it was"
             )
-
-    def points(self, vectors: Mapping[str, Vectors]) -> list[Point]:
-        """What is written, the manifest last; a quarantined node's point has no vectors."""
-        hidden = set(self.manifest.quarantined)
         written = []
         for node in self.changed:
             dense = None if node.id in hidden else vectors[node.embedding_key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from raptor_core.errors import StoreError, StoreRefusedError
-from raptor_core.store.conditions import MANIFEST
 from raptor_core.store.engine import (
     DENSE,
     LEXICAL,
@@ -22,20 +22,22 @@ from raptor_core.store.engine import (
     Question,
     Record,
     Scored,
+    just_under,
+    ranked,
 )
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.outlines import OUTLINED, Found, outlined
 from raptor_core.store.payload import Payload
-from raptor_core.store.ranking import just_under, ranked
-from raptor_core.store.reasons import reason, remedy
-from raptor_core.store.retries import is_refusal
+from raptor_core.store.retries import is_refusal, reason, remedy
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
     from raptor_core.store.layout import Layout
 
-SCROLL_POINTS = 1000
+READ_POINTS = 1000
+"""Points that are read at once."""
+
 AGREE_SECONDS = 10.0
 """How long a copy that lags is waited for."""
 
@@ -80,6 +82,10 @@ class Place:
         return (said.replace(self.secret, "***") if self.secret else said)[:500]
 
 
+Row = tuple[str, float, Payload]
+"""Id, score and payload of a point."""
+
+
 class Search(NamedTuple):
     """One search: at most ``limit`` points that score ``least`` or more, where that is given."""
 
@@ -94,64 +100,55 @@ class ClientEngine:
     def __init__(
         self, client: QdrantClient, collection: str, place: Place, layout: Layout | None = None
     ) -> None:
-        """``layout`` says how a server is to read; None for local mode."""
+        """``layout`` says how a server is to search; None for local mode, which is exact."""
         self._client = client
         self._collection = collection
         self._place = place
         self._consistency = layout.consistency() if layout else {}
         self._params = layout.search_params() if layout else None
         self._has_graph = layout is not None
-        self.has_copies = layout is not None and layout.has_copies
+        self._has_copies = layout is not None and layout.has_copies
         self._dead_until = 0.0
+        self.where = place.name
 
     def apply(self, batch: Batch) -> None:
-        """Write and delete in one request, so that a server applies them in this order.
-
-        Of a cluster one node orders them, and another when that one is dead.
-        """
-        from qdrant_client import models
-
-        operations: list[Any] = []
-        if batch.upserts:
-            points = models.PointsList(points=[_point(point) for point in batch.upserts])
-            operations.append(models.UpsertOperation(upsert=points))
-        if batch.deletes:
-            ids = models.PointIdsList(points=list(batch.deletes))
-            operations.append(models.DeleteOperation(delete=ids))
-        self._update(operations)
+        """Write and delete, in this order, with as few requests as a server takes."""
+        self._update(batch)
 
     def replace(self, points: Sequence[Point], publications: Sequence[str]) -> None:
         """Write points where they are new, or are of one of these publications."""
+        only = _filter(Condition((Match("publication", tuple(publications)),)))
+        self._update(Batch(tuple(points)), only)
+
+    def settle(self, ids: Sequence[str], publication: str, manifests: Sequence[str]) -> None:
+        """Delete points; then manifests of a publication go, or forget what it left over."""
         from qdrant_client import models
 
-        written = models.PointsList(
-            points=[_point(point) for point in points],
-            update_filter=_filter(Condition((Match("publication", tuple(publications)),))),
+        own = Match("publication", (publication,))
+        dropped = Condition((own, Match("state", ("dropped",))), tuple(manifests))
+        stays = _filter(Condition((own,), tuple(manifests)))
+        forget = models.DeletePayload(keys=["gone"], filter=stays)
+        self._update(
+            Batch(deletes=tuple(ids)),
+            None,
+            models.DeleteOperation(delete=models.FilterSelector(filter=_filter(dropped))),
+            models.DeletePayloadOperation(delete_payload=forget),
         )
-        self._update([models.UpsertOperation(upsert=written)])
 
-    def remove(self, batch: Batch, publication: str, ids: Sequence[str]) -> None:
-        """Delete points as ``batch`` says, then those of ``ids`` that are of a publication."""
+    def _update(self, batch: Batch, only: models.Filter | None = None, *then: Any) -> None:
+        """Apply the batch, points that exist ``only`` where they match, and then operations.
+
+        Of a cluster one node orders the requests, and another when that one is dead.
+        """
         from qdrant_client import models
 
-        chosen = _filter(Condition((Match("publication", (publication,)),), tuple(ids)))
-        operations: list[Any] = [
-            models.DeleteOperation(delete=models.PointIdsList(points=list(batch.deletes))),
-            models.DeleteOperation(delete=models.FilterSelector(filter=chosen)),
-        ]
-        some = (bool(batch.deletes), bool(ids))
-        self._update([one for one, is_any in zip(operations, some, strict=True) if is_any])
-
-    def _update(self, operations: Sequence[Any]) -> None:
-        """Apply operations in their order, in one request."""
-        from qdrant_client import models
-
-        if not operations:
-            return
+        parts = [_operations(part, only) for part in split(batch)] or [[]]
+        parts[-1] += then
         with self._place.errors():
-            self._client.batch_update_points(
-                self._collection, operations, wait=True, ordering=models.WriteOrdering.MEDIUM
-            )
+            for operations in filter(None, parts):
+                self._client.batch_update_points(
+                    self._collection, operations, wait=True, ordering=models.WriteOrdering.MEDIUM
+                )
 
     def fetch(
         self, ids: Sequence[str], fields: Sequence[str] | None, *, dense: bool
@@ -160,65 +157,76 @@ class ClientEngine:
 
         Where copies must agree, one that is just being written is asked for until they do.
         """
-        payload, vectors = True if fields is None else list(fields), [DENSE] if dense else False
-        found = self._retrieve(self._client, ids, payload, vectors, self._consistency)
+        wanted = _wanted(fields, [DENSE] if dense else [])
+        found = self._retrieve(ids, wanted | self._consistency)
         give_up = time.monotonic() + AGREE_SECONDS
         while self._consistency and time.monotonic() < give_up:
             known = {record.id for record in found}
             lacking = [point_id for point_id in ids if point_id not in known]
-            some = self._retrieve(self._client, lacking, [], False, {}) if lacking else []
+            some = [record.id for record in self._retrieve(lacking, _wanted((), []))]
             if not some:
                 break
-            lacking = [record.id for record in some]
-            found += self._retrieve(self._client, lacking, payload, vectors, self._consistency)
+            found += self._retrieve(some, wanted | self._consistency)
         return found
 
     def agreed(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
         """Points that were written, once all copies that live have them alike."""
         from qdrant_client import models
 
-        if not self.has_copies:
+        if not self._has_copies:
             return self.fetch(ids, fields, dense=False)
-        every = {"consistency": models.ReadConsistencyType.ALL}
-        quorum = {"consistency": models.ReadConsistencyType.QUORUM}
-        bare: QdrantClient = getattr(self._client, "bare", self._client)
+        wanted = _wanted(fields, [])
         give_up = time.monotonic() + AGREE_SECONDS
         while True:
-            if time.monotonic() < self._dead_until:
-                found = self._retrieve(self._client, ids, list(fields), False, quorum)
-            else:
-                try:
-                    found = self._retrieve(bare, ids, list(fields), False, every)
-                except StoreError:  # a copy is dead
-                    self._dead_until = time.monotonic() + DEAD_SECONDS
-                    continue
+            try:
+                kind = models.ReadConsistencyType.QUORUM
+                client = self._client
+                if time.monotonic() >= self._dead_until:
+                    kind = models.ReadConsistencyType.ALL
+                    client = getattr(client, "bare", client)
+                found = self._retrieve(ids, wanted | {"consistency": kind}, client)
+            except StoreError:
+                if time.monotonic() < self._dead_until:
+                    raise
+                self._dead_until = time.monotonic() + DEAD_SECONDS
+                continue
             if len(found) == len(ids) or time.monotonic() > give_up:
                 return found
             time.sleep(_POLL_SECONDS)
 
+    def words(self, ids: Sequence[str]) -> list[Sparse | None]:
+        """Of the points that exist among ``ids``."""
+        wanted = _wanted((), [LEXICAL]) | self._consistency
+        return [record.lexical for record in self._retrieve(ids, wanted)]
+
+    def _retrieve(
+        self, ids: Sequence[str], wanted: Mapping[str, Any], client: QdrantClient | None = None
+    ) -> list[Record]:
+        found: list[Any] = []
+        with self._place.errors():
+            for at in range(0, len(ids), READ_POINTS):
+                part = list(ids[at : at + READ_POINTS])
+                found += (client or self._client).retrieve(self._collection, part, **wanted)
+        return [_record(point) for point in found]
+
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Record]:
-        """All points that match.
+        """All points that match; ``fields`` None gives the whole payload.
 
         Where copies must agree, points that are just being written are missing, but for manifests,
         which change in place.
         """
-        if self._consistency and MANIFEST in condition.matches:
-            found = self._scrolled(condition, (), {}, dense=False)
-            wanted = None if fields is None else (*fields, "state")
-            manifests = self.fetch([record.id for record in found], wanted, dense=dense)
-            return [one for one in manifests if one.payload["state"] in MANIFEST.values]
-        return self._scrolled(condition, fields, self._consistency, dense=dense)
+        states = next((m.values for m in condition.matches if m.field == "state"), None)
+        if not self._consistency or states is None or "live" in states:
+            return self._scrolled(
+                condition, _wanted(fields, [DENSE] if dense else []) | self._consistency
+            )
+        ids = [record.id for record in self._scrolled(condition, _wanted((), []))]
+        found = self.fetch(ids, None if fields is None else (*fields, "state"), dense=dense)
+        return [record for record in found if record.payload["state"] in states]
 
-    def _scrolled(
-        self,
-        condition: Condition,
-        fields: Sequence[str] | None,
-        consistency: Mapping[str, Any],
-        *,
-        dense: bool,
-    ) -> list[Record]:
+    def _scrolled(self, condition: Condition, wanted: Mapping[str, Any]) -> list[Record]:
         records: list[Record] = []
         offset: Any = None
         while True:
@@ -226,38 +234,13 @@ class ClientEngine:
                 found, offset = self._client.scroll(
                     self._collection,
                     scroll_filter=_filter(condition),
-                    limit=SCROLL_POINTS,
+                    limit=READ_POINTS,
                     offset=offset,
-                    with_payload=True if fields is None else list(fields),
-                    with_vectors=[DENSE] if dense else False,
-                    **consistency,
+                    **wanted,
                 )
             records += map(_record, found)
             if offset is None:
                 return records
-
-    def inspect(self, ids: Sequence[str]) -> list[Record]:
-        """The points that exist among ``ids``, whole, with both vectors."""
-        vectors = [DENSE, LEXICAL]
-        return self._retrieve(self._client, ids, True, vectors, self._consistency)
-
-    def _retrieve(
-        self,
-        client: QdrantClient,
-        ids: Sequence[str],
-        fields: Any,
-        vectors: Any,
-        consistency: Mapping[str, Any],
-    ) -> list[Record]:
-        with self._place.errors():
-            found = client.retrieve(
-                self._collection,
-                list(ids),
-                with_payload=fields,
-                with_vectors=vectors,
-                **consistency,
-            )
-        return [_record(point) for point in found]
 
     def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
         """Best points for each question, in one request."""
@@ -271,20 +254,17 @@ class ClientEngine:
 
     def _ranked(
         self, questions: Sequence[Question], limit: int, fields: Sequence[str] | None
-    ) -> list[list[Any]]:
+    ) -> list[list[Row]]:
+        """The best points of each question with these fields, or whole payloads."""
+
         def ask(least: Mapping[int, float | None], n: int) -> list[list[Any]]:
             searches = [Search(questions[row], n, score) for row, score in least.items()]
             return self.query(searches, fields)
 
         return ranked(ask, len(questions), limit)
 
-    def query(
-        self, searches: Sequence[Search], fields: Sequence[str] | None
-    ) -> list[list[tuple[str, float, Payload]]]:
-        """Id, score and payload of the best points of each search, in one request.
-
-        ``fields`` None gives whole payloads.
-        """
+    def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
+        """The best points of each search, in one request; ``fields`` None gives whole payloads."""
         payload = True if fields is None else list(fields)
         requests = [self._request(search, payload) for search in searches]
         with self._place.errors():
@@ -335,6 +315,28 @@ class ClientEngine:
             self._client.close()
 
 
+def _wanted(fields: Sequence[str] | None, vectors: list[str]) -> dict[str, Any]:
+    """What is read of points: fields of the payload, or all, and vectors."""
+    return {
+        "with_payload": True if fields is None else list(fields),
+        "with_vectors": vectors or False,
+    }
+
+
+def _operations(batch: Batch, only: models.Filter | None) -> list[Any]:
+    from qdrant_client import models
+
+    found: list[Any] = []
+    if batch.upserts:
+        points = [_point(point) for point in batch.upserts]
+        written = models.PointsList(points=points, update_filter=only)
+        found.append(models.UpsertOperation(upsert=written))
+    if batch.deletes:
+        ids = models.PointIdsList(points=list(batch.deletes))
+        found.append(models.DeleteOperation(delete=ids))
+    return found
+
+
 def _point(point: Point) -> models.PointStruct:
     from qdrant_client import models
 
@@ -352,22 +354,18 @@ def _sparse(sparse: Sparse) -> models.SparseVector:
     return models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
 
 
-def _filter(condition: Condition) -> models.Filter | None:
+def _filter(condition: Condition) -> models.Filter:
     from qdrant_client import models
 
     must = _conditions(condition.matches, condition.ids)
     hidden = _conditions(condition.hidden, condition.hidden_ids or None)
-    if not must and not hidden:
-        return None
     return models.Filter(must=must or None, must_not=hidden or None)
 
 
 def _conditions(matches: Sequence[Match], ids: Sequence[str] | None) -> list[Any]:
     from qdrant_client import models
 
-    found: list[Any] = [
-        models.FieldCondition(key=match.field, match=_match(match)) for match in matches
-    ]
+    found: list[Any] = [models.FieldCondition(key=m.field, match=_match(m)) for m in matches]
     if ids is not None:
         found.append(models.HasIdCondition(has_id=list(ids)))
     return found
@@ -387,3 +385,41 @@ def _record(point: Any) -> Record:
     dense = None if vector is None else np.asarray(vector, dtype=np.float32)
     lexical = None if words is None else Sparse(tuple(words.indices), tuple(words.values))
     return Record(str(point.id), point.payload or {}, dense, lexical)
+
+
+PART_BYTES = 16 * 2**20
+"""Largest request that is sent, as estimated: half of what a server takes by default."""
+
+_NUMBER_BYTES = 24
+_ID_BYTES = 40
+
+
+def split(batch: Batch, limit_bytes: int | None = None) -> Iterator[Batch]:
+    """The batch in parts, to be applied in this order.
+
+    First comes all that is written, then what is deleted. A point over the limit has a part of its
+    own.
+    """
+    limit = limit_bytes or PART_BYTES
+    upserts: list[Point] = []
+    size = 0
+    for point in batch.upserts:
+        n_bytes = point_bytes(point)
+        if upserts and size + n_bytes > limit:
+            yield Batch(tuple(upserts))
+            upserts, size = [], 0
+        upserts.append(point)
+        size += n_bytes
+    if upserts:
+        yield Batch(tuple(upserts))
+    n_ids = max(1, limit // _ID_BYTES)
+    for at in range(0, len(batch.deletes), n_ids):
+        yield Batch(deletes=batch.deletes[at : at + n_ids])
+
+
+def point_bytes(point: Point) -> int:
+    """Bytes of a point as JSON, at the most."""
+    n_numbers = 0 if point.dense is None else len(point.dense)
+    if point.lexical is not None:
+        n_numbers += 2 * len(point.lexical.indices)
+    return n_numbers * _NUMBER_BYTES + len(json.dumps(point.payload)) + 2 * _ID_BYTES

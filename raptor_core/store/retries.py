@@ -1,4 +1,4 @@
-"""Requests to a server, made again where the fault may pass.
+"""Requests to a server, made again where the fault may pass, and else told in our own words.
 
 All that is asked of a server may be asked twice: points are written and deleted by id, an index or
 an alias that is there is set again, a collection that is gone is removed again, and one that is
@@ -8,15 +8,78 @@ was lost is simply repeated.
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
-
-from raptor_core.store.reasons import code
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
+
+FULL_DISK = ("no space left", "file too large", "can't write wal")
+"""What a server whose disk is full says, in lower case; its status is that of any fault."""
+
+_KEY_CODES = ("401", "403", "UNAUTHENTICATED", "PERMISSION_DENIED")
+_GONE_CODES = ("404", "NOT_FOUND")
+
+
+def code(error: Exception) -> str:
+    """The status of an answer, "404", or of a call by gRPC, "NOT_FOUND"; empty where none came."""
+    import grpc
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    if isinstance(error, UnexpectedResponse):
+        return str(error.status_code or "")
+    if isinstance(error, grpc.RpcError) and hasattr(error, "code"):
+        return str(error.code().name)
+    return ""
+
+
+def reason(error: Exception) -> str:
+    """What was said, in one line, without the client's own wrapping."""
+    import grpc
+    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+    if isinstance(error, UnexpectedResponse):
+        said = f"{error.status_code} {error.reason_phrase}: {_message(error.content)}"
+    elif isinstance(error, grpc.RpcError) and hasattr(error, "details"):
+        said = f"{code(error)}: {error.details()}"
+    elif isinstance(error, ResponseHandlingException):
+        said = str(error.source) or type(error.source).__name__
+    else:
+        said = str(error)
+    return " ".join(said.split()).rstrip(":. ") or type(error).__name__
+
+
+def remedy(error: Exception, key: str) -> str:
+    """What helps; empty where the server's address and health are to be looked at.
+
+    ``key`` names the key: "the key in QDRANT_API_KEY (set)".
+    """
+    if any(word in reason(error).lower() for word in FULL_DISK):
+        return (
+            "free space on the server's disk, then run the same again; a server that goes on "
+            "saying so is to be started anew"
+        )
+    if code(error) in _KEY_CODES:
+        return f"check {key}: whether it is this server's, and may do what was asked"
+    if code(error) in _GONE_CODES:
+        return (
+            "the collection was removed or replaced meanwhile: open the store again, and build "
+            "what is missing"
+        )
+    return ""
+
+
+def _message(content: bytes) -> str:
+    """The sentence in a body, which is JSON of Qdrant's form or a text of anybody's."""
+    try:
+        status = json.loads(content)["status"]
+        return str(status["error"])
+    except (ValueError, LookupError, TypeError):
+        return content.decode("utf-8", "replace")
+
 
 BASE_SECONDS = 0.5
 """Mean wait before the first repetition is 3/4 of it; each next one doubles."""
@@ -25,10 +88,9 @@ MAX_SECONDS = 30.0
 PATIENCE_SECONDS = 120.0
 """A server that asks for a longer wait has failed."""
 
-_CONFLICT = 409
-_REFUSALS = frozenset({400, 413, 422})
-_BUSY = 429
-_GRPC_PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL")
+_CONFLICTS = ("409", "ALREADY_EXISTS")
+_REFUSALS = ("400", "413", "422", "INVALID_ARGUMENT", "OUT_OF_RANGE")
+_PASSING = ("429", "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL")
 
 
 class PatientClient:
@@ -48,11 +110,6 @@ class PatientClient:
         self._max_retries = max_retries
         self._wait = wait
         self._at = 0
-
-    @classmethod
-    def over(cls, clients: Sequence[QdrantClient], max_retries: int) -> QdrantClient:
-        """The clients, patient, as one; it has the same methods."""
-        return cast("QdrantClient", cls(clients, max_retries))
 
     @property
     def bare(self) -> QdrantClient:
@@ -95,8 +152,9 @@ def wait_seconds(error: Exception, n_failed: int) -> float | None:
     What passes: no connection, one that was cut or timed out, 429, and 5xx. A server's own word
     on the wait counts, where it is not longer than ``PATIENCE_SECONDS``.
     """
+    import httpx
     from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
-    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+    from qdrant_client.http.exceptions import ResponseHandlingException
 
     backoff = min(MAX_SECONDS, BASE_SECONDS * 2.0 ** min(n_failed - 1, 32))
     backoff *= 0.5 + 0.5 * random.random()
@@ -105,33 +163,17 @@ def wait_seconds(error: Exception, n_failed: int) -> float | None:
         return max(asked, backoff) if asked <= PATIENCE_SECONDS else None
     if isinstance(error, QdrantException):  # 429 whose Retry-After is a date
         return backoff
-    if isinstance(error, UnexpectedResponse):
-        status = error.status_code or 0
-        return backoff if status == _BUSY or status >= 500 else None
     if isinstance(error, ResponseHandlingException):
-        return backoff if _is_transport(error.source) else None
-    return backoff if code(error) in _GRPC_PASSING else None
-
-
-def _is_transport(error: Exception) -> bool:
-    import httpx
-
-    return isinstance(error, httpx.TransportError)
+        return backoff if isinstance(error.source, httpx.TransportError) else None
+    told = code(error)
+    return backoff if told in _PASSING or told.startswith("5") else None
 
 
 def is_conflict(error: Exception) -> bool:
     """Whether the server says that what was to be made is there already."""
-    from qdrant_client.http.exceptions import UnexpectedResponse
-
-    if isinstance(error, UnexpectedResponse):
-        return error.status_code == _CONFLICT
-    return code(error) == "ALREADY_EXISTS"
+    return code(error) in _CONFLICTS
 
 
 def is_refusal(error: Exception) -> bool:
     """Whether the server took the request itself for wrong: malformed, or too large."""
-    from qdrant_client.http.exceptions import UnexpectedResponse
-
-    if isinstance(error, UnexpectedResponse):
-        return error.status_code in _REFUSALS
-    return code(error) in ("INVALID_ARGUMENT", "OUT_OF_RANGE")
+    return code(error) in _REFUSALS

@@ -5,22 +5,60 @@ that an open store never changes its embedder. A point in state "identity" says 
 was made for and what it replaced, as the alias file does on embedded engines.
 
 Readers of a server wait for nobody: how a tree is published whole is in ``versions.py``. Requests
-stay within the 32 MB that a server takes by default (``parts.py``).
+stay within the 32 MB that a server takes by default (``qdrant.py``).
 """
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from functools import partial
+import ipaddress
+import logging
+import math
+import os
+import ssl
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from raptor_core.errors import StoreError
 from raptor_core.settings.stores import StoreSettings
+from raptor_core.store.qdrant import Place
+from raptor_core.store.retries import PatientClient
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+import uuid
+from contextlib import ExitStack, closing, nullcontext
+from dataclasses import asdict, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from raptor_core.identity import NODE_NAMESPACE
 from raptor_core.store.base import StoreIdentity
-from raptor_core.store.connecting import connect
-from raptor_core.store.corpus import Collection, Corpus
-from raptor_core.store.home import check_identity, may_stand_beside
+from raptor_core.store.corpus import (
+    Collection,
+    Corpus,
+    check_identity,
+    check_schema,
+    collection_name,
+    is_collection_of,
+)
+from raptor_core.store.engine import Batch, Point
+from raptor_core.store.layout import Layout
+from raptor_core.store.qdrant import ClientEngine
+from raptor_core.store.retries import is_conflict
 from raptor_core.store.server_engine import ServerEngine
 from raptor_core.store.store import VectorStore
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+SCHEMA = 3
+"""Version of what lies on a server; another one is refused, and an export carries trees over."""
+
+IDENTITY_ID = str(uuid.uuid5(NODE_NAMESPACE, "identity"))
+_NO_POINT_ID = str(uuid.uuid5(NODE_NAMESPACE, "no point"))
 
 
 def open_server(
@@ -32,20 +70,18 @@ def open_server(
         StoreError: the server does not answer or refuses; or there is no such corpus.
         StoreMismatchError: the corpus was made for another identity or schema.
     """
-    corpus = connect(settings)
-    try:
-        chosen, live = _choose(corpus, identity, beside=beside)
-    except BaseException:
-        corpus.client.close()
-        raise
-    engine = ServerEngine(corpus.engine(chosen.name), corpus.where)
-    promote = None if live else partial(corpus.promote, chosen)
+    corpus = ServerCorpus(settings)
+    with ExitStack() as undo:
+        undo.callback(corpus.close)
+        chosen, is_live = corpus.choose(identity, beside=beside)
+        undo.pop_all()
+    engine = ServerEngine(*corpus.points_of(chosen.name))
     return VectorStore(
         engine,
         chosen.identity,
         engine.apply,
-        _no_lock,
-        promote,
+        lambda: None,  # a server has no lock of ours to release
+        None if is_live else partial(corpus.promote, chosen),
         steady=engine.steady,
         turn=nullcontext(),
     )
@@ -53,44 +89,221 @@ def open_server(
 
 def server_identities(settings: StoreSettings, *, beside: bool) -> list[StoreIdentity]:
     """What the live collection was made for, and with ``beside`` the others after it."""
-    corpus = connect(settings)
-    try:
-        live = corpus.live()
-        if live is None:
-            return []
-        others = corpus.others(live) if beside else []
-        return [collection.identity for collection in (live, *others)]
-    finally:
-        corpus.client.close()
+    with closing(ServerCorpus(settings)) as corpus:
+        return corpus.identities(beside=beside)
 
 
 def check_server(settings: StoreSettings) -> None:
     """See ``check_writable``."""
-    corpus = connect(settings)
-    try:
+    with closing(ServerCorpus(settings)) as corpus:
         corpus.check_writable()
-    finally:
-        corpus.client.close()
 
 
-def _choose(
-    corpus: Corpus, identity: StoreIdentity | None, *, beside: bool
-) -> tuple[Collection, bool]:
-    """The collection to open, and whether it is the live one."""
-    live = corpus.live()
-    if live is None:
-        if identity is None:
-            raise StoreError(f"{corpus.where} is not there; build it first")
-        made = corpus.make(identity)
-        corpus.point(made.name)
-        return made, True
-    if identity is not None:
-        live = corpus.remove_retired(live)
-        if beside and may_stand_beside(live.identity, identity):
-            return corpus.make(identity), False
-    check_identity(live.identity, identity, corpus.where)
-    return live, True
+class ServerCorpus(Corpus):
+    """The collections of one corpus behind a client; nothing is asked of it yet."""
+
+    def __init__(self, settings: StoreSettings) -> None:
+        self._client, place = connect(settings)
+        self._name = settings.corpus
+        self._layout = Layout(settings)
+        self.where = f"{place.name}, corpus {self._name!r}"
+        self._place = replace(place, name=self.where)
+
+    def close(self) -> None:
+        """Close the client."""
+        self._client.close()
+
+    def points_of(self, collection: str) -> tuple[QdrantClient, str, Place, Layout]:
+        """What an engine of a collection is made of."""
+        return self._client, collection, self._place, self._layout
+
+    def live(self) -> Collection | None:
+        """See ``Corpus``."""
+        name = self._aliased()
+        if name is None:
+            return None
+        found = self._read(name)
+        if found is None:
+            raise StoreError(
+                f"{self.where} was not made by this program; choose another corpus name "
+                "(store.corpus)"
+            )
+        return found
+
+    def _aliased(self) -> str | None:
+        with self._place.errors():
+            aliases = self._client.get_aliases().aliases
+        return next((a.collection_name for a in aliases if a.alias_name == self._name), None)
+
+    def check_writable(self) -> None:
+        """Ask for a change that changes nothing: of the live collection, or else of no alias.
+
+        Raises:
+            StoreError: the key may not write, or the server does not answer.
+        """
+        name = self._aliased()
+        if name is not None:
+            ClientEngine(*self.points_of(name)).apply(Batch(deletes=(_NO_POINT_ID,)))
+            return
+        with self._place.errors():
+            self._client.update_collection_aliases([])
+
+    def others(self, live: Collection) -> list[Collection]:
+        """See ``Corpus``."""
+        with self._place.errors():
+            described = self._client.get_collections().collections
+        known = (live.name, *live.retired)
+        names = sorted(d.name for d in described if is_collection_of(d.name, self._name))
+        found = [self._read(name) for name in names if name not in known]
+        return [one for one in found if one is not None]
+
+    def make(self, identity: StoreIdentity) -> Collection:
+        """See ``Corpus``. The identity point comes last."""
+        made = Collection(collection_name(identity), identity)
+        with self._place.errors():
+            exists = self._client.collection_exists(made.name)
+        stored = self._read(made.name) if exists else None
+        if stored is not None:
+            check_identity(stored.identity, identity, self.where)
+            return stored
+        with self._place.errors():
+            if not exists:
+                self._create(made.name, identity.n_dims)
+            self._layout.create_indexes(self._client, made.name)
+        self._write(made)
+        return made
+
+    def _create(self, name: str, n_dims: int) -> None:
+        """Make a collection; one that is there was made by a request whose answer was lost."""
+        try:
+            self._layout.create(self._client, name, n_dims)
+        except Exception as error:
+            if not is_conflict(error):
+                raise
+
+    def point(self, collection: Collection) -> None:
+        """See ``Corpus``; what is retired is written before the alias is switched."""
+        from qdrant_client import models
+
+        self._write(collection)
+        aliased = self._aliased()
+        if aliased == collection.name:
+            return
+        delete = models.DeleteAlias(alias_name=self._name)
+        create = models.CreateAlias(collection_name=collection.name, alias_name=self._name)
+        operations: list[Any] = [models.CreateAliasOperation(create_alias=create)]
+        if aliased is not None:
+            operations.insert(0, models.DeleteAliasOperation(delete_alias=delete))
+        with self._place.errors():
+            self._client.update_collection_aliases(operations)
+
+    def remove(self, name: str) -> None:
+        """See ``Corpus``."""
+        with self._place.errors():
+            self._client.delete_collection(name)
+
+    def _read(self, name: str) -> Collection | None:
+        fields = ("schema", "identity", "retired")
+        found = ClientEngine(*self.points_of(name)).fetch([IDENTITY_ID], fields, dense=False)
+        if not found:
+            return None
+        payload = found[0].payload
+        check_schema(payload["schema"], self.where, SCHEMA)
+        identity = StoreIdentity(**payload["identity"])
+        return Collection(name, identity, tuple(payload.get("retired", ())))
+
+    def _write(self, collection: Collection) -> None:
+        payload = {
+            "state": "identity",
+            "schema": SCHEMA,
+            "identity": asdict(collection.identity),
+            "retired": list(collection.retired),
+        }
+        engine = ClientEngine(*self.points_of(collection.name))
+        engine.apply(Batch((Point(IDENTITY_ID, payload),)))
 
 
-def _no_lock() -> None:
-    """A server has no lock of ours to release."""
+KEPT_CONNECTIONS = 20
+"""Connections to a server that stay open between requests."""
+
+_log = logging.getLogger(__name__)
+
+
+def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
+    """A client of the server, or of the nodes of its cluster; nothing is asked of it yet.
+
+    Raises:
+        StoreError: the authority's file cannot be read, or a URL is none.
+    """
+    secret = os.environ.get(settings.api_key_env) or None
+    key = f"the key in {settings.api_key_env} ({'set' if secret else 'not set'})"
+    remedy = f"check store.url, that the Qdrant server runs, and {key}"
+    place = Place(settings.url, remedy, secret, key)
+    urls = [url.strip() for url in settings.url.split(",") if url.strip()]
+    for url in urls if secret else ():
+        _tell_open_key(url, settings.api_key_env)
+    with place.errors():
+        clients = [_client(settings, url, secret) for url in urls]
+    patient: Any = PatientClient(clients, settings.max_retries)
+    return patient, place
+
+
+def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantClient:
+    import httpx
+    from qdrant_client import QdrantClient
+
+    # As a header, the key makes the client say nothing of its own about plain HTTP.
+    headers = {"api-key": key} if key else {}
+    # A compressed answer comes in pieces, and over a connection that is kept the second one waits
+    # 40 ms for the first to be acknowledged. To this machine the client by itself keeps none.
+    compression = {} if settings.grpc else {"accept-encoding": "identity"}
+    return QdrantClient(
+        url=url,
+        headers=headers | compression,
+        limits=httpx.Limits(max_keepalive_connections=KEPT_CONNECTIONS),
+        timeout=max(1, math.ceil(settings.timeout_seconds)),
+        check_compatibility=False,
+        prefer_grpc=settings.grpc,
+        grpc_port=settings.grpc_port,
+        **_trust(settings, url),
+    )
+
+
+@cache
+def _tell_open_key(url: str, variable: str) -> None:
+    """Say once that a key goes to another machine in the clear."""
+    parts = urlsplit(url)
+    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+        _log.warning(
+            "the key in %s goes to %s as plain text; use https in store.url, or let nothing else "
+            "see that network",
+            variable,
+            parts.netloc.rpartition("@")[2],
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _trust(settings: StoreSettings, url: str) -> dict[str, Any]:
+    """What the client verifies the server's certificate by."""
+    if not url.startswith("https:"):
+        return {}
+    if not settings.tls_verify:
+        return {"verify": False}
+    if not settings.tls_ca:
+        return {}
+    path = Path(settings.tls_ca).expanduser()
+    try:
+        context = ssl.create_default_context(cafile=str(path))
+        authority = path.read_bytes()
+    except (OSError, ssl.SSLError) as error:
+        raise StoreError(
+            f"store.tls_ca: {path} is no readable PEM file of certificates: {error}"
+        ) from error
+    options = {"grpc_options": {"root_certificates": authority}} if settings.grpc else {}
+    return {"verify": context, **options}

@@ -1,8 +1,8 @@
 """In how many nodes of a tree, or of all trees, each term stands: what BM25 weighs words by.
 
 A server's own statistics go on counting deleted points until it compacts them, and each shard has
-its own. So each published tree has a point with the counts of its live nodes, and who searches adds
-them up: the same corpus has the same scores, whatever came and went before.
+its own. So on a server each manifest has the counts of its tree's nodes, and who searches adds them
+up: the same corpus has the same scores, whatever came and went before.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.store.lexical import Sparse
+from raptor_core.store.payload import Payload
 
-_ADDED_AT_ONCE = 64
-"""Changes that are looked up one by one before they are added up."""
+TERM_FIELDS = ("n_nodes", "terms")
+"""Fields of a payload that hold counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +46,22 @@ class Terms:
         indices, counts = np.unique(np.concatenate(found), return_counts=True)
         return cls(len(found), indices, counts.astype(np.int64))
 
-    def __add__(self, other: Terms) -> Terms:
-        return added([self, other])
-
     def __neg__(self) -> Terms:
         return Terms(-self.n_nodes, self.indices, -self.counts)
 
-    def __sub__(self, other: Terms) -> Terms:
-        return added([self, -other])
-
-    def encode(self) -> str:
-        """Text for a payload."""
+    def to_payload(self) -> Payload:
+        """The fields of a payload."""
         data = self.indices.astype("<u4").tobytes() + self.counts.astype("<u4").tobytes()
-        return base64.b64encode(zlib.compress(data, 1)).decode("ascii")
+        text = base64.b64encode(zlib.compress(data, 1)).decode("ascii")
+        return {"n_nodes": self.n_nodes, "terms": text}
 
     @classmethod
-    def decode(cls, n_nodes: int, text: str) -> Terms:
-        """The inverse of ``encode``."""
-        numbers = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<u4")
+    def of_payload(cls, payload: Payload) -> Terms:
+        """The inverse of ``to_payload``."""
+        data = zlib.decompress(base64.b64decode(payload["terms"]))
+        numbers = np.frombuffer(data, dtype="<u4")
         indices, counts = np.split(numbers, 2)
-        return cls(n_nodes, indices.astype(np.uint32), counts.astype(np.int64))
+        return cls(payload["n_nodes"], indices.astype(np.uint32), counts.astype(np.int64))
 
     def count(self, indices: NDArray[np.uint32]) -> NDArray[np.int64]:
         """In how many nodes each of some terms stands, shape as theirs."""
@@ -94,7 +91,7 @@ class CorpusTerms:
     """The counts of all trees. ``put`` changes those of some; the sum follows."""
 
     _trees: dict[str, Terms] = field(default_factory=dict)
-    _sum: list[Terms] = field(default_factory=lambda: [NO_TERMS])
+    _sum: Terms = NO_TERMS
 
     def put(self, trees: dict[str, Terms]) -> None:
         """Take in the counts of some trees; ``NO_TERMS`` forgets one."""
@@ -102,10 +99,7 @@ class CorpusTerms:
             part for tree, now in trees.items() for part in (now, -self._trees.get(tree, NO_TERMS))
         ]
         self._trees |= trees
-        if len(changes) + len(self._sum) > _ADDED_AT_ONCE:
-            self._sum = [added([*self._sum, *changes])]
-        else:
-            self._sum = [*self._sum, *changes]
+        self._sum = added([self._sum, *changes])
 
     def weighted(self, query: Sparse) -> Sparse:
         """The words of a question, each times its inverse document frequency.
@@ -113,10 +107,8 @@ class CorpusTerms:
         ``log(1 + (N - n + 0.5) / (n + 0.5))`` (Robertson and Zaragoza 2009, formula 3.3, kept above
         0).
         """
-        parts = self._sum
-        indices = np.asarray(query.indices, dtype=np.uint32)
-        counts = np.sum([part.count(indices) for part in parts], axis=0).tolist()
-        n_nodes = sum(part.n_nodes for part in parts)
+        counts = self._sum.count(np.asarray(query.indices, dtype=np.uint32)).tolist()
+        n_nodes = self._sum.n_nodes
         weights = (
             value * math.log1p((max(n_nodes, n) - n + 0.5) / (n + 0.5))
             for value, n in zip(query.values, counts, strict=True)

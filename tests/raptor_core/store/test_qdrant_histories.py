@@ -379,13 +379,13 @@ class Histories(RuleBasedStateMachine):
             return [row for (name,) in names for row in database.execute(f"select * from {name}")]
 
     def check_points(self, ids):
-        """Nothing but the nodes, and for each tree its manifest and its counts of terms."""
+        """Nothing but the nodes, and for each tree its manifest."""
         (collection,) = self.wire.client.get_collections().collections
         points = [point.payload for point in self.wire.points(collection.name)]
         assert sorted(p["node_id"] for p in points if p["state"] == "live") == sorted(ids)
         others = Counter(p["state"] for p in points if p["state"] != "live")
         n_trees = len(self.documents)
-        assert others == Counter(identity=1) + Counter(manifest=n_trees, terms=n_trees)
+        assert others == Counter(identity=1) + Counter(manifest=n_trees)
 
 
 @pytest.mark.slow

@@ -12,11 +12,10 @@ from support.trees import outlined
 
 from raptor_core.nodes import Node
 from raptor_core.store import Where, edge
+from raptor_core.store.engine import TIED, ranked
 from raptor_core.store.files import OUTLINES
 from raptor_core.store.home import store_stamp
-from raptor_core.store.outline_file import OutlineFile
-from raptor_core.store.outlines import full_id
-from raptor_core.store.ranking import TIED, ranked
+from raptor_core.store.outlines import OutlineFile, full_id
 
 
 def told(outlines) -> list[tuple]:

@@ -12,7 +12,7 @@ from support.stores import IDENTITY, NEWER, PROCESS_PATH, make_tree, open_at, pu
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import stored_identities, stored_identity
-from raptor_core.store.corpus import IDENTITY_ID
+from raptor_core.store.server import IDENTITY_ID
 
 pytestmark = pytest.mark.slow
 

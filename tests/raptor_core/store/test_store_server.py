@@ -19,7 +19,7 @@ from support.stores import (
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import Where, stored_identity
-from raptor_core.store.corpus import IDENTITY_ID, SCHEMA
+from raptor_core.store.server import IDENTITY_ID, SCHEMA
 
 KEY = "planted-secret-key"
 
@@ -57,12 +57,24 @@ def test_a_publication_is_three_ordered_requests(stand_in):
     writes = [request for request in writes if "query" not in request[1]]
     assert all("wait=true" in path and "ordering=medium" in path for _, path, *_ in writes)
     operations = [[next(iter(one)) for one in body["operations"]] for _, _, body, _ in writes]
-    assert operations == [["upsert"], ["upsert"], ["delete", "delete"]]
+    assert operations == [["upsert"], ["upsert"], ["delete", "delete", "delete_payload"]]
     states = [
         {point["payload"]["state"] for point in body["operations"][0]["upsert"]["points"]}
         for _, _, body, _ in writes[:2]
     ]
-    assert states == [{"live", "terms", "leftover"}, {"manifest"}]
+    assert states == [{"live"}, {"manifest"}]
+
+
+def test_a_tie_among_the_points_asked_for_takes_no_request_more(stand_in):
+    nodes = make_tree(n=4)
+    same = [replace(node, text="one and the same") for node in nodes]
+    with open_at(None, "server", url=stand_in.url) as store:
+        publish(store, same)
+        store.search_text(["same"], 2)
+        stand_in.requests.clear()
+        (found,) = store.search_text(["same"], 2)
+    assert [hit.node.id for hit in found] == sorted(node.id for node in same)[:2]
+    assert sum("query" in path for _, path, *_ in stand_in.requests) == 1
 
 
 def test_values_of_a_filter_are_sent_once_each(stand_in):
@@ -71,6 +83,9 @@ def test_values_of_a_filter_are_sent_once_each(stand_in):
         publish(store, make_tree())
         assert store.count(twice) == 4
         assert len(store.manifests(["t", "t"])) == 1
+    asked = stand_in.requests[-1][2]["with_payload"]
+    assert "manifest" in asked  # a tree's counts of terms may be long
+    assert "terms" not in asked
     assert stand_in.wrong == []
 
 

@@ -13,7 +13,7 @@ from support.stores import IDENTITY, faults, make_tree, open_at, publish
 from raptor_core.errors import StoreError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import check_writable, open_store, retries
-from raptor_core.store.connecting import connect
+from raptor_core.store.server import connect
 
 pytestmark = pytest.mark.slow
 
@@ -165,9 +165,9 @@ def test_a_key_in_plain_text_to_another_machine_is_said_once(monkeypatch, caplog
     monkeypatch.setenv("QDRANT_API_KEY", KEY)
     for _ in range(2):
         for host in ("http://localhost:1", "http://[::1]:1", "https://qdrant.example:1"):
-            connect(StoreSettings(kind="server", url=host)).client.close()
+            connect(StoreSettings(kind="server", url=host))[0].close()
         url = "http://qdrant.example:1,http://127.0.0.1:1"
-        connect(StoreSettings(kind="server", url=url)).client.close()
+        connect(StoreSettings(kind="server", url=url))[0].close()
     (said,) = [record.getMessage() for record in caplog.records]
     assert "QDRANT_API_KEY goes to qdrant.example:1 as plain text" in said
     assert KEY not in said

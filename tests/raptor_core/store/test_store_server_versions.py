@@ -4,9 +4,11 @@ A publisher dies where its requests begin to fail.
 """
 
 import threading
+import uuid
 from dataclasses import replace
 
 import pytest
+from qdrant_client.models import PointStruct
 from support.qdrant_faults import Fault
 from support.stores import (
     edition,
@@ -19,20 +21,22 @@ from support.stores import (
 )
 
 from raptor_core.errors import StoreError, StoreRefusedError
-from raptor_core.store import Where, parts, server_engine
+from raptor_core.identity import NODE_NAMESPACE, digest
+from raptor_core.store import Where, qdrant, server_engine
 from raptor_core.store.engine import Batch, Point
-from raptor_core.store.parts import point_bytes, split
+from raptor_core.store.payload import manifest_id
+from raptor_core.store.qdrant import point_bytes, split
 
 NAME = "corpus-ab12cd34"
 OLD, NEW = make_tree(n=4, word="old"), make_tree(n=4, word="new")
 GONE, BESIDE = make_tree("gone", 1, "gone"), make_tree("beside", 1, "beside")
-CLEAN = {"identity", "live", "manifest", "terms"}
+CLEAN = {"identity", "live", "manifest"}
 
 
 @pytest.fixture
 def small(stand_in, monkeypatch):
     """The server takes small requests only."""
-    monkeypatch.setattr(parts, "PART_BYTES", 4_000)
+    monkeypatch.setattr(qdrant, "PART_BYTES", 4_000)
     stand_in.max_bytes = 6_000
     return stand_in
 
@@ -86,13 +90,13 @@ def test_nodes_come_before_the_manifest_and_go_after_it(small):
         for of in body["operations"]
     ]
     kinds = [
-        {p["payload"]["state"] for p in one["upsert"]["points"]} if "upsert" in one else {"delete"}
+        {p["payload"]["state"] for p in one["upsert"]["points"]} if "upsert" in one else set(one)
         for one in writes
     ]
     at = kinds.index({"manifest"})
     assert at > 1
-    assert set().union(*kinds[:at]) == {"live", "terms", "leftover"}
-    assert all(kind == {"delete"} for kind in kinds[at + 1 :])
+    assert set().union(*kinds[:at]) == {"live"}
+    assert set().union(*kinds[at + 1 :]) == {"delete", "delete_payload"}
     assert states(small) == CLEAN
 
 
@@ -165,10 +169,22 @@ def test_nodes_of_a_tree_that_never_came_are_found_by_nobody_and_go_with_the_nex
     assert len(live) == 4
 
 
+def test_a_drop_that_began_is_completed_by_who_drops_it_again(small):
+    with opened(small) as store:
+        publish(store, OLD)
+        small.fail_after = 1
+        with pytest.raises(StoreError, match="503"):
+            store.drop("t")
+    small.fail_after = None
+    with opened(small) as store:
+        assert store.drop("t") == 0
+    assert states(small) == {"identity"}
+
+
 def test_a_drop_that_began_is_completed_by_who_publishes_next(small):
     with opened(small) as store:
         publish(store, OLD)
-        small.fail_after = 2
+        small.fail_after = 1
         with pytest.raises(StoreError, match="503"):
             store.drop("t")
     small.fail_after = None
@@ -180,6 +196,81 @@ def test_a_drop_that_began_is_completed_by_who_publishes_next(small):
     texts = {p.payload.get("tree") for p in small.points(NAME)}
     assert texts == {None, "beside"}
     assert states(small) == CLEAN
+
+
+def test_a_store_that_stays_open_takes_away_what_another_left(stand_in, monkeypatch):
+    monkeypatch.setattr(server_engine, "KNOWN_SECONDS", 0.0)
+    with opened(stand_in) as store, opened(stand_in) as other:
+        publish(store, OLD)
+        stand_in.fail_after = 2
+        with pytest.raises(StoreError, match="503"):
+            publish(other, NEW)
+        stand_in.fail_after = None
+        assert words(store) == {"new"}
+        assert any(point.payload.get("gone") for point in stand_in.points(NAME))
+        publish(store, BESIDE, "beside")
+    points = stand_in.points(NAME)
+    assert not any(point.payload.get("gone") for point in points)
+    live = [p.payload["text"].split()[0] for p in points if p.payload["state"] == "live"]
+    assert set(live) == {"new", "beside"}
+
+
+def write_as_before(client, tree, gone=(), state="manifest"):
+    """A tree as versions before this one stored it: points for its terms and what is left over."""
+    (manifest,) = client.retrieve(NAME, [manifest_id(tree)])
+    publication = manifest.payload["publication"]
+    counts = {key: manifest.payload.pop(key) for key in ("n_nodes", "terms")}
+    own = {"tree": tree, "publication": publication}
+    points = [{"state": "terms", **own, **counts}, {"state": "leftover", **own, "ids": gone}]
+    found = [
+        PointStruct(
+            id=str(uuid.uuid5(NODE_NAMESPACE, digest(point["state"], publication, tree))),
+            vector={},
+            payload=point,
+        )
+        for point in points[: 1 + bool(gone)]
+    ]
+    payload = {**manifest.payload, "gone": [], "state": state}
+    client.upsert(NAME, [*found, PointStruct(id=manifest.id, vector={}, payload=payload)])
+
+
+def test_what_versions_before_stored_is_read_and_taken_over(stand_in):
+    with opened(stand_in) as store:
+        publish_together(store, {"t": OLD, "gone": GONE, "beside": BESIDE}, [])
+        expected = store.search_text(["old leaf 2"], 9)
+    stray = next(p.id for p in stand_in.points(NAME) if p.payload.get("text") == GONE[0].text)
+    write_as_before(stand_in.client, "t")
+    write_as_before(stand_in.client, "beside", ["00000000-0000-4000-8000-000000000000"])
+    with opened(stand_in) as store:
+        assert store.search_text(["old leaf 2"], 9) == expected
+        assert publish(store, OLD[:4]).removed == 1
+        assert states(stand_in) == {*CLEAN, "terms"}  # of the tree beside
+        publish(store, BESIDE, "beside")
+        publish(store, OLD)
+        assert store.search_text(["old leaf 2"], 9) == expected
+    assert states(stand_in) == CLEAN
+    # A version before died while it dropped a tree, and its manifest says no births.
+    (manifest,) = stand_in.client.retrieve(NAME, [manifest_id("gone")])
+    stand_in.client.set_payload(NAME, {"births": []}, points=[manifest.id])
+    write_as_before(stand_in.client, "gone", [stray], state="dropped")
+    with opened(stand_in) as store:
+        assert words(store) == {"old", "beside"}
+        publish(store, NEW)
+    assert all("gone leaf" not in str(p.payload) for p in stand_in.points(NAME))
+
+
+def test_words_are_counted_anew_where_damaged_nodes_were_taken_away(stand_in):
+    found = []
+    with opened(stand_in) as store, open_at(None, "local") as fresh:
+        publish(store, OLD)
+        store._engine.apply(Batch(deletes=(OLD[0].id, OLD[2].id)))
+        assert publish(store, OLD).added == 2
+        publish(fresh, OLD)
+        for one in (store, fresh):
+            hits = one.search_text(["old leaf 2"], 9)[0]
+            found.append({hit.node.id: hit.score for hit in hits})
+    assert found[0] == pytest.approx(found[1], rel=1e-4)
+    assert len(found[0]) == len(OLD)
 
 
 def test_a_publication_that_the_server_refuses_is_taken_back_at_once(stand_in):
@@ -207,11 +298,11 @@ def test_parts_are_the_batch_in_its_order(limit):
         assert tuple(p for part in found for p in part.upserts) == batch.upserts
         assert tuple(d for part in found for d in part.deletes) == batch.deletes
         first = next((i for i, part in enumerate(found) if part.deletes), len(found))
-        assert not any(part.upserts for part in found[first + 1 :])
+        assert not any(part.upserts for part in found[first:])
         for part in found:
             assert len(part.upserts) < 2 or sum(map(point_bytes, part.upserts)) <= limit
         if limit == 10**6:
-            assert found == [batch]
+            assert len(found) == bool(batch.upserts) + bool(batch.deletes)
     assert list(split(Batch(), limit)) == []
 
 
