@@ -27,6 +27,7 @@ DAMAGE = (
     LookupError,
     NotImplementedError,
     OSError,
+    OverflowError,
     RuntimeError,  # a part is encrypted
     SyntaxError,  # lxml's own derive from it
     TypeError,
