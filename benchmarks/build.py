@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from raptor_core import Document, Settings, Tools, Tree, build_tree, load_documents
+from raptor_core import Components, Document, Settings, Tree, build_tree, load_documents
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def main() -> None:
 
 def sample(source: str, n_tokens: int) -> list[Document]:
     """Documents of a source, in order, cut so that all together have about ``n_tokens``."""
-    counter = Tools().counter
+    counter = Components().counter
     chosen: list[Document] = []
     room = n_tokens
     for document in load_documents(source).documents:
@@ -61,7 +61,9 @@ def sample(source: str, n_tokens: int) -> list[Document]:
     return chosen
 
 
-def timed_build(documents: Sequence[Document], tools: Tools) -> tuple[Tree, dict[str, float]]:
+def timed_build(
+    documents: Sequence[Document], components: Components
+) -> tuple[Tree, dict[str, float]]:
     """A tree, and the seconds of each kind of stage."""
     seconds: dict[str, float] = {}
     last = time.perf_counter()
@@ -74,12 +76,12 @@ def timed_build(documents: Sequence[Document], tools: Tools) -> tuple[Tree, dict
         last = now
 
     started = last
-    tree = build_tree(documents, tools=tools, progress=tell)
+    tree = build_tree(documents, components=components, progress=tell)
     seconds["build"] = time.perf_counter() - started
     return tree, seconds
 
 
-_TOOLS = Tools(Settings())
+_TOOLS = Components(Settings())
 
 
 def _warm_round(documents: Sequence[Document]) -> dict[str, float]:
@@ -121,7 +123,7 @@ def _beside_sentence_transformers(documents: Sequence[Document], rounds: int) ->
 
 
 def _embedding(texts: Sequence[str], precision: str) -> Callable[[], object]:
-    embedder = Tools(Settings.model_validate({"embedder": {"precision": precision}})).embedder
+    embedder = Components(Settings.model_validate({"embedder": {"precision": precision}})).embedder
     return lambda: embedder.embed(texts)
 
 
@@ -167,7 +169,7 @@ def _cold(arguments: argparse.Namespace) -> None:
 
 def _child(arguments: argparse.Namespace) -> None:
     documents = sample(arguments.source, arguments.tokens)
-    _, seconds = timed_build(documents, Tools(Settings()))
+    _, seconds = timed_build(documents, Components(Settings()))
     print(f"{seconds['build']:.1f}")
 
 
@@ -192,12 +194,12 @@ def _beside(documents: Sequence[Document]) -> tuple[float, float]:
         (source / "before.txt").write_text("The home and its records exist.", encoding="utf-8")
         home = Home.at(Path(folder) / "home")
         home.create(sources=[str(source)])
-        build(home, home.load_settings(), tools=_TOOLS)
+        build(home, home.load_settings(), components=_TOOLS)
         text = "\n\n".join(document.text for document in documents)
         one = [Document("one.txt", text)]
-        plain = _own_seconds(lambda: build_tree(one, tools=_TOOLS), embedding)
+        plain = _own_seconds(lambda: build_tree(one, components=_TOOLS), embedding)
         (source / "one.txt").write_text(text, encoding="utf-8")
-        run = _own_seconds(lambda: build(home, home.load_settings(), tools=_TOOLS), embedding)
+        run = _own_seconds(lambda: build(home, home.load_settings(), components=_TOOLS), embedding)
     return run, plain
 
 

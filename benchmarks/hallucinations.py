@@ -31,7 +31,7 @@ from pathlib import Path
 
 from dagster_project.execute import BuildReport, build
 from dagster_project.home import Home
-from dagster_project.parts import Parts
+from dagster_project.home_resources import Parts
 from raptor_assets.report import read_findings
 from raptor_core import Settings
 from raptor_core.chunking.sentences import sentences

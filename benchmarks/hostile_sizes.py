@@ -53,16 +53,16 @@ def long_file(folder: Path, arguments: argparse.Namespace) -> Iterator[Row]:
 
 def measure_file(path: Path) -> dict[str, Any]:
     """CPU seconds and memory of reading and cutting a file."""
-    from raptor_core import Document, Settings, Tools, load_documents
+    from raptor_core import Components, Document, Settings, load_documents
     from raptor_core.tree.leaves import make_leaves
 
-    tools = Tools(Settings())
-    tools.chunker.chunk(Document("a.md", "The tokenizer is loaded before it is measured."))
+    components = Components(Settings())
+    components.chunker.chunk(Document("a.md", "The tokenizer is loaded before it is measured."))
     before = _peak_bytes()
     times = [time.process_time()]
     documents = load_documents(path).documents
     times.append(time.process_time())
-    leaves = make_leaves("t", documents, tools)
+    leaves = make_leaves("t", documents, components)
     times.append(time.process_time())
     return {
         "size": path.stat().st_size,

@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from raptor_core import Document, Query, Retriever, Settings, Tools, Tree, load_documents
+from raptor_core import Components, Document, Query, Retriever, Settings, Tree, load_documents
 from raptor_core.documents import Partitions
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.settings.models import GroupingSettings
@@ -54,12 +54,12 @@ HEAD = (
 
 def main() -> None:
     arguments = _arguments()
-    tools = Tools(Settings())
+    components = Components(Settings())
     if arguments.what == "states":
         steps = states(arguments.source, arguments.group_by)
     else:
         steps = edits(arguments.source, arguments.skip, arguments.documents, arguments.seed)
-    run = Run(tools, fresh=not arguments.no_fresh)
+    run = Run(components, fresh=not arguments.no_fresh)
     print("| " + " | ".join(HEAD) + " |\n|" + " --- |" * len(HEAD), flush=True)
     for name, documents in steps:
         run.step(name, documents)
@@ -185,7 +185,7 @@ class Remembering:
 class Run:
     """All steps: our trees, and beside them trees that are fitted anew."""
 
-    base: Tools
+    base: Components
     fresh: bool = True
     rows: list[Row] = field(default_factory=list)
     ours: dict[str, Tree] = field(default_factory=dict)
@@ -193,15 +193,15 @@ class Run:
 
     def __post_init__(self) -> None:
         self._embedder = Remembering(self.base.embedder)
-        self._ours, self._counted = self._tools()
-        theirs, self._their_counted = self._tools()
+        self._ours, self._counted = self._components()
+        theirs, self._their_counted = self._components()
         self._theirs = theirs.with_cache(MemoryCache())
         self._documents: dict[str, Sequence[Document]] = {}
 
-    def _tools(self) -> tuple[Tools, Counted]:
+    def _components(self) -> tuple[Components, Counted]:
         summarizer = Counted(self.base.summarizer)
         embedder: Any = self._embedder
-        return Tools(self.base.settings, embedder=embedder, summarizer=summarizer), summarizer
+        return Components(self.base.settings, embedder=embedder, summarizer=summarizer), summarizer
 
     def step(self, name: str, documents: Grouped) -> None:
         """Rebuild what changed, both ways, and print the row."""
@@ -214,13 +214,13 @@ class Run:
             self.ours.pop(gone)
             self.theirs.pop(gone, None)
         before = {tree: self.ours[tree] for tree in changed if tree in self.ours}
-        known, tools = _stored(self.ours), self._ours.with_cache(MemoryCache())
-        plan = plan_rebuild(before, changed, tools=tools, known=known)
+        known, components = _stored(self.ours), self._ours.with_cache(MemoryCache())
+        plan = plan_rebuild(before, changed, components=components, known=known)
         counted = self._counted
         start = (counted.calls, counted.tokens, counted.seconds, self._embedder.seconds)
         started = time.perf_counter()
         if changed:
-            made = build_trees(changed, tools=tools, known=known, previous=before)
+            made = build_trees(changed, components=components, known=known, previous=before)
             self.ours.update(made)
         seconds = time.perf_counter() - started
         seconds -= counted.seconds - start[2] + self._embedder.seconds - start[3]
@@ -249,7 +249,7 @@ class Run:
         """Fit the changed trees anew, with a cache of all texts; the calls that this takes."""
         before = self._their_counted.calls
         if changed and self.fresh:
-            self.theirs.update(build_trees(changed, tools=self._theirs))
+            self.theirs.update(build_trees(changed, components=self._theirs))
         return self._their_counted.calls - before
 
     def _print(self, row: Row) -> None:

@@ -102,7 +102,7 @@ def timed(work: Callable[[], tuple[int, int]], counts: list[int]) -> Measured:
 
 def ours(url: str, trees: int, leaves: int, concurrency: int) -> tuple[list[int], tuple[int, int]]:
     """Sizes of the summary layers of all trees together; and summaries made, none lost."""
-    from support.paid_build import make_tools, paid_settings
+    from support.paid_build import make_components, paid_settings
 
     from raptor_core.documents.base import Document
     from raptor_core.tree.build import build_trees
@@ -126,7 +126,7 @@ def ours(url: str, trees: int, leaves: int, concurrency: int) -> tuple[list[int]
 
     build_trees(
         {f"t{n}": [document(f"t{n}.md")] for n in range(trees)},
-        tools=make_tools(settings),
+        components=make_components(settings),
         progress=told,
     )
     return sizes, (sum(sizes), 0)

@@ -75,8 +75,8 @@ def _settle(folder: Path) -> None:
 def look(home: Path, shards: int) -> dict[str, Any]:
     """One look in this process."""
     from dagster_project.home import Home
+    from dagster_project.home_resources import Parts
     from dagster_project.instance import recorded
-    from dagster_project.parts import Parts
     from dagster_project.plan import find_changes
     from raptor_core.settings import Settings
 

@@ -23,7 +23,7 @@ from typing import Any
 from dagster_project.execute import build
 from dagster_project.home import Home
 from raptor_assets.columns import SCHEMAS
-from raptor_core import Document, Tools, build_trees
+from raptor_core import Components, Document, build_trees
 from raptor_core.tables import TableStore
 
 WORDS = (
@@ -63,7 +63,7 @@ def spent_on(work: Callable[[], Any]) -> float:
     return cpu_seconds() - before
 
 
-def build_home(root: Path, documents: list[Document], tools: Tools) -> None:
+def build_home(root: Path, documents: list[Document], components: Components) -> None:
     """A new home with the trees of these documents."""
     source = root / "source"
     source.mkdir(parents=True)
@@ -71,7 +71,7 @@ def build_home(root: Path, documents: list[Document], tools: Tools) -> None:
         (source / document.id).write_text(document.text, encoding="utf-8")
     home = Home(root / "home")
     home.create(sources=[str(source)])
-    report = build(home, home.load_settings(), tools=tools)
+    report = build(home, home.load_settings(), components=components)
     if not report.succeeded:
         raise SystemExit(f"{len(report.failed)} partitions failed: {report.failed}")
 
@@ -118,14 +118,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=200)
     documents = make_documents(parser.parse_args().documents)
-    tools = Tools()
+    components = Components()
     with tempfile.TemporaryDirectory(prefix="partitions-") as folder:
         root = Path(folder)
-        build_home(root / "warm", documents[:N_WARMING], tools)
-        whole = spent_on(lambda: build_home(root / "measured", documents, tools))
+        build_home(root / "warm", documents[:N_WARMING], components)
+        whole = spent_on(lambda: build_home(root / "measured", documents, components))
         tell_home(root / "measured" / "home", len(documents))
         tell_tables(root / "measured" / "home")
-    alone = spent_on(lambda: build_trees({doc.id: [doc] for doc in documents}, tools=tools))
+    alone = spent_on(
+        lambda: build_trees({doc.id: [doc] for doc in documents}, components=components)
+    )
     n_documents = len(documents)
     print(f"build: {whole / n_documents:.3f} CPU s each")
     print(f"build_trees: {alone / n_documents:.3f} CPU s each; ratio {whole / alone:.1f}")

@@ -25,8 +25,8 @@ def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
     home = Home(arguments.root / "home")
     if not home.settings.exists():
         home.create(sources=[str(arguments.root / "source")])
-    settings, tools = _tools(home, arguments)
-    tools.embedder.embed(["a text"])
+    settings, components = _components(home, arguments)
+    components.embedder.embed(["a text"])
     before = {"cpu": _cpu_seconds(), "own": own_bytes()}
     started = time.perf_counter()
     with OwnMemory() as memory:
@@ -34,10 +34,10 @@ def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
             import cProfile
 
             profile = cProfile.Profile()
-            result = profile.runcall(_run, arguments.phase, home, settings, tools)
+            result = profile.runcall(_run, arguments.phase, home, settings, components)
             profile.dump_stats(arguments.profile / f"{arguments.phase.replace(' ', '-')}.prof")
         else:
-            result = _run(arguments.phase, home, settings, tools)
+            result = _run(arguments.phase, home, settings, components)
     return {
         "wall": time.perf_counter() - started,
         "cpu": _cpu_seconds() - before["cpu"] - result.pop("cpu_beside", 0.0),
@@ -48,8 +48,8 @@ def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _tools(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
-    from raptor_core import Tools
+def _components(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
+    from raptor_core import Components
 
     settings = home.load_settings()
     values = settings.model_dump()
@@ -61,16 +61,16 @@ def _tools(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
         values["tree"] |= {"max_layers": 2}
     settings = type(settings).model_validate(values)
     embedder: Any = RandomEmbedder() if arguments.embedder == "random" else None
-    return settings, Tools(settings, embedder=embedder)
+    return settings, Components(settings, embedder=embedder)
 
 
-def _run(phase: str, home: Any, settings: Any, tools: Any) -> dict[str, Any]:
+def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any]:
+    from dagster_project.home_resources import Parts
     from dagster_project.instance import recorded
-    from dagster_project.parts import Parts
     from dagster_project.plan import find_changes
 
     if phase.startswith("look"):
-        parts = Parts.of(settings, home, tools=tools)
+        parts = Parts.of(settings, home, components=components)
         with recorded(home) as records:
             changes = find_changes(records, settings, parts.source.inventory(), parts.known)
         return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
@@ -79,17 +79,17 @@ def _run(phase: str, home: Any, settings: Any, tools: Any) -> dict[str, Any]:
         from dagster_project.source_state import look
 
         tables = Parts.of(settings, home).tables.tables()
-        plan = forecast(home, settings, look(tables, settings.source), tools=tools).plan
+        plan = forecast(home, settings, look(tables, settings.source), components=components).plan
         return {"n_calls": plan.summaries.calls}
-    return _build(home, settings, tools)
+    return _build(home, settings, components)
 
 
-def _build(home: Any, settings: Any, tools: Any) -> dict[str, Any]:
+def _build(home: Any, settings: Any, components: Any) -> dict[str, Any]:
     from dagster_project.execute import build
 
     with FixedWork() as work:
         watch = Watch(home.path.parent / "source", work)
-        report = build(home, settings, tools=tools, on_progress=watch)
+        report = build(home, settings, components=components, on_progress=watch)
     return {
         "n_built": len(report.built),
         "failed": {name: failure.reason for name, failure in list(report.failed.items())[:5]},
@@ -97,7 +97,7 @@ def _build(home: Any, settings: Any, tools: Any) -> dict[str, Any]:
         "cpu_beside": work.cpu_seconds,
         "stages": dict(watch.stages),
         "batches": watch.batches,
-        "embedder_cpu": getattr(tools.embedder, "seconds", None),
+        "embedder_cpu": getattr(components.embedder, "seconds", None),
     }
 
 

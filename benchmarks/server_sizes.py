@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 from qdrant_client import QdrantClient, models
-from server import measure, tell, ways
+from server import measure, systems, tell
 
 from raptor_core.evaluation.search_recall import search_recall
 from raptor_core.settings.stores import StoreSettings
@@ -155,7 +155,7 @@ def tell_searches(store: VectorStore, client: QdrantClient, corpus: str, seconds
     found = search_recall(store, SAMPLES, TOP)
     print(f"recall@{TOP}: {found.all_trees.recall:.3f} all trees, {found.one_tree.recall:.3f} one")
     marks = sorted(store.marks(), key=lambda mark: mark.n_nodes)
-    asked = ways(store, client, marks[len(marks) // 2].tree, corpus)
+    asked = systems(store, client, marks[len(marks) // 2].tree, corpus)
     tell(measure(asked, seconds), "searches")
 
 

@@ -31,15 +31,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core import Query, Settings, Tools
+from raptor_core import Components, Query, Settings
 from raptor_core.evaluation.bootstrap import mean_interval, paired_difference
 from raptor_core.evaluation.compare import Comparison, compare
 from raptor_core.evaluation.contexts import Asked, Context, Measured
 from raptor_core.evaluation.datasets import Question, open_dataset
-from raptor_core.evaluation.forest import Forest, open_forest
+from raptor_core.evaluation.index import Index, open_index
 from raptor_core.evaluation.measures import evidence_recall
+from raptor_core.evaluation.systems import make_system
 from raptor_core.evaluation.told import told_interval
-from raptor_core.evaluation.ways import make_way
 from raptor_core.settings import HybridSettings
 
 BUDGETS_TOKENS = (400, 1000, 2000)
@@ -61,8 +61,10 @@ def main() -> None:
     if not asked:
         raise SystemExit(f"{arguments.file}: no question names its evidence")
     drawn = [draw(rng) for _ in range(arguments.settings)]
-    with open_forest(replace(dataset, questions=asked), Tools(settings), arguments.cache) as forest:
-        (flat, shipped, *others), documents = measure(forest, [HybridSettings(), *drawn])
+    with open_index(
+        replace(dataset, questions=asked), Components(settings), arguments.cache
+    ) as index:
+        (flat, shipped, *others), documents = measure(index, [HybridSettings(), *drawn])
     recall = np.array(others)
     print(f"{recall.shape[1]} questions of {len(set(documents))} documents, ", end="")
     print(f"{len(drawn)} settings drawn, {arguments.folds} folds, {arguments.deals} deals\n")
@@ -99,11 +101,11 @@ class Weighted:
     name: str
     weights: HybridSettings
 
-    def contexts(self, forest: Forest, asked: Asked, budget_tokens: int) -> list[Context]:
-        """See ``Way.contexts``."""
+    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
+        """See ``System.contexts``."""
         query = Query("hybrid", budget_tokens, where=asked.where, hybrid=self.weights)
         texts = [question.text for question in asked.questions]
-        return list(map(Context.of, forest.retriever.search_vectors(texts, asked.vectors, query)))
+        return list(map(Context.of, index.retriever.search_vectors(texts, asked.vectors, query)))
 
 
 class RememberingStore:
@@ -147,26 +149,26 @@ class RecallMeasurer:
         return self.known[key]
 
 
-def measure(forest: Forest, weights: Sequence[HybridSettings]) -> tuple[Recall, list[str]]:
+def measure(index: Index, weights: Sequence[HybridSettings]) -> tuple[Recall, list[str]]:
     """Recall of flat and of each settings, and the document of each question."""
-    reading: Any = RememberingStore(forest.store)
-    ways = [Weighted(str(row), one) for row, one in enumerate(weights)]
+    reading: Any = RememberingStore(index.store)
+    systems = [Weighted(str(row), one) for row, one in enumerate(weights)]
     found = compare(
-        replace(forest, store=reading),
-        [make_way("flat"), *ways],
+        replace(index, store=reading),
+        [make_system("flat"), *systems],
         BUDGETS_TOKENS,
         measurer=RecallMeasurer(),
         progress=tell,
     )
-    recall = as_array(found, ["flat", *(way.name for way in ways)])
-    first = [item for item in found.found if (item.way, item.budget_tokens) == ("flat", 400)]
+    recall = as_array(found, ["flat", *(system.name for system in systems)])
+    first = [item for item in found.found if (item.system, item.budget_tokens) == ("flat", 400)]
     documents = [item.question.cluster for item in first]
     return recall, documents
 
 
-def tell(way: str, budget_tokens: int) -> None:
-    if way.isdecimal() and int(way) % 20 == 0:
-        print(f"settings {way} at {budget_tokens:,} tokens", file=sys.stderr)
+def tell(system: str, budget_tokens: int) -> None:
+    if system.isdecimal() and int(system) % 20 == 0:
+        print(f"settings {system} at {budget_tokens:,} tokens", file=sys.stderr)
 
 
 def as_array(found: Comparison, names: Sequence[str]) -> Recall:
@@ -174,7 +176,7 @@ def as_array(found: Comparison, names: Sequence[str]) -> Recall:
         name: {budget: [] for budget in BUDGETS_TOKENS} for name in names
     }
     for item in found.found:
-        values[item.way][item.budget_tokens].append(item.measures[MEASURE])
+        values[item.system][item.budget_tokens].append(item.measures[MEASURE])
     return np.array([[values[name][b] for b in BUDGETS_TOKENS] for name in names]).swapaxes(1, 2)
 
 

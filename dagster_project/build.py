@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 import dagster as dg
 
 from dagster_project.home import Home
+from dagster_project.home_resources import Resources
 from dagster_project.io_managers import QdrantLayersIOManager, TablesIOManager
 from dagster_project.jobs import build_drop_job, build_evaluate_jobs, build_job
-from dagster_project.parts import Parts
 from dagster_project.resources import ignore_progress
 from dagster_project.sensors import build_source_sensor
 from dagster_project.store_look import StoreLook
@@ -24,7 +24,7 @@ def build_definitions(
     settings: Settings | None = None,
     home: Home | None = None,
     *,
-    parts: Parts | None = None,
+    resources: Resources | None = None,
     progress: Callable[[Progress], None] = ignore_progress,
     assets: Iterable[dg.AssetsDefinition] = (),
 ) -> dg.Definitions:
@@ -33,7 +33,7 @@ def build_definitions(
     Args:
         settings: None for the home's settings file, or the defaults where there is none.
         home: None for what ``RAPTOR_HOME`` names, else ``.raptor``.
-        parts: resources in place of those that settings and home would make.
+        resources: in place of those that settings and home would make.
         progress: told of each step of a run in this process.
         assets: further assets, for example of the team's own downstream of the chain.
 
@@ -42,29 +42,29 @@ def build_definitions(
     """
     home = home or Home.at()
     settings = settings or load_settings(home.settings if home.settings.exists() else None)
-    parts = parts or Parts.of(settings, home)
+    resources = resources or Resources.of(settings, home)
     chain = build_chain(settings)
     evaluations = build_dataset_assets(settings)
     jobs = [build_job(chain), build_drop_job(settings)]
-    look = StoreLook(settings, home, parts.tools)
-    tables = TablesIOManager(parts.tables)
+    look = StoreLook(settings, home, resources.components)
+    tables = TablesIOManager(resources.tables)
     definitions = dg.Definitions(
         assets=[chain, *evaluations, *assets],
         jobs=[*jobs, *build_evaluate_jobs(evaluations)],
-        sensors=[build_source_sensor(settings, parts.source, parts.known, look, jobs)],
+        sensors=[build_source_sensor(settings, resources.source, resources.known, look, jobs)],
         executor=dg.in_process_executor,
         resources={
-            "source": parts.source,
-            "tools": parts.tools,
-            "tables": parts.tables,
-            "store": parts.store,
-            "reports": parts.reports,
-            "golden": parts.golden,
-            "datasets": parts.datasets,
-            "turns": parts.turns,
+            "source": resources.source,
+            "components": resources.components,
+            "tables": resources.tables,
+            "store": resources.store,
+            "reports": resources.reports,
+            "golden": resources.golden,
+            "datasets": resources.datasets,
+            "turns": resources.turns,
             "progress": progress,
             TABLES: tables,
-            QDRANT: QdrantLayersIOManager(parts.tables, parts.store, parts.tools),
+            QDRANT: QdrantLayersIOManager(resources.tables, resources.store, resources.components),
             "io_manager": tables,
         },
     )

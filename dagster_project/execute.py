@@ -9,26 +9,26 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dagster_project.home import Home
+from dagster_project.home_resources import Resources
 from dagster_project.instance import open_instance, recorded
-from dagster_project.parts import Parts
 from dagster_project.plan import Changes, find_changes
 from dagster_project.resources import ignore_progress
 from dagster_project.source_state import keep_look, look
-from dagster_project.standing import read_standing
+from dagster_project.store_state import read_store_state
 from raptor_assets import names
 from raptor_core.documents import Scan, Skipped
 from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings
 from raptor_core.store import check_writable
 from raptor_core.tables import TableStore
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 if TYPE_CHECKING:
     import dagster as dg
 
     from dagster_project.running import Ran
     from raptor_assets.chain import Progress
-    from raptor_assets.work import Failure
+    from raptor_assets.partition_state import Failure
 
 LOCATION = "dagster_project.definitions"
 _LOGGERS = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -78,7 +78,7 @@ def build(
     *,
     force: bool = False,
     scan: Scan | None = None,
-    tools: Tools | None = None,
+    components: Components | None = None,
     on_plan: Callable[[Collection[str], Sequence[str]], None] = lambda _partitions, _assets: None,
     on_progress: Callable[[Progress], None] = ignore_progress,
 ) -> BuildReport:
@@ -91,7 +91,7 @@ def build(
         force: also those that are up to date, after everything published was read and what is
             damaged taken away; finished work is still reused.
         scan: the source where it was looked at already.
-        tools: in place of those that the settings would make.
+        components: in place of those that the settings would make.
         on_plan: told of the partitions that will be built and the assets of each, before the first.
         on_progress: told of each step.
 
@@ -101,17 +101,17 @@ def build(
         StoreError: the store cannot be read, or its key may not write; nothing was changed.
     """
     scan = scan or look(TableStore(home.tables_url(settings)), settings.source)
-    parts = Parts.of(settings, home, tools=tools, scan=scan)
+    resources = Resources.of(settings, home, components=components, scan=scan)
     with recorded(home) as records:
-        keep_look(parts.tables.tables(), settings.source, scan)
-        standing = read_standing(parts.store, settings.grouping, mend=force)
-        changes = find_changes(records, settings, scan.inventory, parts.known, standing)
+        keep_look(resources.tables.tables(), settings.source, scan)
+        store_state = read_store_state(resources.store, settings.grouping, mend=force)
+        changes = find_changes(records, settings, scan.inventory, resources.known, store_state)
     due = _chosen(changes, partitions, force=force)
     removed = changes.removed if partitions is None else ()
     report = BuildReport(changes, scan.inventory.skipped)
     if due or removed:
         check_writable(settings.store)
-        _follow(report, home, settings, parts, due, removed, on_plan, on_progress)
+        _follow(report, home, settings, resources, due, removed, on_plan, on_progress)
     return report
 
 
@@ -119,7 +119,7 @@ def _follow(
     report: BuildReport,
     home: Home,
     settings: Settings,
-    parts: Parts,
+    resources: Resources,
     due: Collection[str],
     removed: Collection[str],
     on_plan: Callable[[Collection[str], Sequence[str]], None],
@@ -134,7 +134,7 @@ def _follow(
     changes = report.changes
     watch = _Watch(report, on_progress)
     on_plan(due, [key.to_user_string() for key in keys.chain_keys(settings.tree.max_layers)])
-    defs = build_definitions(settings, home, parts=parts, progress=watch)
+    defs = build_definitions(settings, home, resources=resources, progress=watch)
     with open_instance(home) as instance:
         new = [name for name in changes.new if name in due]
         order = order_with(instance, new)
@@ -183,7 +183,7 @@ class _Watch:
 
     def close(self, partitions: Sequence[str], ran: Ran) -> None:
         """A partition without an outcome failed with its run."""
-        from raptor_assets.work import Failure
+        from raptor_assets.partition_state import Failure
 
         done = {*self._report.built, *self._report.failed}
         if ran.error:
@@ -198,7 +198,7 @@ def _drop(
     report: BuildReport,
 ) -> None:
     from dagster_project.jobs import DROP, drop_config
-    from raptor_assets.work import Failure
+    from raptor_assets.partition_state import Failure
 
     ran = _execute(defs, instance, DROP, run_config=drop_config(list(partitions)))
     report.run_ids.append(ran.run_id)

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dagster_project.home import Home
+from dagster_project.home_resources import Resources
 from dagster_project.instance import recorded
-from dagster_project.parts import Parts
 from dagster_project.plan import Changes, find_changes
-from dagster_project.standing import read_standing
+from dagster_project.store_state import read_store_state
 from raptor_assets import names
 from raptor_assets.opening import KnownStore
 from raptor_assets.ownership import Listing, abandoned_trees
@@ -18,9 +18,9 @@ from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, plan_rebuild
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import Known
+from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
-from raptor_core.tree.published import Published, published_tree
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.published import PublishedTrees, published_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,35 +37,39 @@ def forecast(
     scan: Scan,
     partitions: Collection[str] | None = None,
     *,
-    tools: Tools | None = None,
+    components: Components | None = None,
 ) -> Forecast:
     """Plan the trees of all partitions that a build would build or drop; of ``partitions``, or all.
 
     Raises:
         StoreError: the store is damaged, or held by another process.
     """
-    parts = Parts.of(settings, home, tools=tools, scan=scan)
+    resources = Resources.of(settings, home, components=components, scan=scan)
     if not home.dagster.exists():
         changes = _everything(scan.inventory, settings)
     else:
         with recorded(home) as records:
-            standing = read_standing(parts.store, settings.grouping)
-            changes = find_changes(records, settings, scan.inventory, parts.known, standing)
-            parts.tools.tools(records.instance)  # with the cache that the build will have
+            store_state = read_store_state(resources.store, settings.grouping)
+            changes = find_changes(records, settings, scan.inventory, resources.known, store_state)
+            resources.components.components(
+                records.instance
+            )  # with the cache that the build will have
     chosen = [n for n in changes.to_build if partitions is None or n in partitions]
-    documents = _documents(parts, settings, chosen)
-    gone = _gone(parts, settings, changes if partitions is None else None, chosen, set(documents))
-    used = parts.tools.tools()
-    previous = _earlier(parts, documents, gone, used)
-    known: Known | None = KnownStore(parts.store) if previous else None
-    return Forecast(changes, plan_rebuild(previous, documents, tools=used, known=known))
+    documents = _documents(resources, settings, chosen)
+    gone = _gone(
+        resources, settings, changes if partitions is None else None, chosen, set(documents)
+    )
+    used = resources.components.components()
+    previous = _earlier(resources, documents, gone, used)
+    known: Known | None = KnownStore(resources.store) if previous else None
+    return Forecast(changes, plan_rebuild(previous, documents, components=used, known=known))
 
 
 def _documents(
-    parts: Parts, settings: Settings, chosen: Collection[str]
+    resources: Resources, settings: Settings, chosen: Collection[str]
 ) -> dict[str, tuple[Document, ...]]:
     """What the trees of these partitions are to hold."""
-    found = parts.source.corpus(chosen).documents
+    found = resources.source.corpus(chosen).documents
     partitions = Partitions(found, settings.grouping)
     return {tree: members for trees in partitions.values() for tree, members in trees.items()}
 
@@ -76,18 +80,18 @@ def _everything(inventory: Inventory, settings: Settings) -> Changes:
 
 
 def _gone(
-    parts: Parts,
+    resources: Resources,
     settings: Settings,
     changes: Changes | None,
     chosen: Collection[str],
     live: Collection[str],
 ) -> set[str]:
     """Trees that the build drops: of removed partitions, and those that a changed one loses."""
-    tables = parts.tables.tables()
+    tables = resources.tables.tables()
     found = set()
 
     def published() -> Iterator[str]:
-        return (mark.tree for store in parts.store.open_each() for mark in store.marks())
+        return (mark.tree for store in resources.store.open_each() for mark in store.marks())
 
     listing = Listing(published, settings.grouping)
     for name in (*(changes.removed if changes else ()), *chosen):
@@ -97,22 +101,22 @@ def _gone(
 
 
 def _earlier(
-    parts: Parts,
+    resources: Resources,
     documents: Mapping[str, Sequence[Document]],
     gone: Collection[str],
-    tools: Tools,
+    components: Components,
 ) -> dict[str, Tree]:
     """What trees go on from, and those to drop, where the settings' embedder built them."""
-    if not parts.store.exists():
+    if not resources.store.exists():
         return {}
-    with parts.store.open_existing() as store:
-        if store.identity != tools.store_identity:
+    with resources.store.open_existing() as store:
+        if store.identity != components.store_identity:
             return {}
-        published = Published()
+        published = PublishedTrees()
         published.look_up(store, documents)
         found = {tree: published_tree(store, tree) for tree in gone}
         for tree, given in documents.items():
             found[tree] = published.earlier_tree(
-                store, tree, given, lambda name: make_leaves(name, documents[name], tools)
+                store, tree, given, lambda name: make_leaves(name, documents[name], components)
             )
     return {name: tree for name, tree in found.items() if tree}

@@ -16,7 +16,7 @@ from raptor_core.retrieval.awaited import Awaited
 from raptor_core.store.base import Manifest
 from raptor_core.store.corpus import check_identity
 from raptor_core.store.store import VectorStore
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 Answer = TypeVar("Answer")
 
@@ -36,16 +36,18 @@ class HomeRetriever(Awaited):
 
     Args:
         home: the home's folder; None for what ``RAPTOR_HOME`` names, else ``.raptor``.
-        tools: where the embedder comes from; None makes the one of the settings.
+        components: where the embedder comes from; None makes the one of the settings.
 
     Raises:
         MissingHomeError: there is no home here.
         SettingsError: its settings file is wrong.
     """
 
-    def __init__(self, home: str | Path | None = None, tools: Tools | None = None) -> None:
+    def __init__(
+        self, home: str | Path | None = None, components: Components | None = None
+    ) -> None:
         self._home, self.settings = open_home(Home.at(home).path)
-        self._tools = tools or Tools(self.settings)
+        self._components = components or Components(self.settings)
         self._is_shared = self.settings.store.kind == "server"
         # Threads wait here and not by polling an embedded store's lock; a server serves them all.
         self._turn = Lock()
@@ -58,7 +60,7 @@ class HomeRetriever(Awaited):
             ModelError: it cannot be loaded.
         """
         if self.settings.embedder.kind != "openai":
-            self._tools.embedder.embed_queries(["ready"])
+            self._components.embedder.embed_queries(["ready"])
 
     @property
     def query(self) -> Query:
@@ -79,11 +81,11 @@ class HomeRetriever(Awaited):
         query = query or self.query
         if self._kept is None:
             require_store(self._home, self.settings)  # before a model is loaded
-        embedder = self._tools.embedder
+        embedder = self._components.embedder
         vectors = embedder.embed_queries(questions)
 
         def found(store: VectorStore) -> list[Retrieval]:
-            check_identity(store.identity, self._tools.store_identity, str(self._home.path))
+            check_identity(store.identity, self._components.store_identity, str(self._home.path))
             require_trees(store, query.where.trees or ())
             return Retriever(store, embedder).search_vectors(questions, vectors, query)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from dagster_project.resources import StoreResource, TablesResource, ToolsResource
+from dagster_project.resources import ComponentsResource, StoreResource, TablesResource
 from raptor_assets import keys
 from raptor_assets.columns import SCHEMAS
 from raptor_core.errors import StoreError, TableError
@@ -77,10 +77,12 @@ class QdrantLayersIOManager(TablesIOManager):
     the vector store once they are published.
     """
 
-    def __init__(self, tables: TablesResource, store: StoreResource, tools: ToolsResource) -> None:
+    def __init__(
+        self, tables: TablesResource, store: StoreResource, components: ComponentsResource
+    ) -> None:
         super().__init__(tables)
         self._store = store
-        self._tools = tools
+        self._components = components
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
         """Refuse: only the chain makes layers.
@@ -102,7 +104,7 @@ class QdrantLayersIOManager(TablesIOManager):
         layer = int(key.path[0].removeprefix("layer_"))
         frame = super().read(keys.nodes(layer), partition)
         with self._store.open_existing() as store:
-            known = Together(self._tools.tools().cache, store)
+            known = Together(self._components.components().cache, store)
             vectors = known.vectors(frame["embedding_key"])
         missing = set(frame["embedding_key"]) - vectors.keys()
         if missing:

@@ -61,7 +61,7 @@ def build_drop_job(settings: Settings) -> dg.JobDefinition:
         name=_DROP_OP,
         description="Remove trees from Qdrant, then tables, pages, partition keys; log a tombstone "
         "for every asset.",
-        required_resource_keys={"tables", "tools", "store", "reports", "turns"},
+        required_resource_keys={"tables", "components", "store", "reports", "turns"},
         out=dg.Out(dg.Nothing),
     )
     def drop_partitions(
@@ -72,7 +72,7 @@ def build_drop_job(settings: Settings) -> dg.JobDefinition:
         context.instance.add_run_tags(context.run_id, turn_tags(context.run_id))
         for partition in config.partitions:
             with turn.take([partition]):
-                cache = context.resources.tools.tools(context.instance).cache
+                cache = context.resources.components.components(context.instance).cache
                 n_nodes = _drop(partition, tables, context.resources.store, cache, settings)
                 context.resources.reports.delete(partition)
                 yield from _tombstones(context.instance, partition, settings, n_nodes)

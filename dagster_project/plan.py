@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from dagster_project.record_files import Records
 from dagster_project.renames import Grouped, Known, find_renames
-from dagster_project.standing import Standing
+from dagster_project.store_state import StoreState
 from raptor_assets import names
 from raptor_assets.versions import (
     build_version,
@@ -86,12 +86,12 @@ def find_changes(
     settings: Settings,
     inventory: Inventory,
     known: Known = lambda _partition: (),
-    standing: Standing | None = None,
+    store_state: StoreState | None = None,
 ) -> Changes:
     """Compare what the source holds now with what is recorded.
 
     ``known`` tells apart what is gone from what could not be read, and what was renamed.
-    ``standing`` is what the vector store holds: a partition that it lost counts as changed. None
+    ``store_state`` is what the vector store holds: a partition that it lost counts as changed. None
     trusts the record.
     """
     seen = _Seen.of(inventory, settings)
@@ -108,7 +108,7 @@ def find_changes(
         if published.get(name, "").startswith(f"{wanted[name]}-")
         and snapshots.get(name) == seen.versions[name]
     }
-    in_step = _standing(recorded, published, seen.versions, build, standing)
+    in_step = _in_store(recorded, published, seen.versions, build, store_state)
     # A run that ended between a tree and its report left a page of what was published before.
     current = {name for name in in_step if reported.get(name, 0) > latest[name]}
     absent = existing - wanted.keys()
@@ -142,20 +142,20 @@ def find_changes(
     )
 
 
-def _standing(
+def _in_store(
     recorded: Collection[str],
     published: Mapping[str, str],
     versions: Mapping[str, str],
     build: str,
-    standing: Standing | None,
+    store_state: StoreState | None,
 ) -> set[str]:
     """Those of the recorded partitions that the vector store holds as they are recorded."""
     return {
         name
         for name in recorded
-        if standing is None
+        if store_state is None
         or published[name]
-        in {published_version(versions[name], build, held.get(name, ())) for held in standing}
+        in {published_version(versions[name], build, held.get(name, ())) for held in store_state}
     }
 
 

@@ -35,7 +35,7 @@ _WAIT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CheckOutcome:
     """The last result of a check. ``severity`` is "error" or "warn".
 
     Of one that passed on a partition the evaluation is not read: it says no more.
@@ -46,7 +46,7 @@ class Outcome:
     description: str = ""
 
 
-Outcomes = Mapping[tuple[str, str, str | None], Outcome]
+CheckOutcomes = Mapping[tuple[str, str, str | None], CheckOutcome]
 """By asset (as "layer_1/summaries"), name of the check, and partition, or None."""
 
 
@@ -66,7 +66,7 @@ class Records(Protocol):
     def latest(self, asset: str) -> dict[str, int]:
         """Number of the latest materialization by partition; a later one has a larger number."""
 
-    def outcomes(self, checks: names.Checks) -> Outcomes:
+    def outcomes(self, checks: names.Checks) -> CheckOutcomes:
         """The last result of each of these checks, on every partition or on none.
 
         A run that died or failed before a check has only planned it, which is no result.
@@ -98,10 +98,10 @@ class RecordFiles:
         """See ``Records``."""
         return dict(self._read(_LATEST, *_latest_of(asset)))
 
-    def outcomes(self, checks: names.Checks) -> Outcomes:
+    def outcomes(self, checks: names.Checks) -> CheckOutcomes:
         """See ``Records``."""
         known = {(_stored(asset), check.name): asset for asset, check in checks}
-        found: dict[tuple[str, str, str | None], Outcome] = {}
+        found: dict[tuple[str, str, str | None], CheckOutcome] = {}
         for key, name, partition, told in self._read(_OUTCOMES):
             if (key, name) in known:  # a later one takes the place of an earlier one
                 found[known[key, name], name, partition] = _outcome(told) if told else _PASSED
@@ -127,7 +127,7 @@ _OUTCOMES = (
     "('SUCCEEDED', 'FAILED') ORDER BY id"
 )
 
-_PASSED = Outcome()
+_PASSED = CheckOutcome()
 
 
 def _latest_of(asset: str) -> tuple[str, str]:
@@ -138,10 +138,10 @@ def _stored(asset: str) -> str:
     return json.dumps(asset.split("/"))
 
 
-def _outcome(event: bytes | str) -> Outcome:
+def _outcome(event: bytes | str) -> CheckOutcome:
     told = json.loads(unpack(event))["dagster_event"]["event_specific_data"]
     severity = told["severity"]["__enum__"].rpartition(".")[2].lower()
-    return Outcome(told["success"], severity, told["description"] or "")
+    return CheckOutcome(told["success"], severity, told["description"] or "")
 
 
 def is_readable(files: Path) -> bool:

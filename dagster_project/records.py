@@ -15,7 +15,7 @@ from dagster._check import CheckError
 from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
-from dagster_project.record_files import Outcome, Outcomes
+from dagster_project.record_files import CheckOutcome, CheckOutcomes
 from raptor_assets import names
 from raptor_assets.provenance import MATERIALIZED, recorded_versions
 from raptor_core.disk import file_lock
@@ -73,23 +73,23 @@ class DagsterRecords:
         key = dg.AssetKey.from_user_string(asset)
         return dict(self.instance.get_latest_storage_id_by_partition(key, MATERIALIZED))
 
-    def outcomes(self, checks: names.Checks) -> Outcomes:
+    def outcomes(self, checks: names.Checks) -> CheckOutcomes:
         """See ``Records``."""
         keys = {
             dg.AssetCheckKey(dg.AssetKey.from_user_string(asset), check.name): asset
             for asset, check in checks
         }
         storage = self.instance.event_log_storage
-        found: dict[tuple[str, str, str | None], Outcome] = {}
+        found: dict[tuple[str, str, str | None], CheckOutcome] = {}
         for info in storage.get_asset_check_partition_info(list(keys)):
             key, partition = info.check_key, info.partition_key
             passed = info.latest_execution_status == AssetCheckExecutionRecordStatus.SUCCEEDED
-            last = Outcome() if passed and partition else self._last(key, partition)
+            last = CheckOutcome() if passed and partition else self._last(key, partition)
             if last is not None:
                 found[keys[key], key.name, partition] = last
         return found
 
-    def _last(self, key: dg.AssetCheckKey, partition: str | None) -> Outcome | None:
+    def _last(self, key: dg.AssetCheckKey, partition: str | None) -> CheckOutcome | None:
         """None where the check was only planned."""
         history = self.instance.event_log_storage.get_asset_check_execution_history(
             key,
@@ -104,8 +104,8 @@ class DagsterRecords:
         if not isinstance(found, dg.AssetCheckEvaluation):
             return None
         if found.passed and partition is not None:
-            return Outcome()
-        return Outcome(found.passed, found.severity.value.lower(), found.description or "")
+            return CheckOutcome()
+        return CheckOutcome(found.passed, found.severity.value.lower(), found.description or "")
 
 
 def is_postgres(instance: dg.DagsterInstance) -> bool:

@@ -31,8 +31,8 @@ from raptor_core.store import (
     stored_identity,
 )
 from raptor_core.tables import TableStore
+from raptor_core.tree.components import Components
 from raptor_core.tree.sqlite_cache import SqliteCache
-from raptor_core.tree.tools import Tools
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -102,34 +102,36 @@ class SourceResource:
         return scan.inventory
 
 
-class ToolsResource:
-    """The tools, made once in a process: a loaded model serves all runs of it."""
+class ComponentsResource:
+    """The components, made once in a process: a loaded model serves all runs of it."""
 
-    def __init__(self, settings: Settings, home: Home, tools: Tools | None = None) -> None:
-        made = tools or Tools(settings, batches=home.answers / "batches")
+    def __init__(
+        self, settings: Settings, home: Home, components: Components | None = None
+    ) -> None:
+        made = components or Components(settings, batches=home.answers / "batches")
         stores = None if settings.store.kind == "server" else home.qdrant
         self._corpus, self._folder = settings.store.corpus, home.answers
         self._is_shared = False
-        self._tools = made.with_cache(SqliteCache(self._folder, self._corpus, stores))
+        self._components = made.with_cache(SqliteCache(self._folder, self._corpus, stores))
 
-    def tools(self, instance: dg.DagsterInstance | None = None) -> Tools:
+    def components(self, instance: dg.DagsterInstance | None = None) -> Components:
         """Chunker, embedder, clusterer, summarizer; each loads what it needs when it is used.
 
         What they make is kept in the home, or beside the records of an instance that is given,
         where PostgreSQL keeps those: then runs on all machines find it.
         """
         if instance is None or self._is_shared:
-            return self._tools
+            return self._components
         from dagster_project.records import is_postgres
 
         if is_postgres(instance):
             from dagster_project.database_cache import DatabaseCache
 
             self._is_shared = True
-            self._tools = self._tools.with_cache(
+            self._components = self._components.with_cache(
                 DatabaseCache(instance, self._folder, self._corpus)
             )
-        return self._tools
+        return self._components
 
 
 class TablesResource:
@@ -150,10 +152,10 @@ class TablesResource:
 class StoreResource:
     """The vector store, embedded in the home or on a server."""
 
-    def __init__(self, settings: Settings, home: Home, tools: ToolsResource) -> None:
+    def __init__(self, settings: Settings, home: Home, components: ComponentsResource) -> None:
         self._settings = settings
         self._home = home
-        self._tools = tools
+        self._components = components
 
     def open(self) -> VectorStore:
         """The collection of the settings' embedder, made where it is new; close it soon.
@@ -164,7 +166,7 @@ class StoreResource:
         Raises:
             StoreError: locked, damaged or unreachable.
         """
-        embedder = self._tools.tools().embedder
+        embedder = self._components.components().embedder
         identity = StoreIdentity(
             corpus=self._settings.store.corpus,
             embedder_model=embedder.model,

@@ -9,14 +9,14 @@ from typing import Any, Protocol
 
 import dagster as dg
 
+from dagster_project.active_runs import partitions_under_way
 from dagster_project.dead_runs import fail_dead_runs
 from dagster_project.jobs import BUILD, DROP, drop_config
 from dagster_project.plan import Changes, find_changes
 from dagster_project.ranges import contiguous_ranges, order_with, range_tags
 from dagster_project.records import DagsterRecords
 from dagster_project.renames import Known
-from dagster_project.standing import Standing
-from dagster_project.under_way import partitions_under_way
+from dagster_project.store_state import StoreState
 from raptor_assets import keys
 from raptor_assets.versions import build_version
 from raptor_core.documents import Inventory
@@ -43,7 +43,7 @@ class Look(Protocol):
     def stamp(self) -> str:
         """Differs once the store may hold something else than it did."""
 
-    def standing(self) -> Standing | None:
+    def store_state(self) -> StoreState | None:
         """What the store holds; None where it is in use at the moment."""
 
 
@@ -149,12 +149,14 @@ def _tick(
     if is_same and not before.requested and not inventory.unsettled:
         return dg.SkipReason(f"{len(existing)} partitions are up to date; no file changed")
     busy = partitions_under_way(context.instance, existing)
-    standing = look.standing() if busy is None and before.store != stamp else None
-    changes = find_changes(DagsterRecords(context.instance), settings, inventory, known, standing)
+    store_state = look.store_state() if busy is None and before.store != stamp else None
+    changes = find_changes(
+        DagsterRecords(context.instance), settings, inventory, known, store_state
+    )
     for new, old in changes.renamed.items():
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
     after = replace(before, seen=seen)
-    if standing is not None:
+    if store_state is not None:
         after = replace(after, store="" if changes.to_build else look.stamp(), lost=changes.lost)
     waited_for = changes.unreported & (busy or set()) | changes.lost.intersection(before.lost)
     return _request(context.instance, changes, after, waited_for, settings.runs.max_partitions)

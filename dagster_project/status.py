@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dagster_project.home import Home
 from dagster_project.instance import recorded
-from dagster_project.record_files import Outcomes
+from dagster_project.record_files import CheckOutcomes
 from raptor_assets import names
 from raptor_core.documents import partition_key
 from raptor_core.settings import Settings
@@ -103,7 +103,7 @@ def read_partitions(home: Home) -> tuple[str, ...]:
 
 
 def _results(
-    checks: names.Checks, outcomes: Outcomes, partition: str | None
+    checks: names.Checks, outcomes: CheckOutcomes, partition: str | None
 ) -> tuple[CheckResult, ...]:
     """The last result of each check on one partition, or on none, in their order."""
     found = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from dagster_project.home import Home
-from dagster_project.resources import StoreResource, ToolsResource
-from dagster_project.standing import Standing, read_standing
+from dagster_project.resources import ComponentsResource, StoreResource
+from dagster_project.store_state import StoreState, read_store_state
 from raptor_core.settings import Settings
 from raptor_core.store.home import store_stamp
 
@@ -19,7 +19,7 @@ _SERVER_TIMEOUT_SECONDS = 10.0
 class StoreLook:
     """Says when it is worth looking, and what the store holds."""
 
-    def __init__(self, settings: Settings, home: Home, tools: ToolsResource) -> None:
+    def __init__(self, settings: Settings, home: Home, components: ComponentsResource) -> None:
         self._settings = settings
         self._root = home.qdrant
         store = settings.store
@@ -29,7 +29,7 @@ class StoreLook:
             "timeout_seconds": min(store.timeout_seconds, _SERVER_TIMEOUT_SECONDS),
         }
         quick = settings.model_copy(update={"store": store.model_copy(update=in_passing)})
-        self._place = StoreResource(quick, home, tools)
+        self._place = StoreResource(quick, home, components)
 
     def stamp(self) -> str:
         """Differs once the store may hold something else than it did.
@@ -42,10 +42,10 @@ class StoreLook:
             return f"hour {int(time.time() // SERVER_SECONDS)}"
         return store_stamp(self._root, store.corpus)
 
-    def standing(self) -> Standing | None:
+    def store_state(self) -> StoreState | None:
         """What the store holds; None where it is in use at the moment.
 
         Raises:
             StoreError: it is damaged, or its server does not answer.
         """
-        return read_standing(self._place, self._settings.grouping)
+        return read_store_state(self._place, self._settings.grouping)

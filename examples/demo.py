@@ -14,7 +14,7 @@ from dagster_project.cli.progress import build_progress
 from dagster_project.execute import build
 from dagster_project.home import Home
 from dagster_project.status import HomeStatus, read_status
-from raptor_core import Query, Retriever, Settings, Tools, open_store
+from raptor_core import Components, Query, Retriever, Settings, open_store
 from raptor_core.reading import Passage, best_sentences
 
 EXAMPLES = Path(__file__).resolve().parent
@@ -61,15 +61,15 @@ def print_answers(home: Home, settings: Settings) -> None:
     lines = (EXAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     chosen = [next(row for row in rows if row["kind"] == k) for k in ("local", "thematic", "multi")]
-    tools = Tools(settings)
-    with open_store(settings.store, home.qdrant, tools.store_identity) as store:
-        retriever = Retriever(store, tools.embedder)
+    components = Components(settings)
+    with open_store(settings.store, home.qdrant, components.store_identity) as store:
+        retriever = Retriever(store, components.embedder)
         questions = [row["question"] for row in chosen]
         found = retriever.search_many(questions, Query(budget_tokens=BUDGET_TOKENS))
     for row, retrieval in zip(chosen, found, strict=True):
         passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
         print(f"{row['kind']} question: {row['question']}")
-        for quote in best_sentences(row["question"], passages, tools.embedder):
+        for quote in best_sentences(row["question"], passages, components.embedder):
             place = quote.passage.place
             if quote.span:
                 place = f"{quote.passage.documents[0]}[{quote.span[0]}:{quote.span[1]}]"

@@ -8,9 +8,9 @@ from typing import Any
 import dagster as dg
 
 from raptor_assets.metadata import BUILT, SHOWN_ROWS, usage_metadata
+from raptor_assets.partition_state import PartitionState
 from raptor_assets.report_links import NodeLink
 from raptor_assets.tables_markdown import markdown_table, shorten
-from raptor_assets.work import Work
 from raptor_core.audit.propagation import Propagation, measure_propagation
 from raptor_core.audit.report import AuditReport
 from raptor_core.money import Usage
@@ -55,15 +55,15 @@ def findings_metadata(report: AuditReport, usage: Usage, link: NodeLink = str) -
     return found
 
 
-def audit_metadata(work: Work, trees: Sequence[Tree]) -> Metadata:
+def audit_metadata(state: PartitionState, trees: Sequence[Tree]) -> Metadata:
     """What this run's audits found, and how much of it the layers above tell again."""
-    if not work.audits:
+    if not state.audits:
         return {}
     total = Propagation()
-    for number, report in work.audits.items():
+    for number, report in state.audits.items():
         above = [n for t in trees if number + 1 < len(t.layers) for n in t.layers[number + 1].nodes]
         total += measure_propagation(report.findings, above)
-    audits, usage = work.audits.values(), work.audit_usage
+    audits, usage = state.audits.values(), state.audit_usage
     found: Metadata = {
         "summaries_audited": sum(len(report.audited) for report in audits),
         "summaries_judged": sum(report.n_judged for report in audits),

@@ -18,27 +18,27 @@ from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
 
 from raptor_assets import keys
 from raptor_assets.batches import Size, batches, give_memory_back
-from raptor_assets.bench import Bench
 from raptor_assets.evaluations import evaluation, past_top
 from raptor_assets.failures import not_started, run_failure
 from raptor_assets.golden import GOLDEN_KEY, golden_events
 from raptor_assets.metadata import past_top_metadata
 from raptor_assets.opening import HeldStore
+from raptor_assets.partition_state import Failure, PartitionState, StepResult
 from raptor_assets.process import run_spending_tags
 from raptor_assets.provenance import Provenance, Recorded
 from raptor_assets.report_links import node_link
+from raptor_assets.run_context import RunContext
 from raptor_assets.specs import build_asset_specs, build_check_specs
 from raptor_assets.steps import Step, build_steps
 from raptor_assets.turns import turn_tags
 from raptor_assets.versions import DROPPED, PAST_TOP, code_versions
-from raptor_assets.work import Failure, Outcome, Work
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.quality.document_text import DOCUMENT_TEXT
 from raptor_core.quality.verdicts import blocking_failures
 from raptor_core.settings import Settings
 from raptor_core.store import check_writable
 
-RESOURCES = {"source", "tools", "tables", "store", "reports", "golden", "progress", "turns"}
+RESOURCES = {"source", "components", "tables", "store", "reports", "golden", "progress", "turns"}
 
 Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]
 
@@ -93,10 +93,10 @@ class _Run:
         begin = context.resources.turns.begin
         self._turn = begin(context.instance, context.run.run_id, context.log.warning)
         self._tell: Callable[[Progress], None] = context.resources.progress
-        self._bench = Bench(
+        self._run_context = RunContext(
             settings=settings,
             versions=self._versions,
-            tools=context.resources.tools.tools(context.instance),
+            components=context.resources.components.components(context.instance),
             tables=context.resources.tables.tables(),
             store=HeldStore(context.resources.store),
             read_source=lambda: context.resources.source.corpus(context.partition_keys),
@@ -113,7 +113,7 @@ class _Run:
             StoreError: the store's key may not write; nothing was begun.
         """
         check_writable(self._settings.store)
-        self._bench.tools.ledger.begin()
+        self._run_context.components.ledger.begin()
         self._tag(turn_tags(self._context.run.run_id))
         cases = self._context.resources.golden.cases() if GOLDEN_KEY in self._checks else ()
         names = list(self._context.partition_keys)
@@ -124,14 +124,14 @@ class _Run:
                 failures |= left_out
                 self._tell(Progress(self._struck.asset, (), 0, 0.0, failed=left_out))
                 continue
-            works = [Work(name) for name in batch]
+            states = [PartitionState(name) for name in batch]
             with self._turn.take(batch):
-                self._bench.look_again()
-                yield from self._batch(works)
-            failures |= {work.name: work.failure for work in works if work.failure}
+                self._run_context.look_again()
+                yield from self._batch(states)
+            failures |= {state.name: state.failure for state in states if state.failure}
         if cases and not self._struck:
-            yield from golden_events(self._bench, cases, self._context.instance)
-        self._tag(run_spending_tags(self._bench.tools.ledger, self._settings))
+            yield from golden_events(self._run_context, cases, self._context.instance)
+        self._tag(run_spending_tags(self._run_context.components.ledger, self._settings))
         if failures:
             raise run_failure(failures, len(names))
 
@@ -140,7 +140,7 @@ class _Run:
         if keys.DOCUMENTS not in self._selected:
             return {}
         try:
-            return self._bench.sizes
+            return self._run_context.sizes
         except RaptorError:  # the first step meets it again, and tells it
             return {}
 
@@ -148,23 +148,23 @@ class _Run:
         if tags:
             self._context.instance.add_run_tags(self._context.run.run_id, tags)
 
-    def _batch(self, works: Sequence[Work]) -> Events:
+    def _batch(self, states: Sequence[PartitionState]) -> Events:
         provenance = Provenance(
             self._context.instance,
-            [work.name for work in works],
+            [state.name for state in states],
             self._versions,
             keys.dependencies(self._settings.tree.max_layers),
         )
         if keys.TREE in self._selected:
-            self._plan(keys.TREE, [work.name for work in works])
-        with self._bench.tools.cache:
+            self._plan(keys.TREE, [state.name for state in states])
+        with self._run_context.components.cache:
             try:
                 for step in build_steps(self._settings.tree.max_layers):
-                    alive = [work for work in works if not work.failure]
+                    alive = [state for state in states if not state.failure]
                     if alive and step.key in self._selected:
                         yield from self._step(step, alive, provenance)
             finally:
-                self._bench.store.release()
+                self._run_context.store.release()
                 give_memory_back()
 
     def _plan(self, key: dg.AssetKey, names: Iterable[str]) -> None:
@@ -178,47 +178,47 @@ class _Run:
             )
             self._context.instance.report_dagster_event(told, run.run_id, logging.DEBUG)
 
-    def _step(self, step: Step, works: Sequence[Work], provenance: Provenance) -> Events:
+    def _step(self, step: Step, states: Sequence[PartitionState], provenance: Provenance) -> Events:
         started = time.monotonic()
-        there = {work.name: work for work in works if self._has(step, work)}
-        outcomes = self._attempt(step, list(there.values())) if there else []
+        there = {state.name: state for state in states if self._has(step, state)}
+        results = self._attempt(step, list(there.values())) if there else []
         seconds = time.monotonic() - started
-        outcomes += self._retire(
-            step, [work for work in works if work.name not in there], provenance
+        results += self._retire(
+            step, [state for state in states if state.name not in there], provenance
         )
-        for outcome in outcomes:
-            if outcome.data_version is not None:
-                yield self._materialization(step, outcome, outcomes, seconds, provenance)
-        if outcomes:
+        for result in results:
+            if result.data_version is not None:
+                yield self._materialization(step, result, results, seconds, provenance)
+        if results:
             provenance.recorded(step.key)
-        for outcome in outcomes:
-            yield from self._evaluations(step, outcome, provenance)
-            self._stop_if_refused(step, outcome)
-        self._report(step, works, outcomes, seconds)
+        for result in results:
+            yield from self._evaluations(step, result, provenance)
+            self._stop_if_refused(step, result)
+        self._report(step, states, results, seconds)
 
-    def _has(self, step: Step, work: Work) -> bool:
+    def _has(self, step: Step, state: PartitionState) -> bool:
         """Whether a tree of the partition goes up to the step's asset."""
         try:
-            return work.has_layer(self._bench, keys.needed_layer(step.key))
+            return state.has_layer(self._run_context, keys.needed_layer(step.key))
         except RaptorError:  # the step meets it again, and tells it
             return True
 
     def _retire(
-        self, step: Step, works: Sequence[Work], provenance: Provenance
-    ) -> Iterator[Outcome]:
+        self, step: Step, states: Sequence[PartitionState], provenance: Provenance
+    ) -> Iterator[StepResult]:
         """A last outcome of each partition whose trees went up to the step's asset, and no more.
 
         Dagster keeps no way to take back a materialization of one partition.
         """
-        recorded = provenance.latest(step.key) if works else {}
+        recorded = provenance.latest(step.key) if states else {}
         checks = sorted(check for check in self._checks if check.asset_key == step.key)
-        for work in works:
-            found = recorded.get(work.name)
+        for state in states:
+            found = recorded.get(state.name)
             if found and found.data_version not in (PAST_TOP, DROPPED):
-                self._bench.tables.delete(step.key.path, work.name)
-                yield Outcome(work, PAST_TOP, past_top_metadata(), 0, verdicts=past_top(checks))
+                self._run_context.tables.delete(step.key.path, state.name)
+                yield StepResult(state, PAST_TOP, past_top_metadata(), 0, verdicts=past_top(checks))
 
-    def _attempt(self, step: Step, works: Sequence[Work]) -> list[Outcome]:
+    def _attempt(self, step: Step, states: Sequence[PartitionState]) -> list[StepResult]:
         """Run the step on all partitions, or on each alone, to spare the others.
 
         That is when a model fails, or a server refuses what was published together. What strikes
@@ -227,56 +227,56 @@ class _Run:
         """
         try:
             self._turn.require()
-            return step.run(self._bench, works)
+            return step.run(self._run_context, states)
         except RaptorError as error:
             apart = isinstance(error, ModelError | EndpointError | StoreRefusedError)
-            if not apart or len(works) == 1:
-                self._strike(step, works, error)
+            if not apart or len(states) == 1:
+                self._strike(step, states, error)
                 return []
-        outcomes: list[Outcome] = []
-        for at, work in enumerate(works):
+        results: list[StepResult] = []
+        for at, state in enumerate(states):
             try:
-                outcomes += step.run(self._bench, [work])
+                results += step.run(self._run_context, [state])
             except RaptorError as error:
-                work.fail(step.key, error)
-                if at and works[at - 1].failure:
-                    self._strike(step, works[at:], error)
+                state.fail(step.key, error)
+                if at and states[at - 1].failure:
+                    self._strike(step, states[at:], error)
                     break
-        return outcomes
+        return results
 
-    def _strike(self, step: Step, works: Sequence[Work], error: RaptorError) -> None:
-        for work in works:
-            work.fail(step.key, error)
-        self._struck = works[0].failure
+    def _strike(self, step: Step, states: Sequence[PartitionState], error: RaptorError) -> None:
+        for state in states:
+            state.fail(step.key, error)
+        self._struck = states[0].failure
 
     def _materialization(
         self,
         step: Step,
-        outcome: Outcome,
-        outcomes: Sequence[Outcome],
+        result: StepResult,
+        results: Sequence[StepResult],
         seconds: float,
         provenance: Provenance,
     ) -> dg.AssetMaterialization:
         """``seconds`` of the step are shared out by rows, since it works on all at once."""
-        total = sum(other.n_rows + 1 for other in outcomes)
-        name = outcome.work.name
+        total = sum(other.n_rows + 1 for other in results)
+        name = result.state.name
         return dg.AssetMaterialization(
             asset_key=step.key,
             partition=name,
             metadata={
-                **outcome.metadata,
-                "dagster/row_count": outcome.n_rows,
-                "reused": outcome.reused,
-                "seconds": round(seconds * (outcome.n_rows + 1) / total, 4),
+                **result.metadata,
+                "dagster/row_count": result.n_rows,
+                "reused": result.reused,
+                "seconds": round(seconds * (result.n_rows + 1) / total, 4),
             },
-            tags=provenance.tags(step.key, name, str(outcome.data_version)),
+            tags=provenance.tags(step.key, name, str(result.data_version)),
         )
 
-    def _evaluations(self, step: Step, outcome: Outcome, provenance: Provenance) -> Events:
-        name = outcome.work.name
-        recorded = provenance.latest(step.key).get(name) if outcome.verdicts else None
+    def _evaluations(self, step: Step, result: StepResult, provenance: Provenance) -> Events:
+        name = result.state.name
+        recorded = provenance.latest(step.key).get(name) if result.verdicts else None
         target = self._target(recorded) if recorded else None
-        for verdict in outcome.verdicts:
+        for verdict in result.verdicts:
             if dg.AssetCheckKey(step.key, verdict.name) in self._checks:
                 blocking = verdict.severity == "error"
                 link = node_link(self._settings, name)
@@ -287,26 +287,30 @@ class _Run:
             storage_id=recorded.storage_id, run_id=self._context.run.run_id, timestamp=time.time()
         )
 
-    def _stop_if_refused(self, step: Step, outcome: Outcome) -> None:
-        refused = blocking_failures(outcome.verdicts)
+    def _stop_if_refused(self, step: Step, result: StepResult) -> None:
+        refused = blocking_failures(result.verdicts)
         if refused:
             told = "; ".join(f"check {v.name}: {v.summary} {v.remedy}" for v in refused)
-            outcome.work.failure = Failure(step.key.to_user_string(), told)
+            result.state.failure = Failure(step.key.to_user_string(), told)
 
     def _report(
-        self, step: Step, works: Sequence[Work], outcomes: Sequence[Outcome], seconds: float
+        self,
+        step: Step,
+        states: Sequence[PartitionState],
+        results: Sequence[StepResult],
+        seconds: float,
     ) -> None:
-        names = tuple(outcome.work.name for outcome in outcomes)
-        failed = {work.name: work.failure for work in works if work.failure}
+        names = tuple(result.state.name for result in results)
+        failed = {state.name: state.failure for state in states if state.failure}
         for name, failure in failed.items():
             self._context.log.error(f"{name}: {failure.asset}: {failure.reason}")
         self._plan(step.key, failed)
-        n_rows = sum(outcome.n_rows for outcome in outcomes)
-        n_made = sum(o.metadata.get(key, 0) for o in outcomes for key in ("n_computed", "n_made"))
+        n_rows = sum(result.n_rows for result in results)
+        n_made = sum(o.metadata.get(key, 0) for o in results for key in ("n_computed", "n_made"))
         odd = {
-            outcome.work.name: verdict.summary
-            for outcome in outcomes
-            for verdict in outcome.verdicts
+            result.state.name: verdict.summary
+            for result in results
+            for verdict in result.verdicts
             if verdict.name == DOCUMENT_TEXT.name and not verdict.passed
         }
         asset = step.key.to_user_string()

@@ -7,9 +7,9 @@ from typing import Any
 
 import dagster as dg
 
+from raptor_assets.partition_state import PartitionState
 from raptor_assets.plots import cost_svg
 from raptor_assets.svg import svg_markdown
-from raptor_assets.work import Work
 from raptor_core.money import Usage
 
 KEPT_BUILDS = 12
@@ -21,9 +21,9 @@ Costs = Sequence[Mapping[str, float]]
 _TOKENS, _USD = "tokens layer ", "usd layer "
 
 
-def cost_history(before: Costs, work: Work) -> Costs:
+def cost_history(before: Costs, state: PartitionState) -> Costs:
     """The costs of the partition's last builds, this run's last where it paid for something."""
-    paid = {layer: usage for layer, usage in work.charged.items() if usage.calls}
+    paid = {layer: usage for layer, usage in state.charged.items() if usage.calls}
     if not paid:
         return before
     return [*before, _costs(paid)][-KEPT_BUILDS:]

@@ -20,17 +20,17 @@ from raptor_assets.specs import OWNERS
 from raptor_assets.tables_markdown import Markdown, markdown_table
 from raptor_core.evaluation.compare import Comparison, Line, compare
 from raptor_core.evaluation.datasets import Dataset
-from raptor_core.evaluation.forest import Forest, open_forest
-from raptor_core.evaluation.standing import BASELINE, DEFAULT_STRATEGY, evaluate_standing
+from raptor_core.evaluation.index import Index, open_index
+from raptor_core.evaluation.strategy_check import BASELINE, DEFAULT_STRATEGY, evaluate_strategy
+from raptor_core.evaluation.systems import make_system
 from raptor_core.evaluation.told import told_interval
-from raptor_core.evaluation.ways import make_way
 from raptor_core.identity import fingerprint
 from raptor_core.money import Ledger
 from raptor_core.settings import Settings
 from raptor_core.tree.publish import build_settings_fingerprint
 
 GROUP = "evaluation"
-RESOURCES = {"tools", "datasets"}
+RESOURCES = {"components", "datasets"}
 
 
 class Datasets(Protocol):
@@ -63,17 +63,17 @@ def _asset(name: str, settings: Settings) -> dg.AssetsDefinition:
     )
     def measured(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         datasets: Datasets = context.resources.datasets
-        tools = context.resources.tools.tools()
+        components = context.resources.components.components()
         with (
-            _recorded(context, tools.ledger, settings),
-            open_forest(datasets.load(name), tools, datasets.cache) as forest,
+            _recorded(context, components.ledger, settings),
+            open_index(datasets.load(name), components, datasets.cache) as index,
         ):
-            found = _compare(forest, settings)
-            metadata = _metadata(forest, found)
+            found = _compare(index, settings)
+            metadata = _metadata(index, found)
         check = dg.AssetCheckKey(keys.evaluation(name), DEFAULT_STRATEGY.name)
         last = settings.checks.history_builds
         past = partial(past_values, context.instance, check, last=last)
-        verdict = evaluate_standing(found, settings.retrieval.strategy, settings.checks, past)
+        verdict = evaluate_strategy(found, settings.retrieval.strategy, settings.checks, past)
         yield dg.MaterializeResult(metadata=metadata, check_results=[check_result(verdict)])
 
     return measured
@@ -109,17 +109,17 @@ def _version(settings: Settings) -> str:
     return fingerprint("evaluation", {**asked, "grouping": settings.grouping.by, "build": build})
 
 
-def _compare(forest: Forest, settings: Settings) -> Comparison:
+def _compare(index: Index, settings: Settings) -> Comparison:
     given = settings.evaluation
     names = dict.fromkeys((BASELINE, settings.retrieval.strategy, *given.strategies))
-    ways = [make_way(name) for name in names]
-    return compare(forest, ways, given.budgets_tokens, pooled=given.pooled)
+    systems = [make_system(name) for name in names]
+    return compare(index, systems, given.budgets_tokens, pooled=given.pooled)
 
 
-def _metadata(forest: Forest, found: Comparison) -> dict[str, Any]:
+def _metadata(index: Index, found: Comparison) -> dict[str, Any]:
     """Every mean under a name that stays, so that the UI plots it; and tables of all of them."""
     numbers = {
-        f"{measure}/{line.way}/{line.budget_tokens}": round(figure.mean.value, 4)
+        f"{measure}/{line.system}/{line.budget_tokens}": round(figure.mean.value, 4)
         for line in found.lines
         for measure, figure in line.figures.items()
         if figure.mean.value is not None
@@ -127,9 +127,9 @@ def _metadata(forest: Forest, found: Comparison) -> dict[str, Any]:
     tables = "\n\n".join(_table(measure, found.lines) for measure in found.measures)
     return {
         "comparison": dg.MetadataValue.md(tables),
-        "n_questions": len(forest.dataset.questions),
-        "n_trees": len(forest.manifests),
-        "n_nodes": forest.n_nodes,
+        "n_questions": len(index.dataset.questions),
+        "n_trees": len(index.manifests),
+        "n_nodes": index.n_nodes,
         **numbers,
     }
 
@@ -144,7 +144,7 @@ def _row(line: Line, measure: str) -> tuple[str, ...]:
     figure = line.figures[measure]
     difference = figure.difference
     return (
-        line.way,
+        line.system,
         f"{line.budget_tokens:,}",
         f"{line.mean_tokens:,.0f}",
         str(figure.n_questions),

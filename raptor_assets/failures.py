@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import dagster as dg
 
-from raptor_assets.work import Failure
+from raptor_assets.partition_state import Failure
 
 NAMED_FAILURES = 20
 

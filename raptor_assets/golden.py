@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import dagster as dg
 
 from raptor_assets import keys
-from raptor_assets.bench import Bench
 from raptor_assets.check_history import past_values
 from raptor_assets.evaluations import evaluation
+from raptor_assets.run_context import RunContext
 from raptor_core.errors import RaptorError
 from raptor_core.evaluation.golden import GoldenCase
 from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL, evaluate_golden
@@ -21,23 +21,23 @@ GOLDEN_KEY = dg.AssetCheckKey(keys.TREE, GOLDEN_RETRIEVAL.name)
 
 
 def golden_events(
-    bench: Bench, cases: Sequence[GoldenCase], instance: dg.DagsterInstance
+    context: RunContext, cases: Sequence[GoldenCase], instance: dg.DagsterInstance
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """The check's evaluation, of no partition.
 
     When the questions cannot be asked, it warns and gives none: what is published stays so.
     """
     try:
-        verdict = golden_verdict(bench, cases, instance)
+        verdict = golden_verdict(context, cases, instance)
     except RaptorError as error:
-        bench.warn(f"the golden set was not measured: {error}")
+        context.warn(f"the golden set was not measured: {error}")
         return
     if verdict is not None:
         yield evaluation(keys.TREE, None, verdict, blocking=False)
 
 
 def golden_verdict(
-    bench: Bench, cases: Sequence[GoldenCase], instance: dg.DagsterInstance
+    context: RunContext, cases: Sequence[GoldenCase], instance: dg.DagsterInstance
 ) -> Verdict | None:
     """Verdict on what readers see; None while they see another embedder's collection.
 
@@ -45,10 +45,10 @@ def golden_verdict(
         StoreError: the store cannot be opened.
         EndpointError: the embedder's endpoint failed for good.
     """
-    with bench.store.open() as store:
+    with context.store.open() as store:
         if not store.live:
             return None
-    query = Query.from_settings(bench.settings)
-    report = measure_golden(cases, bench.tools.embedder, bench.store.open, query)
-    past = past_values(instance, GOLDEN_KEY, "hit_rate", bench.settings.checks.history_builds)
-    return evaluate_golden(report, bench.settings.checks, past)
+    query = Query.from_settings(context.settings)
+    report = measure_golden(cases, context.components.embedder, context.store.open, query)
+    past = past_values(instance, GOLDEN_KEY, "hit_rate", context.settings.checks.history_builds)
+    return evaluate_golden(report, context.settings.checks, past)

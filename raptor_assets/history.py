@@ -10,8 +10,8 @@ from typing import Any
 
 import dagster as dg
 
+from raptor_assets.partition_state import PartitionState
 from raptor_assets.tables_markdown import markdown_table
-from raptor_assets.work import Work
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, TreePlan
 
@@ -19,28 +19,28 @@ Metadata = dict[str, Any]
 SHOWN_LAYERS = 24
 
 
-def rebuild_metadata(work: Work) -> Metadata:
+def rebuild_metadata(state: PartitionState) -> Metadata:
     """Planned against actual; empty where this run did not cluster the leaves."""
-    if not work.plans:
+    if not state.plans:
         return {}
-    plan = RebuildPlan(work.plans)
+    plan = RebuildPlan(state.plans)
     found: Metadata = {
         "plan_is_exact": plan.exact,
         "summaries_planned": plan.summaries.calls,
-        "summaries_made": work.n_summarized,
+        "summaries_made": state.n_summarized,
         "summaries_lower_bound": plan.lower_bound,
         "summaries_reused": sum(layer.n_reused for tree in plan.trees for layer in tree.layers),
-        "texts_embedded": work.n_embedded,
+        "texts_embedded": state.n_embedded,
         "leaves_added": sum(tree.n_leaves_added for tree in plan.trees),
         "leaves_removed": sum(tree.n_leaves_removed for tree in plan.trees),
         "tokens_planned": plan.cost.tokens,
-        "tokens_used": work.usage.tokens,
+        "tokens_used": state.usage.tokens,
         "plan": dg.MetadataValue.md(_plan_markdown(plan.trees)),
     }
     if plan.cost.usd is not None:
         found["usd_planned"] = round(plan.cost.usd, 6)
-    if work.usage.usd is not None:
-        found["usd_spent"] = round(work.usage.usd, 6)
+    if state.usage.usd is not None:
+        found["usd_spent"] = round(state.usage.usd, 6)
     return found
 
 

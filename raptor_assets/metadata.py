@@ -22,7 +22,7 @@ from raptor_core.quality.distribution import distribution
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Published
 from raptor_core.tree.cluster import Clustering
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 BUILT = "built"
 PAST_TOP = "past_top"
@@ -63,7 +63,7 @@ def nodes_metadata(nodes: Mapping[str, Sequence[Node]]) -> Metadata:
 
 
 def embeddings_metadata(
-    nodes: Sequence[Node], known: frozenset[str], tools: Tools, usage: Usage
+    nodes: Sequence[Node], known: frozenset[str], components: Components, usage: Usage
 ) -> Metadata:
     """Of ``layer_k/embeddings``. ``known`` are the embedding keys that were known before.
 
@@ -77,8 +77,8 @@ def embeddings_metadata(
         "n_distinct_texts": len(distinct),
         "n_reused": len(distinct & known),
         "n_computed": len(distinct - known),
-        "model": tools.embedder.model,
-        "n_dims": tools.embedder.n_dims,
+        "model": components.embedder.model,
+        "n_dims": components.embedder.n_dims,
         **(usage_metadata(usage) if usage.calls else {}),
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL
-from raptor_core.evaluation.standing import DEFAULT_STRATEGY
+from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
 from raptor_core.quality.document_text import DOCUMENT_TEXT
 from raptor_core.quality.hallucination import audit_check
 from raptor_core.quality.registry import LAYER_CHECKS, PUBLISHED_CHECKS

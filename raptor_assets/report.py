@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from raptor_assets import keys
 from raptor_assets.columns import REPORTS
-from raptor_assets.work import Work
+from raptor_assets.partition_state import PartitionState
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.report import Change, ReportTree, change_since
 from raptor_core.report.values import Figure
@@ -76,18 +76,18 @@ def next_record(tree: ReportTree, before: TreeRecord | None, cost: Cost | None) 
     return TreeRecord(tree.name, tree.build_id, tree.published_at, node_ids, change, cost)
 
 
-def build_cost(work: Work) -> Cost | None:
+def build_cost(state: PartitionState) -> Cost | None:
     """What this run's build of a partition took, audits included; None where it built nothing.
 
     Calls and tokens are left out where no endpoint was called; money is None without a price.
     """
-    if not work.plans:
+    if not state.plans:
         return None
-    used = work.usage + work.audit_usage
+    used = state.usage + state.audit_usage
     found: dict[str, Figure] = {
-        "summaries_made": work.n_summarized,
-        "texts_embedded": work.n_embedded,
-        "summaries_audited": sum(report.n_judged for report in work.audits.values()),
+        "summaries_made": state.n_summarized,
+        "texts_embedded": state.n_embedded,
+        "summaries_audited": sum(report.n_judged for report in state.audits.values()),
     }
     if used.calls:
         found |= {

@@ -15,4 +15,4 @@ from .settings import preset as preset
 from .store import open_store as open_store
 from .tree.build import build_tree as build_tree
 from .tree.build import build_trees as build_trees
-from .tree.tools import Tools as Tools
+from .tree.components import Components as Components

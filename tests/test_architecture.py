@@ -134,7 +134,7 @@ def test_the_public_surface_is_what_all_says():
         "Retrieval",
         "Retriever",
         "Settings",
-        "Tools",
+        "Components",
         "Tree",
         "build_tree",
         "build_trees",

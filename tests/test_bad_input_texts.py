@@ -5,7 +5,7 @@ import random
 import pytest
 from support.hashing import HashingEmbedder
 
-from raptor_core import Document, Settings, Tools, build_tree, load_documents
+from raptor_core import Components, Document, Settings, build_tree, load_documents
 from raptor_core.chunking.sentences import sentences
 from raptor_core.errors import EmptySourceError
 from raptor_core.settings import SourceSettings
@@ -27,13 +27,15 @@ CODE = (
 EMOJI = "🌊🌊🌊 👩‍🔬👩🏽‍🚀 🏴󠁧󠁢󠁳󠁣󠁴󠁿 " * 120
 
 
-def tools(**parts):
-    return Tools(Settings.model_validate(parts), embedder=HashingEmbedder())
+def components(**parts):
+    return Components(Settings.model_validate(parts), embedder=HashingEmbedder())
 
 
 def build(text, max_tokens=100, **parts):
     document = Document("odd.md", text)
-    tree = build_tree([document], tools=tools(chunking={"max_tokens": max_tokens}, **parts))
+    tree = build_tree(
+        [document], components=components(chunking={"max_tokens": max_tokens}, **parts)
+    )
     assert violations(tree) == []
     for leaf in tree.layers[0].nodes:
         assert leaf.text == text[leaf.start : leaf.end]
@@ -62,7 +64,7 @@ def test_a_text_of_one_piece_is_a_tree_of_one_leaf(text):
 @pytest.mark.parametrize("text", ["", " \n\t ", "\u00a0\u2003\n"])
 def test_a_text_without_words_is_refused_by_name(text):
     with pytest.raises(EmptySourceError, match=r"'corpus'.*at least one word"):
-        build_tree([Document("blank.md", text)], tools=tools())
+        build_tree([Document("blank.md", text)], components=components())
 
 
 def test_two_hundred_identical_sentences_make_a_tree_without_repetition():
@@ -130,7 +132,7 @@ def test_bytes_that_are_no_text_are_read_or_reported_and_never_half_kept(tmp_pat
     corpus = load_documents(settings=SourceSettings(paths=(str(tmp_path),)))
     names = [document.id for document in corpus.documents]
     assert [*names, *(item.name for item in corpus.skipped)].count("bad.txt") == 1
-    tree = build_tree(corpus.documents, tools=tools())
+    tree = build_tree(corpus.documents, components=components())
     assert all(leaf.text.encode("utf-8") for leaf in tree.layers[0].nodes)
 
 

@@ -10,7 +10,7 @@ from raptor_assets.names import dataset_checks
 from raptor_assets.specs import build_check_specs
 from raptor_assets.versions import code_versions
 from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL
-from raptor_core.evaluation.standing import DEFAULT_STRATEGY
+from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
 from raptor_core.quality.document_text import DOCUMENT_TEXT
 from raptor_core.quality.registry import LAYER_CHECKS, STORE_CHECKS, TREE_CHECKS
 from raptor_core.settings import CheckSettings, EvaluationSettings, Settings

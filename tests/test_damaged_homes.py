@@ -34,7 +34,7 @@ def home(kept):
 
 
 def seen(workshop):
-    with workshop.parts().store.open() as store:
+    with workshop.resources().store.open() as store:
         nodes = store.nodes()
         vectors = store.vectors(node.embedding_key for node in nodes)
         builds = [(manifest.tree, manifest.build_id) for manifest in store.manifests()]
@@ -104,7 +104,7 @@ def test_a_vector_that_changed_is_not_used_and_made_anew_by_force(home):
 
 def test_a_node_that_changed_is_told_and_made_anew_by_force(home):
     workshop, before = home
-    with workshop.parts().store.open() as store:
+    with workshop.resources().store.open() as store:
         engine = store._engine
         (record, *_) = engine._shard.retrieve([before[0][0].id], True, ["dense"])
         payload = dict(record.payload)
@@ -127,11 +127,11 @@ def test_every_table_that_changed_is_made_anew(home):
     for path in tables:
         change(path, 1 << rng.randrange(8))
     with pytest.raises(DamagedTableError, match="force"):
-        workshop.parts().tables.tables().read(keys.DOCUMENTS.path, "a.md")
+        workshop.resources().tables.tables().read(keys.DOCUMENTS.path, "a.md")
     report = workshop.build(force=True)
     assert (report.built, report.failed) == (["a.md", "b.md"], {})
     assert seen(workshop) == before
-    tables = workshop.parts().tables.tables()
+    tables = workshop.resources().tables.tables()
     assert len(tables.read(keys.DOCUMENTS.path, "a.md"))
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import dagster as dg
 
-from raptor_assets.bench import Bench
-from raptor_assets.work import Outcome, Work
+from raptor_assets.partition_state import PartitionState, StepResult
+from raptor_assets.run_context import RunContext
 from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
 
@@ -25,7 +25,7 @@ class Step(Protocol):
     def key(self) -> dg.AssetKey:
         """The asset."""
 
-    def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
+    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """Make the asset for every partition; one that fails is marked and has no outcome.
 
         Raises:
@@ -33,9 +33,9 @@ class Step(Protocol):
         """
 
 
-def inputs_digest(bench: Bench, key: dg.AssetKey, *parts: str) -> str:
+def inputs_digest(context: RunContext, key: dg.AssetKey, *parts: str) -> str:
     """Digest of all that a step's result depends on: its code version and its input."""
-    return digest("inputs", bench.versions[key], *parts)
+    return digest("inputs", context.versions[key], *parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +50,15 @@ class Record:
     history: Sequence[Mapping[str, float]] = field(default=())
 
 
-def recorded(bench: Bench, key: dg.AssetKey, work: Work) -> Record | None:
+def recorded(context: RunContext, key: dg.AssetKey, state: PartitionState) -> Record | None:
     """The record of the partition's table; None where there is none.
 
     A damaged table counts as none and is warned of: the step writes it anew.
     """
     try:
-        found = bench.tables.properties(key.path, work.name)
+        found = context.tables.properties(key.path, state.name)
     except DamagedTableError as error:
-        bench.warn(f"{error} It is made again now.")
+        context.warn(f"{error} It is made again now.")
         return None
     if found is None:
         return None
@@ -66,16 +66,18 @@ def recorded(bench: Bench, key: dg.AssetKey, work: Work) -> Record | None:
     return Record(found.get("data_version", ""), found.get("inputs", ""), history)
 
 
-def recorded_version(bench: Bench, key: dg.AssetKey, work: Work, inputs: str) -> str | None:
+def recorded_version(
+    context: RunContext, key: dg.AssetKey, state: PartitionState, inputs: str
+) -> str | None:
     """Data version of the partition's table when it was made from the same inputs, else None."""
-    found = recorded(bench, key, work)
+    found = recorded(context, key, state)
     return found.data_version if found and found.inputs == inputs else None
 
 
 def save(
-    bench: Bench,
+    context: RunContext,
     key: dg.AssetKey,
-    work: Work,
+    state: PartitionState,
     table: pa.Table,
     version: str,
     inputs: str,
@@ -85,4 +87,4 @@ def save(
     properties = {"data_version": version, "inputs": inputs}
     if history:
         properties["history"] = json.dumps([dict(means) for means in history])
-    bench.tables.write(key.path, work.name, table, properties)
+    context.tables.write(key.path, state.name, table, properties)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raptor_assets import keys
-from raptor_assets.bench import Bench
 from raptor_assets.metadata import nodes_metadata
+from raptor_assets.partition_state import PartitionState, StepResult
+from raptor_assets.run_context import RunContext
 from raptor_assets.steps.base import inputs_digest, recorded_version, save
 from raptor_assets.versions import documents_version, nodes_version
-from raptor_assets.work import Outcome, Work
 from raptor_core.errors import EmptySourceError, RaptorError
 from raptor_core.nodes import Node
 from raptor_core.tables import nodes_to_table
@@ -21,43 +21,43 @@ class ChunksStep:
 
     key = keys.CHUNKS
 
-    def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
+    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
-        outcomes = []
-        for work in works:
+        results = []
+        for state in states:
             try:
-                outcomes.append(self._chunk(bench, work))
+                results.append(self._chunk(context, state))
             except RaptorError as error:
-                work.fail(self.key, error)
-        return outcomes
+                state.fail(self.key, error)
+        return results
 
-    def _chunk(self, bench: Bench, work: Work) -> Outcome:
-        documents = work.documents(bench)
-        embedder = bench.tools.embedder.fingerprint  # leaves carry the keys of its vectors
-        inputs = inputs_digest(bench, self.key, documents_version(documents), embedder)
-        version = recorded_version(bench, self.key, work, inputs)
+    def _chunk(self, context: RunContext, state: PartitionState) -> StepResult:
+        documents = state.documents(context)
+        embedder = context.components.embedder.fingerprint  # leaves carry the keys of its vectors
+        inputs = inputs_digest(context, self.key, documents_version(documents), embedder)
+        version = recorded_version(context, self.key, state, inputs)
         reused = version is not None
         if version is None:
-            leaves = self._leaves(bench, work)
+            leaves = self._leaves(context, state)
             version = nodes_version(leaves)
-            work.put_nodes(0, leaves)
-            save(bench, self.key, work, nodes_to_table(leaves), version, inputs)
-        nodes = work.nodes(bench, 0)
+            state.put_nodes(0, leaves)
+            save(context, self.key, state, nodes_to_table(leaves), version, inputs)
+        nodes = state.nodes(context, 0)
         without = sorted(set(documents) - nodes.keys())
         metadata = {**nodes_metadata(nodes), "n_trees_without_text": len(without)}
-        return Outcome(work, version, metadata, metadata["n_nodes"], reused)
+        return StepResult(state, version, metadata, metadata["n_nodes"], reused)
 
-    def _leaves(self, bench: Bench, work: Work) -> list[Node]:
-        documents = work.documents(bench)
+    def _leaves(self, context: RunContext, state: PartitionState) -> list[Node]:
+        documents = state.documents(context)
         leaves: list[Node] = []
         for tree, found in documents.items():
-            made = make_leaves(tree, found, bench.tools)
+            made = make_leaves(tree, found, context.components)
             leaves += made
             if not made:
-                bench.warn(f"tree {tree!r} has no text and is not built")
+                context.warn(f"tree {tree!r} has no text and is not built")
         if not leaves:
             raise EmptySourceError(
                 f"none of the {sum(map(len, documents.values()))} documents of partition "
-                f"{work.name!r} holds text; a tree needs at least one word"
+                f"{state.name!r} holds text; a tree needs at least one word"
             )
         return leaves

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raptor_assets import keys
-from raptor_assets.bench import Bench, Trees
 from raptor_assets.metadata import documents_metadata
+from raptor_assets.partition_state import PartitionState, StepResult
+from raptor_assets.run_context import RunContext, Trees
 from raptor_assets.steps.base import recorded_version, save
 from raptor_assets.versions import documents_version
-from raptor_assets.work import Outcome, Work
 from raptor_core.errors import SourceError
 from raptor_core.quality.common_text import CommonText
 from raptor_core.quality.document_text import evaluate_document_text, measure_document_text
@@ -23,24 +23,24 @@ class DocumentsStep:
 
     key = keys.DOCUMENTS
 
-    def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
+    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
-        outcomes = []
-        for work in works:
-            trees = bench.partitions.get(work.name)
+        results = []
+        for state in states:
+            trees = context.partitions.get(state.name)
             if not trees:
-                work.fail(self.key, _gone(work.name))
+                state.fail(self.key, _gone(state.name))
                 continue
-            work.put_documents(trees)
+            state.put_documents(trees)
             version = documents_version(trees)
-            reused = recorded_version(bench, self.key, work, version) == version
+            reused = recorded_version(context, self.key, state, version) == version
             if not reused:
-                save(bench, self.key, work, documents_to_table(trees), version, version)
+                save(context, self.key, state, documents_to_table(trees), version, version)
             n_rows = sum(len(found) for found in trees.values())
-            metadata = documents_metadata(trees, bench.corpus)
-            verdicts = [_verdict(trees, bench.common_text, bench.settings.checks)]
-            outcomes.append(Outcome(work, version, metadata, n_rows, reused, verdicts))
-        return outcomes
+            metadata = documents_metadata(trees, context.corpus)
+            verdicts = [_verdict(trees, context.common_text, context.settings.checks)]
+            results.append(StepResult(state, version, metadata, n_rows, reused, verdicts))
+        return results
 
 
 def _verdict(trees: Trees, common: CommonText, checks: CheckSettings) -> Verdict:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from raptor_assets import keys
-from raptor_assets.bench import Bench
 from raptor_assets.metadata import embeddings_metadata
 from raptor_assets.opening import HELD_NODES, KnownStore
+from raptor_assets.partition_state import PartitionState, StepResult
+from raptor_assets.run_context import RunContext
 from raptor_assets.versions import nodes_version
-from raptor_assets.work import Outcome, Work
 from raptor_core.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.tree.steps import embed_nodes
@@ -22,45 +22,54 @@ class EmbeddingsStep:
         self.layer = layer
         self.key = keys.embeddings(layer)
 
-    def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
+    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
-        flat = {work.name: work.flat_nodes(bench, self.layer) for work in works}
+        flat = {state.name: state.flat_nodes(context, self.layer) for state in states}
         nodes = [node for found in flat.values() for node in found]
-        embedded = embed_nodes(nodes, bench.tools, KnownStore(bench.store)) if nodes else None
+        embedded = (
+            embed_nodes(nodes, context.components, KnownStore(context.store)) if nodes else None
+        )
         rows = embedded.vectors if embedded else ()
         known = embedded.reused if embedded else frozenset()
         vectors = dict(zip((node.embedding_key for node in nodes), rows, strict=True))
-        if not self.layer and bench.is_quick and len(nodes) <= HELD_NODES:
-            bench.store.hold()  # the layers above are quick too, and have fewer nodes
-        for work in works:
-            work.put_vectors(self.layer, vectors)
+        if not self.layer and context.is_quick and len(nodes) <= HELD_NODES:
+            context.store.hold()  # the layers above are quick too, and have fewer nodes
+        for state in states:
+            state.put_vectors(self.layer, vectors)
         usage = embedded.usage if embedded else Usage()
-        shares = self._account(works, flat, known, usage)
+        shares = self._account(states, flat, known, usage)
         return [
-            self._outcome(bench, work, flat[work.name], known, share)
-            for work, share in zip(works, shares, strict=True)
+            self._result(context, state, flat[state.name], known, share)
+            for state, share in zip(states, shares, strict=True)
         ]
 
     def _account(
         self,
-        works: Sequence[Work],
+        states: Sequence[PartitionState],
         flat: Mapping[str, Sequence[Node]],
         known: frozenset[str],
         usage: Usage,
     ) -> list[Usage]:
         """Share out what the texts of all partitions took, by their number."""
-        computed = [len({node.embedding_key for node in flat[work.name]} - known) for work in works]
+        computed = [
+            len({node.embedding_key for node in flat[state.name]} - known) for state in states
+        ]
         shares = usage.shares(computed)
-        for work, n_computed, share in zip(works, computed, shares, strict=True):
-            work.n_embedded += n_computed
-            work.usage += share
-            work.charge(self.layer, share)
+        for state, n_computed, share in zip(states, computed, shares, strict=True):
+            state.n_embedded += n_computed
+            state.usage += share
+            state.charge(self.layer, share)
         return shares
 
-    def _outcome(
-        self, bench: Bench, work: Work, nodes: Sequence[Node], known: frozenset[str], usage: Usage
-    ) -> Outcome:
+    def _result(
+        self,
+        context: RunContext,
+        state: PartitionState,
+        nodes: Sequence[Node],
+        known: frozenset[str],
+        usage: Usage,
+    ) -> StepResult:
         version = nodes_version(nodes)
-        metadata = embeddings_metadata(nodes, known, bench.tools, usage)
+        metadata = embeddings_metadata(nodes, known, context.components, usage)
         reused = not metadata.get("n_computed")
-        return Outcome(work, version, metadata, len(nodes), reused)
+        return StepResult(state, version, metadata, len(nodes), reused)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from raptor_assets import keys
 from raptor_assets.audits import findings_metadata
-from raptor_assets.bench import Bench
+from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.report import read_findings
 from raptor_assets.report_links import node_link
+from raptor_assets.run_context import RunContext
 from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import findings_version, nodes_version
-from raptor_assets.work import Outcome, Work
 from raptor_core.audit.report import Audit, AuditReport, run_audits
 from raptor_core.money import AUDITS, Usage
 from raptor_core.quality.hallucination import evaluate_audit
@@ -25,50 +25,57 @@ class FindingsStep:
         self.layer = layer
         self.key = keys.findings(layer)
 
-    def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
+    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
-        spent = bench.tools.ledger.spent(AUDITS)
-        checks = bench.settings.checks
-        records = [recorded(bench, self.key, work) for work in works]
-        audits = [self._audit(bench, *pair) for pair in zip(works, records, strict=True)]
-        reports = run_audits(audits, bench.tools.judge, checks.audit_rate, checks.audit_minimum)
-        usage = bench.tools.ledger.spent(AUDITS) - spent
+        spent = context.components.ledger.spent(AUDITS)
+        checks = context.settings.checks
+        records = [recorded(context, self.key, state) for state in states]
+        audits = [self._audit(context, *pair) for pair in zip(states, records, strict=True)]
+        reports = run_audits(
+            audits, context.components.judge, checks.audit_rate, checks.audit_minimum
+        )
+        usage = context.components.ledger.spent(AUDITS) - spent
         shares = usage.shares([report.n_judged for report in reports])
         return [
-            self._outcome(bench, *found)
-            for found in zip(works, records, reports, shares, strict=True)
+            self._result(context, *found)
+            for found in zip(states, records, reports, shares, strict=True)
         ]
 
-    def _audit(self, bench: Bench, work: Work, before: Record | None) -> Audit:
-        table = bench.tables.read(self.key.path, work.name) if before else None
+    def _audit(self, context: RunContext, state: PartitionState, before: Record | None) -> Audit:
+        table = context.tables.read(self.key.path, state.name) if before else None
         return Audit(
-            nodes=work.flat_nodes(bench, self.layer),
-            below={node.id: node for node in work.flat_nodes(bench, self.layer - 1)},
+            nodes=state.flat_nodes(context, self.layer),
+            below={node.id: node for node in state.flat_nodes(context, self.layer - 1)},
             known={} if table is None else known_findings(table),
         )
 
-    def _outcome(
-        self, bench: Bench, work: Work, before: Record | None, report: AuditReport, usage: Usage
-    ) -> Outcome:
-        nodes = work.flat_nodes(bench, self.layer)
-        work.audits[self.layer] = report
-        work.audit_usage += usage
-        work.charge(self.layer, usage)
+    def _result(
+        self,
+        context: RunContext,
+        state: PartitionState,
+        before: Record | None,
+        report: AuditReport,
+        usage: Usage,
+    ) -> StepResult:
+        nodes = state.flat_nodes(context, self.layer)
+        state.audits[self.layer] = report
+        state.audit_usage += usage
+        state.charge(self.layer, usage)
         judge = f"{report.judge} {report.version}"
-        inputs = inputs_digest(bench, self.key, nodes_version(nodes), judge)
+        inputs = inputs_digest(context, self.key, nodes_version(nodes), judge)
         version = findings_version(report)
         if before is None or (before.data_version, before.inputs) != (version, inputs):
-            save(bench, self.key, work, audit_to_table(report), version, inputs)
-        verdicts = [evaluate_audit(report, bench.settings, nodes)]
-        metadata = findings_metadata(report, usage, node_link(bench.settings, work.name))
+            save(context, self.key, state, audit_to_table(report), version, inputs)
+        verdicts = [evaluate_audit(report, context.settings, nodes)]
+        metadata = findings_metadata(report, usage, node_link(context.settings, state.name))
         n_rows, reused = len(report.findings), report.n_judged == 0
-        return Outcome(work, version, metadata, n_rows, reused, verdicts)
+        return StepResult(state, version, metadata, n_rows, reused, verdicts)
 
     @staticmethod
-    def quarantined(bench: Bench, work: Work, max_layers: int) -> set[str]:
+    def quarantined(context: RunContext, state: PartitionState, max_layers: int) -> set[str]:
         """Ids of the partition's summaries that no search may find, as the settings say."""
-        if bench.settings.audit.on_unsupported != "quarantine":
+        if context.settings.audit.on_unsupported != "quarantine":
             return set()
-        layers = work.summary_layers(bench, max_layers)
-        found = read_findings(bench.tables, work.name, layers) or ()
+        layers = state.summary_layers(context, max_layers)
+        found = read_findings(context.tables, state.name, layers) or ()
         return {finding.node_id for finding in found if finding.judgement == "unsupported"}

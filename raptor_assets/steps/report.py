@@ -9,9 +9,9 @@ from typing import Any
 import dagster as dg
 
 from raptor_assets import keys
-from raptor_assets.bench import Bench
 from raptor_assets.columns import TREES
 from raptor_assets.costs import node_usages, read_usages
+from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.report import (
     TreeRecord,
     build_cost,
@@ -22,8 +22,8 @@ from raptor_assets.report import (
     records_table,
 )
 from raptor_assets.report_links import page_url
+from raptor_assets.run_context import RunContext
 from raptor_assets.steps.base import inputs_digest, recorded, save
-from raptor_assets.work import Outcome, Work
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.errors import RaptorError
 from raptor_core.nodes import Node
@@ -40,62 +40,62 @@ class ReportStep:
     def __init__(self, max_layers: int) -> None:
         self.max_layers = max_layers
 
-    def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
+    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
-        outcomes = []
-        for work in works:
+        results = []
+        for state in states:
             try:
-                outcomes.append(self._report(bench, work))
+                results.append(self._report(context, state))
             except RaptorError as error:
-                work.fail(self.key, error)
-        return outcomes
+                state.fail(self.key, error)
+        return results
 
-    def _report(self, bench: Bench, work: Work) -> Outcome:
-        layers = work.summary_layers(bench, self.max_layers)
-        findings = read_findings(bench.tables, work.name, layers)
-        settings = settings_text(bench.settings)
-        published = recorded(bench, keys.TREE, work)
+    def _report(self, context: RunContext, state: PartitionState) -> StepResult:
+        layers = state.summary_layers(context, self.max_layers)
+        findings = read_findings(context.tables, state.name, layers)
+        settings = settings_text(context.settings)
+        published = recorded(context, keys.TREE, state)
         version = published.data_version if published else ""
         shown = (version, repr(findings), settings, page_version())
-        inputs = inputs_digest(bench, self.key, *shown)
-        path = bench.reports.path(work.name)
-        found = recorded(bench, self.key, work)
-        records = read_records(bench.tables, work.name) if found else {}
+        inputs = inputs_digest(context, self.key, *shown)
+        path = context.reports.path(state.name)
+        found = recorded(context, self.key, state)
+        records = read_records(context.tables, state.name) if found else {}
         same = found is not None and found.inputs == inputs and path.exists()
         if not same:
-            trees = self._trees(bench, work)
-            paid = read_usages(bench.tables, work.name, layers)
-            cost = build_cost(work)
+            trees = self._trees(context, state)
+            paid = read_usages(context.tables, state.name, layers)
+            cost = build_cost(state)
             made = [next_record(tree, records.get(tree.name), cost) for tree in trees]
             records = {record.tree: record for record in made}
             shown_trees = [replace(t, change=records[t.name].change) for t in trees]
             report = Report(
-                work.name,
+                state.name,
                 tuple(shown_trees),
                 findings,
                 settings,
                 merged_cost(made),
                 node_usages((node for tree in trees for node in tree.nodes), paid),
             )
-            bench.reports.write(work.name, render_report(report))
-            save(bench, self.key, work, records_table(made), inputs, inputs)
+            context.reports.write(state.name, render_report(report))
+            save(context, self.key, state, records_table(made), inputs, inputs)
         metadata = {
             **_numbers(list(records.values()), findings),
             "path": dg.MetadataValue.path(str(path)),
             "n_bytes": path.stat().st_size,
         }
-        if (url := page_url(bench.settings, work.name)) is not None:
+        if (url := page_url(context.settings, state.name)) is not None:
             metadata["page"] = dg.MetadataValue.url(url)
-        return Outcome(work, inputs, metadata, len(records), same)
+        return StepResult(state, inputs, metadata, len(records), same)
 
-    def _trees(self, bench: Bench, work: Work) -> list[ReportTree]:
+    def _trees(self, context: RunContext, state: PartitionState) -> list[ReportTree]:
         """The published trees, from their tables: neither vectors nor the store are needed."""
-        documents = work.documents(bench)
+        documents = state.documents(context)
         nodes: dict[str, list[Node]] = {}
         for layer in range(self.max_layers + 1):
-            for tree, members in work.nodes(bench, layer).items():
+            for tree, members in state.nodes(context, layer).items():
                 nodes.setdefault(tree, []).extend(members)
-        rows = TREES.rows(bench.tables.read(keys.TREE.path, work.name))
+        rows = TREES.rows(context.tables.read(keys.TREE.path, state.name))
         return [
             ReportTree(
                 name=tree,

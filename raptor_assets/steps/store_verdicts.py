@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from raptor_assets.bench import Bench
-from raptor_assets.work import Work
+from raptor_assets.partition_state import PartitionState
+from raptor_assets.run_context import RunContext
 from raptor_core.errors import SourceError
 from raptor_core.nodes import Tree
 from raptor_core.quality.embedded import Embedded, embedding
@@ -25,16 +25,16 @@ def embedded_verdict(trees: Sequence[Tree], identity: StoreIdentity, settings: S
 
 
 def staleness_verdicts(
-    bench: Bench, work: Work, manifests: Mapping[str, Manifest]
+    context: RunContext, state: PartitionState, manifests: Mapping[str, Manifest]
 ) -> list[Verdict]:
     """Verdict on what was published against the source; none where it cannot be read now."""
     try:
-        source = bench.partitions.get(work.name, {})
+        source = context.partitions.get(state.name, {})
     except SourceError as error:
-        bench.warn(f"whether partition {work.name!r} is stale is not known: {error}")
+        context.warn(f"whether partition {state.name!r} is stale is not known: {error}")
         return []
     published = {tree: manifest.documents for tree, manifest in manifests.items()}
-    textless = work.documents(bench).keys() - published.keys()
+    textless = state.documents(context).keys() - published.keys()
     there = {
         tree: {document.id: document.content_hash for document in found}
         for tree, found in source.items()

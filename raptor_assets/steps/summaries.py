@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from raptor_assets import keys
-from raptor_assets.bench import Bench
 from raptor_assets.costliest import paid_metadata
 from raptor_assets.costs import add_usages, is_metered, keep_usages, read_usages
 from raptor_assets.metadata import summaries_metadata
 from raptor_assets.opening import KnownStore
+from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.report_links import node_link
+from raptor_assets.run_context import RunContext
 from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import clusters_version, nodes_version
-from raptor_assets.work import Outcome, Work
 from raptor_core.errors import SummaryError
 from raptor_core.money import AUDITS, Usage
 from raptor_core.nodes import Node
@@ -34,36 +34,36 @@ class SummariesStep:
         self.layer = layer
         self.key = keys.summaries(layer)
 
-    def run(self, bench: Bench, works: Sequence[Work]) -> list[Outcome]:
+    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
-        inputs = {work.name: self._inputs(bench, work) for work in works}
-        records = {work.name: recorded(bench, self.key, work) for work in works}
+        inputs = {state.name: self._inputs(context, state) for state in states}
+        records = {state.name: recorded(context, self.key, state) for state in states}
         versions = {
             name: record.data_version if record and record.inputs == inputs[name] else None
             for name, record in records.items()
         }
-        fresh = [work for work in works if versions[work.name] is None]
-        done = self._summarize(bench, fresh)
-        outcomes = []
-        for work in works:
-            version = versions[work.name]
+        fresh = [state for state in states if versions[state.name] is None]
+        done = self._summarize(context, fresh)
+        results = []
+        for state in states:
+            version = versions[state.name]
             if version is None:
-                version = self._keep(bench, work, done, inputs[work.name], records[work.name])
+                version = self._keep(context, state, done, inputs[state.name], records[state.name])
             if version is not None:
-                reused = versions[work.name] is not None
-                outcomes.append(self._outcome(bench, work, version, reused, done.known))
-        return outcomes
+                reused = versions[state.name] is not None
+                results.append(self._result(context, state, version, reused, done.known))
+        return results
 
-    def _inputs(self, bench: Bench, work: Work) -> str:
-        clusterings = list(work.clusterings(bench, self.layer).values())
-        below = work.flat_nodes(bench, self.layer - 1)
-        return inputs_digest(bench, self.key, clusters_version(clusterings), nodes_version(below))
+    def _inputs(self, context: RunContext, state: PartitionState) -> str:
+        clusterings = list(state.clusterings(context, self.layer).values())
+        below = state.flat_nodes(context, self.layer - 1)
+        return inputs_digest(context, self.key, clusters_version(clusterings), nodes_version(below))
 
-    def _summarize(self, bench: Bench, works: Sequence[Work]) -> Summarized:
+    def _summarize(self, context: RunContext, states: Sequence[PartitionState]) -> Summarized:
         pairs = [
-            (work.layers(bench, self.layer - 1)[tree], clustering)
-            for work in works
-            for tree, clustering in work.clusterings(bench, self.layer).items()
+            (state.layers(context, self.layer - 1)[tree], clustering)
+            for state in states
+            for tree, clustering in state.clusterings(context, self.layer).items()
             if clustering.groups
         ]
         paid: dict[str, dict[str, Usage]] = {}
@@ -71,16 +71,16 @@ class SummariesStep:
         def tell(node: Node, usage: Usage) -> None:
             paid.setdefault(node.tree, {})[node.content_key] = usage
 
-        audited = bench.tools.ledger.spent(AUDITS)
+        audited = context.components.ledger.spent(AUDITS)
         try:
-            return summarize_clusters(pairs, bench.tools, KnownStore(bench.store), tell)
+            return summarize_clusters(pairs, context.components, KnownStore(context.store), tell)
         finally:
-            self._account(bench, works, paid, bench.tools.ledger.spent(AUDITS) - audited)
+            self._account(context, states, paid, context.components.ledger.spent(AUDITS) - audited)
 
     def _account(
         self,
-        bench: Bench,
-        works: Sequence[Work],
+        context: RunContext,
+        states: Sequence[PartitionState],
         paid: Mapping[str, Mapping[str, Usage]],
         judged: Usage,
     ) -> None:
@@ -91,76 +91,88 @@ class SummariesStep:
         by_work = [
             {
                 key: usage
-                for tree in work.clusterings(bench, self.layer)
+                for tree in state.clusterings(context, self.layer)
                 for key, usage in paid.get(tree, {}).items()
             }
-            for work in works
+            for state in states
         ]
         shares = judged.shares([len(found) for found in by_work])
-        for work, found, share in zip(works, by_work, shares, strict=True):
-            work.pay(self.layer, found, share)
-            work.charge(self.layer, share)
-            if is_metered(bench.settings):
-                work.charge(self.layer, sum(found.values(), Usage()))
-                add_usages(bench.tables, work.name, self.layer, found)
+        for state, found, share in zip(states, by_work, shares, strict=True):
+            state.pay(self.layer, found, share)
+            state.charge(self.layer, share)
+            if is_metered(context.settings):
+                state.charge(self.layer, sum(found.values(), Usage()))
+                add_usages(context.tables, state.name, self.layer, found)
 
     def _keep(
-        self, bench: Bench, work: Work, done: Summarized, inputs: str, before: Record | None
+        self,
+        context: RunContext,
+        state: PartitionState,
+        done: Summarized,
+        inputs: str,
+        before: Record | None,
     ) -> str | None:
         """Save the new layer and return its version; None when a summary of it failed."""
-        trees = work.clusterings(bench, self.layer)
+        trees = state.clusterings(context, self.layer)
         failed = [failure for tree in trees for failure in done.failed.get(tree, ())]
         if failed:
-            work.fail(self.key, _summary_error(failed))
+            state.fail(self.key, _summary_error(failed))
             return None
         nodes = [node for tree in trees for node in done.layers.get(tree, ())]
         version = nodes_version(nodes)
-        work.put_nodes(self.layer, nodes)
-        self._keep_usages(bench, work, {node.content_key for node in nodes})
-        means = layer_means(CheckedLayer(nodes, self._below(bench, work), bench.settings))
-        kept = list(before.history if before else ())[-bench.settings.checks.history_builds :]
+        state.put_nodes(self.layer, nodes)
+        self._keep_usages(context, state, {node.content_key for node in nodes})
+        means = layer_means(CheckedLayer(nodes, self._below(context, state), context.settings))
+        kept = list(before.history if before else ())[-context.settings.checks.history_builds :]
         history = [*kept, means] if means else kept
-        save(bench, self.key, work, nodes_to_table(nodes), version, inputs, history)
+        save(context, self.key, state, nodes_to_table(nodes), version, inputs, history)
         return version
 
-    def _keep_usages(self, bench: Bench, work: Work, content_keys: set[str]) -> None:
+    def _keep_usages(
+        self, context: RunContext, state: PartitionState, content_keys: set[str]
+    ) -> None:
         """Forget what gone summaries cost; those of a tree that was renamed bring theirs."""
         others: dict[str, Usage] = {}
-        if is_metered(bench.settings) and content_keys - work.paid.get(self.layer, {}).keys():
-            for name in work.sources(bench):
-                others |= read_usages(bench.tables, name, [self.layer])
-        keep_usages(bench.tables, work.name, self.layer, content_keys, others)
+        if is_metered(context.settings) and content_keys - state.paid.get(self.layer, {}).keys():
+            for name in state.sources(context):
+                others |= read_usages(context.tables, name, [self.layer])
+        keep_usages(context.tables, state.name, self.layer, content_keys, others)
 
-    def _outcome(
-        self, bench: Bench, work: Work, version: str, reused: bool, reusable: frozenset[str]
-    ) -> Outcome:
-        nodes = work.nodes(bench, self.layer)
-        verdicts = self.verdicts(bench, work)
+    def _result(
+        self,
+        context: RunContext,
+        state: PartitionState,
+        version: str,
+        reused: bool,
+        reusable: frozenset[str],
+    ) -> StepResult:
+        nodes = state.nodes(context, self.layer)
+        verdicts = self.verdicts(context, state)
         known = None if reused else reusable
-        below = work.nodes(bench, self.layer - 1)
-        paid, judged = work.paid.get(self.layer, {}), work.judged.get(self.layer, Usage())
+        below = state.nodes(context, self.layer - 1)
+        paid, judged = state.paid.get(self.layer, {}), state.judged.get(self.layer, Usage())
         metadata = {
             **summaries_metadata(nodes, below, known),
             **paid_metadata(
-                nodes, paid, judged, bench.settings, node_link(bench.settings, work.name)
+                nodes, paid, judged, context.settings, node_link(context.settings, state.name)
             ),
         }
-        work.n_summarized += metadata.get("n_made", 0)
-        return Outcome(work, version, metadata, metadata["n_nodes"], reused, verdicts)
+        state.n_summarized += metadata.get("n_made", 0)
+        return StepResult(state, version, metadata, metadata["n_nodes"], reused, verdicts)
 
-    def verdicts(self, bench: Bench, work: Work) -> list[Verdict]:
+    def verdicts(self, context: RunContext, state: PartitionState) -> list[Verdict]:
         """Verdicts of the layer's checks, made once in a run."""
-        return work.verdicts(self.layer, lambda: self._verdicts(bench, work))
+        return state.verdicts(self.layer, lambda: self._verdicts(context, state))
 
-    def _verdicts(self, bench: Bench, work: Work) -> list[Verdict]:
-        nodes = work.flat_nodes(bench, self.layer)
-        record = recorded(bench, self.key, work)
+    def _verdicts(self, context: RunContext, state: PartitionState) -> list[Verdict]:
+        nodes = state.flat_nodes(context, self.layer)
+        record = recorded(context, self.key, state)
         past = record.history[:-1] if record else ()
-        below, quotes = self._below(bench, work), bench.tools.quotes
-        return layer_verdicts(CheckedLayer(nodes, below, bench.settings, past, quotes))
+        below, quotes = self._below(context, state), context.components.quotes
+        return layer_verdicts(CheckedLayer(nodes, below, context.settings, past, quotes))
 
-    def _below(self, bench: Bench, work: Work) -> dict[str, Node]:
-        return {node.id: node for node in work.flat_nodes(bench, self.layer - 1)}
+    def _below(self, context: RunContext, state: PartitionState) -> dict[str, Node]:
+        return {node.id: node for node in state.flat_nodes(context, self.layer - 1)}
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -18,10 +18,10 @@ from raptor_core.documents.grouping import (
 from raptor_core.documents.inventory import Inventory
 from raptor_core.documents.load import Progress, list_files, load_documents
 from raptor_core.documents.partitions import Partitions
+from raptor_core.documents.reading import read_documents
 from raptor_core.documents.scan import Scan, scan_source
 from raptor_core.documents.scanned import read_scanned
 from raptor_core.documents.source import SUPPORTED, SourceFile
-from raptor_core.documents.wanted import read_documents
 
 __all__ = [
     "SUPPORTED",

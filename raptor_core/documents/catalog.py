@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 
 from raptor_core.documents.base import Entry, Skipped
-from raptor_core.documents.found import Found
+from raptor_core.documents.file_entries import FileEntries
 from raptor_core.documents.load import split
 from raptor_core.documents.ocr import find_tesseract
 from raptor_core.documents.records import Named
@@ -30,7 +30,7 @@ PACKING = "1"
 """Raise it when readings are packed in another way."""
 
 _HEAD = struct.Struct("<16s16s??dIII")
-"""Stamp, content, whether it was read, is final, first seen, lengths of the parts of ``Found``."""
+"""Stamp, content, whether it was read, is final, first seen, lengths of its ``FileEntries``."""
 
 _IS_READ_AT, _IS_FINAL_AT = 32, 33
 
@@ -57,7 +57,7 @@ class Reading:
     content: str
     first_seen: float
     is_final: bool
-    documents: Found = field(default_factory=Found)
+    documents: FileEntries = field(default_factory=FileEntries)
     skipped: tuple[Skipped, ...] = ()
 
     @property
@@ -87,7 +87,7 @@ class Reading:
             content.hex() if is_read else "",
             first_seen,
             is_final,
-            Found(*parts),
+            FileEntries(*parts),
             tuple(Skipped(*values) for values in json.loads(skipped)) if skipped else (),
         )
 
@@ -212,7 +212,7 @@ def make_reading(
         return Reading(file.stamp, content.digest, first_seen, final, found, skipped), []
     problems: list[Skipped] = []
     named = split(content.parse(), problems)
-    found = Found.of((name, Entry.of(document)) for name, document in named)
+    found = FileEntries.of((name, Entry.of(document)) for name, document in named)
     return Reading(file.stamp, content.digest, first_seen, final, found, tuple(problems)), named
 
 

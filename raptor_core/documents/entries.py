@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from raptor_core.documents.base import Entry
-from raptor_core.documents.found import ENTRY_BYTES, Found, unpack_entry
+from raptor_core.documents.file_entries import ENTRY_BYTES, FileEntries, unpack_entry
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class Entries(Sequence[Entry]):
     def of(cls, entries: Iterable[Entry]) -> Entries:
         """These entries, ordered; the first of an id counts."""
         gathered = Gathered()
-        gathered.add(Found.of((entry.id, entry) for entry in entries))
+        gathered.add(FileEntries.of((entry.id, entry) for entry in entries))
         return gathered.ordered()[0]
 
     def __len__(self) -> int:
@@ -90,7 +90,7 @@ class Gathered:
         self._lengths = array("q")
         self._hashes = bytearray()
 
-    def add(self, found: Found) -> None:
+    def add(self, found: FileEntries) -> None:
         """Add the documents of a file."""
         ids = found.list_ids()
         text = "".join(ids).encode("utf-8", "surrogatepass")

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+from raptor_core.documents.addresses import check_protocols, http_options
 from raptor_core.documents.base import Skipped
 from raptor_core.documents.encoding import decode
 from raptor_core.documents.files import Files
 from raptor_core.documents.formats import load_files
 from raptor_core.documents.parsed import UnreadableError
 from raptor_core.documents.patterns import IGNORE_FILE
-from raptor_core.documents.reach import check_protocols, http_options
 from raptor_core.documents.source import (
     MEGABYTE,
     Content,

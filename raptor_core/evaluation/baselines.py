@@ -11,7 +11,7 @@ import numpy as np
 
 from raptor_core.errors import ModelError
 from raptor_core.evaluation.contexts import Asked, Context
-from raptor_core.evaluation.forest import Forest
+from raptor_core.evaluation.index import Index
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query
 from raptor_core.retrieval.base import fit_budget
@@ -25,11 +25,11 @@ class RootOnly:
 
     name: str = "root"
 
-    def contexts(self, forest: Forest, asked: Asked, budget_tokens: int) -> list[Context]:
-        """See ``Way.contexts``."""
-        query = Query("traversal", budget_tokens, forest.n_nodes, asked.where, n_layers=1)
+    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
+        """See ``System.contexts``."""
+        query = Query("traversal", budget_tokens, index.n_nodes, asked.where, n_layers=1)
         texts = [question.text for question in asked.questions]
-        found = forest.retriever.search_vectors(texts, asked.vectors, query)
+        found = index.retriever.search_vectors(texts, asked.vectors, query)
         return list(map(Context.of, found))
 
 
@@ -42,16 +42,16 @@ class TitleAndAbstract:
 
     name: str = "title-abstract"
 
-    def contexts(self, forest: Forest, asked: Asked, budget_tokens: int) -> list[Context]:
-        """See ``Way.contexts``."""
+    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
+        """See ``System.contexts``."""
         if asked.where.trees is None:
             return [Context("", 0)] * len(asked.questions)
-        return [self._context(forest, q.document or "", budget_tokens) for q in asked.questions]
+        return [self._context(index, q.document or "", budget_tokens) for q in asked.questions]
 
-    def _context(self, forest: Forest, document: str, budget_tokens: int) -> Context:
-        title = next((d.title for d in forest.dataset.documents if d.id == document), "")
-        text = f"{title}\n\n{forest.dataset.abstracts.get(document, '')}".strip()
-        spans = forest.tools.counter.token_spans(text)
+    def _context(self, index: Index, document: str, budget_tokens: int) -> Context:
+        title = next((d.title for d in index.dataset.documents if d.id == document), "")
+        text = f"{title}\n\n{index.dataset.abstracts.get(document, '')}".strip()
+        spans = index.components.counter.token_spans(text)
         if len(spans) > budget_tokens:
             text, spans = text[: spans[budget_tokens - 1][1]], spans[:budget_tokens]
         return Context(text, len(spans))
@@ -71,17 +71,17 @@ class Dpr:
     question_model: str
     passage_model: str
     name = "dpr"
-    _encoded: tuple[Forest, list[Node], Vectors] | None = field(default=None, init=False)
+    _encoded: tuple[Index, list[Node], Vectors] | None = field(default=None, init=False)
 
     remedy = "name a question encoder and a passage encoder with --dpr QUESTION_MODEL PASSAGE_MODEL"
 
-    def contexts(self, forest: Forest, asked: Asked, budget_tokens: int) -> list[Context]:
-        """See ``Way.contexts``.
+    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
+        """See ``System.contexts``.
 
         Raises:
             ModelError: an encoder cannot be loaded.
         """
-        nodes, passages = self._leaves(forest, asked.where)
+        nodes, passages = self._leaves(index, asked.where)
         texts = [question.text for question in asked.questions]
         scores = _encode(self._questions, texts) @ passages.T
         query = Query("dpr", budget_tokens, where=asked.where)
@@ -92,13 +92,13 @@ class Dpr:
             found.append(Context.of(fit_budget(text, query, hits, len(hits))))
         return found
 
-    def _leaves(self, forest: Forest, where: Where) -> tuple[list[Node], Vectors]:
+    def _leaves(self, index: Index, where: Where) -> tuple[list[Node], Vectors]:
         """The leaves that are searched, encoded once for all budgets."""
-        if self._encoded is None or self._encoded[0] is not forest:
-            leaves = forest.store.nodes(Where(layers=(0,)))
-            titles = {document.id: document.title for document in forest.dataset.documents}
+        if self._encoded is None or self._encoded[0] is not index:
+            leaves = index.store.nodes(Where(layers=(0,)))
+            titles = {document.id: document.title for document in index.dataset.documents}
             texts = [f"{titles[n.documents[0]]} [SEP] {n.text}" for n in leaves]
-            self._encoded = (forest, leaves, _encode(self._encoder, texts))
+            self._encoded = (index, leaves, _encode(self._encoder, texts))
         _, nodes, vectors = self._encoded
         wanted = [
             at

@@ -1,4 +1,4 @@
-"""Ways to retrieve, side by side on one data set, at equal token budgets."""
+"""Systems to retrieve, side by side on one data set, at equal token budgets."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from raptor_core.evaluation.bootstrap import (
     mean_interval,
     paired_difference,
 )
-from raptor_core.evaluation.contexts import Asked, Context, Measurer, Way
+from raptor_core.evaluation.contexts import Asked, Context, Measurer, System
 from raptor_core.evaluation.datasets.base import Question
-from raptor_core.evaluation.forest import Forest
+from raptor_core.evaluation.index import Index
 from raptor_core.evaluation.measures import MEASURES, ContextMeasurer
 
 MEANINGS: Mapping[str, str] = {**MEASURES, **SCORES}
@@ -28,15 +28,15 @@ MEANINGS: Mapping[str, str] = {**MEASURES, **SCORES}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One question, one way, one budget.
+class Answered:
+    """One question, one system, one budget.
 
     ``layers`` counts the context's nodes by layer; ``measures`` are those that apply; ``answer``
     is what a reader made of it.
     """
 
     question: Question
-    way: str
+    system: str
     budget_tokens: int
     n_tokens: int
     layers: Mapping[int, int]
@@ -48,7 +48,7 @@ class Found:
 class Figure:
     """A measure's mean over the questions that it applies to.
 
-    ``difference`` is to the first way of the comparison; None for that one itself.
+    ``difference`` is to the first system of the comparison; None for that one itself.
     """
 
     n_questions: int
@@ -58,16 +58,16 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One way at one budget.
+    """One system at one budget.
 
     Attributes:
-        way, budget_tokens: which.
+        system, budget_tokens: which.
         mean_tokens: of the contexts.
         figures: by the name of the measure.
         layers: mean share of a context's nodes that are of each layer.
     """
 
-    way: str
+    system: str
     budget_tokens: int
     mean_tokens: float
     figures: Mapping[str, Figure]
@@ -80,7 +80,7 @@ class Comparison:
 
     dataset: str
     pooled: bool
-    found: tuple[Found, ...]
+    found: tuple[Answered, ...]
     lines: tuple[Line, ...]
 
     @property
@@ -101,119 +101,123 @@ class Comparison:
 
 
 Progress = Callable[[str, int], None]
-"""Called before each way and budget."""
+"""Called before each system and budget."""
 
 
 def compare(
-    forest: Forest,
-    ways: Sequence[Way],
+    index: Index,
+    systems: Sequence[System],
     budgets: Sequence[int],
     *,
     pooled: bool = False,
     measurer: Measurer | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Retrieve for every question, in every way, at every budget, and measure.
+    """Retrieve for every question, by every system, at every budget, and measure.
 
     Args:
-        forest: data set and trees.
-        ways: the first is what the others are compared with.
+        index: data set and trees.
+        systems: the first is what the others are compared with.
         budgets: tokens of a context at the most.
         pooled: ask every question of all documents, without naming its own.
         measurer: what the contexts are measured by; None measures them without a reader.
-        progress: told of each way and budget.
+        progress: told of each system and budget.
 
     Raises:
-        SettingsError: there is no way or no budget, or one of them twice.
+        SettingsError: there is no system or no budget, or one of them twice.
     """
-    names = [way.name for way in ways]
+    names = [system.name for system in systems]
     for what, given in (("strategy", names), ("budget", budgets)):
         if not given or len(set(given)) < len(given):
             raise SettingsError(f"expected each {what} once, got {list(given) or 'none'}")
-    measurer = measurer or ContextMeasurer.of(forest, pooled=pooled)
-    parts = list(_asked(forest, pooled=pooled))
-    found: list[Found] = []
+    measurer = measurer or ContextMeasurer.of(index, pooled=pooled)
+    parts = list(_asked(index, pooled=pooled))
+    found: list[Answered] = []
     for budget in budgets:
-        for way in ways:
+        for system in systems:
             if progress:
-                progress(way.name, budget)
-            found += _found(forest, way, budget, parts, measurer)
+                progress(system.name, budget)
+            found += _found(index, system, budget, parts, measurer)
     lines = tuple(_lines(found, names, budgets))
-    return Comparison(forest.dataset.name, pooled, tuple(found), lines)
+    return Comparison(index.dataset.name, pooled, tuple(found), lines)
 
 
-def join(first: Comparison, found: Sequence[Found]) -> Comparison:
-    """A comparison with further ways, measured on the same questions in their order.
+def join(first: Comparison, found: Sequence[Answered]) -> Comparison:
+    """A comparison with further systems, measured on the same questions in their order.
 
     Raises:
-        ValueError: a way is in both, or lacks a question or a budget.
+        ValueError: a system is in both, or lacks a question or a budget.
     """
     budgets = list(dict.fromkeys(item.budget_tokens for item in first.found))
-    ways = list(dict.fromkeys(item.way for item in found))
-    asked = [item.question.id for item in first.found if item.way == first.found[0].way]
-    for way in ways:
-        if [item.question.id for item in found if item.way == way] != asked:
-            raise ValueError(f"{way!r} is not measured on the questions and budgets of the others")
-    known = list(dict.fromkeys(item.way for item in first.found))
-    if set(known) & set(ways):
-        raise ValueError(f"expected each way once, got {known} and {ways}")
+    systems = list(dict.fromkeys(item.system for item in found))
+    asked = [item.question.id for item in first.found if item.system == first.found[0].system]
+    for system in systems:
+        if [item.question.id for item in found if item.system == system] != asked:
+            raise ValueError(
+                f"{system!r} is not measured on the questions and budgets of the others"
+            )
+    known = list(dict.fromkeys(item.system for item in first.found))
+    if set(known) & set(systems):
+        raise ValueError(f"expected each system once, got {known} and {systems}")
     everything = (*first.found, *found)
-    lines = tuple(_lines(everything, [*known, *ways], budgets))
+    lines = tuple(_lines(everything, [*known, *systems], budgets))
     return Comparison(first.dataset, first.pooled, everything, lines)
 
 
-def _asked(forest: Forest, *, pooled: bool) -> Iterator[Asked]:
+def _asked(index: Index, *, pooled: bool) -> Iterator[Asked]:
     """Questions by what they are asked of, all embedded at once."""
-    questions = forest.dataset.questions
-    vectors = forest.tools.embedder.embed_queries([question.text for question in questions])
+    questions = index.dataset.questions
+    vectors = index.components.embedder.embed_queries([question.text for question in questions])
     rows: dict[str | None, list[int]] = {}
     for row, question in enumerate(questions):
         rows.setdefault(None if pooled else question.document, []).append(row)
     for places in rows.values():
         part = [questions[row] for row in places]
-        yield Asked(part, vectors[np.array(places)], forest.where(part[0], pooled=pooled))
+        yield Asked(part, vectors[np.array(places)], index.where(part[0], pooled=pooled))
 
 
 def _found(
-    forest: Forest, way: Way, budget: int, parts: Sequence[Asked], measurer: Measurer
-) -> Iterator[Found]:
+    index: Index, system: System, budget: int, parts: Sequence[Asked], measurer: Measurer
+) -> Iterator[Answered]:
     questions: list[Question] = []
     contexts: list[Context] = []
     for asked in parts:
         questions += asked.questions
-        contexts += way.contexts(forest, asked, budget)
+        contexts += system.contexts(index, asked, budget)
     measured = measurer.measure(questions, contexts)
     for question, context, worth in zip(questions, contexts, measured, strict=True):
         layers = Counter(node.layer for node in context.nodes)
-        yield Found(
-            question, way.name, budget, context.n_tokens, layers, worth.values, worth.answer
+        yield Answered(
+            question, system.name, budget, context.n_tokens, layers, worth.values, worth.answer
         )
 
 
-def _lines(found: Sequence[Found], ways: Sequence[str], budgets: Sequence[int]) -> Iterator[Line]:
-    by_line: dict[tuple[str, int], list[Found]] = {}
+def _lines(
+    found: Sequence[Answered], systems: Sequence[str], budgets: Sequence[int]
+) -> Iterator[Line]:
+    by_line: dict[tuple[str, int], list[Answered]] = {}
     for item in found:
-        by_line.setdefault((item.way, item.budget_tokens), []).append(item)
+        by_line.setdefault((item.system, item.budget_tokens), []).append(item)
     for budget in budgets:
-        first = by_line[ways[0], budget]
-        for way in ways:
-            items = by_line[way, budget]
+        first = by_line[systems[0], budget]
+        for system in systems:
+            items = by_line[system, budget]
             yield Line(
-                way=way,
+                system=system,
                 budget_tokens=budget,
                 mean_tokens=mean(item.n_tokens for item in items),
-                figures=figures(items, None if way == ways[0] else first),
+                figures=figures(items, None if system == systems[0] else first),
                 layers=_layer_shares(items),
             )
 
 
-def figures(items: Sequence[Found], first: Sequence[Found] | None) -> dict[str, Figure]:
+def figures(items: Sequence[Answered], first: Sequence[Answered] | None) -> dict[str, Figure]:
     """Means of the measures, and their differences to ``first`` on the same questions in order."""
     names = [name for name in MEANINGS if any(name in item.measures for item in items)]
     return {name: _figure(name, items, first) for name in names}
 
 
-def _figure(name: str, items: Sequence[Found], first: Sequence[Found] | None) -> Figure:
+def _figure(name: str, items: Sequence[Answered], first: Sequence[Answered] | None) -> Figure:
     rows = [at for at, item in enumerate(items) if name in item.measures]
     values = [items[at].measures[name] for at in rows]
     documents = [items[at].question.cluster for at in rows]
@@ -224,7 +228,7 @@ def _figure(name: str, items: Sequence[Found], first: Sequence[Found] | None) ->
     return Figure(len(rows), mean_interval(values, documents), difference)
 
 
-def _layer_shares(items: Sequence[Found]) -> dict[int, float]:
+def _layer_shares(items: Sequence[Answered]) -> dict[int, float]:
     """Mean over the contexts that have nodes."""
     with_nodes = [item.layers for item in items if item.layers]
     layers = sorted({layer for counts in with_nodes for layer in counts})

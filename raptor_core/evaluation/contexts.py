@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from raptor_core.evaluation.datasets.base import Question
-from raptor_core.evaluation.forest import Forest
+from raptor_core.evaluation.index import Index
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Retrieval
 from raptor_core.store.base import Where
@@ -47,14 +47,14 @@ class Context:
         return cls(retrieval.context, retrieval.n_tokens, nodes)
 
 
-class Way(Protocol):
+class System(Protocol):
     """One system of a comparison."""
 
     @property
     def name(self) -> str:
         """As it is written on the command line."""
 
-    def contexts(self, forest: Forest, asked: Asked, budget_tokens: int) -> list[Context]:
+    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
         """A context for each question, none over the budget."""
 
 

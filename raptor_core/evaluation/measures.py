@@ -10,7 +10,7 @@ import numpy as np
 
 from raptor_core.evaluation.contexts import Context, Measured
 from raptor_core.evaluation.datasets.base import Question
-from raptor_core.evaluation.forest import Forest
+from raptor_core.evaluation.index import Index
 from raptor_core.evaluation.runs import Runs, held, runs, words
 from raptor_core.nodes import Node
 from raptor_core.summarizing.stopwords import STOPWORDS
@@ -40,28 +40,28 @@ class ContextMeasurer:
     """Measures contexts of one data set without a reader.
 
     Attributes:
-        forest: the data set and its trees.
+        index: the data set and its trees.
         pooled: whether questions are asked of all documents.
         options: vectors of each question's options, by question id, ``(n_options, n_dims)``.
         has_evidence: whether the data set names evidence, so that answers need not stand in.
     """
 
-    forest: Forest
+    index: Index
     pooled: bool
     options: Mapping[str, Vectors]
     has_evidence: bool
 
     @classmethod
-    def of(cls, forest: Forest, *, pooled: bool) -> ContextMeasurer:
+    def of(cls, index: Index, *, pooled: bool) -> ContextMeasurer:
         """All options are embedded at once, each after its question."""
-        asked = [q for q in forest.dataset.questions if q.gold is not None]
+        asked = [q for q in index.dataset.questions if q.gold is not None]
         texts = [f"{q.text} {option}" for q in asked for option in q.options]
-        vectors = forest.tools.embedder.embed_queries(texts)
+        vectors = index.components.embedder.embed_queries(texts)
         ends = np.cumsum([len(q.options) for q in asked])[:-1]
         parts = np.split(vectors, ends) if asked else []
         options = {q.id: part for q, part in zip(asked, parts, strict=True)}
-        has_evidence = any(question.evidence for question in forest.dataset.questions)
-        return cls(forest, pooled, options, has_evidence)
+        has_evidence = any(question.evidence for question in index.dataset.questions)
+        return cls(index, pooled, options, has_evidence)
 
     def measure(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Measured]:
         """See ``Measurer.measure``."""
@@ -94,8 +94,8 @@ class ContextMeasurer:
         """Vectors by embedding key, or by the text of a context without nodes."""
         keys = {node.embedding_key for context in contexts for node in context.nodes}
         bare = sorted({c.text for c in contexts if not c.nodes and c.text})
-        found = self.forest.store.vectors(sorted(keys))
-        return found | dict(zip(bare, self.forest.tools.embedder.embed(bare), strict=True))
+        found = self.index.store.vectors(sorted(keys))
+        return found | dict(zip(bare, self.index.components.embedder.embed(bare), strict=True))
 
 
 def evidence_recall(evidence: Sequence[str], context: str) -> float:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from statistics import mean
 from typing import Any
 
-from raptor_core.evaluation.forest import Forest
+from raptor_core.evaluation.index import Index
 from raptor_core.quality.compression import compressions
 
 
@@ -36,13 +36,13 @@ class TreeStatistics:
         return rounded | {"nodes_by_layer": list(self.nodes_by_layer)}
 
 
-def tree_statistics(forest: Forest) -> TreeStatistics:
-    """The statistics of a forest's trees; all nodes are read."""
-    nodes = forest.store.nodes()
+def tree_statistics(index: Index) -> TreeStatistics:
+    """The statistics of a index's trees; all nodes are read."""
+    nodes = index.store.nodes()
     summaries = [node for node in nodes if not node.is_leaf]
     found = compressions(summaries, {node.id: node for node in nodes})
     n_children = sum(len(one.node.children) for one in found)
-    sizes = [manifest.layer_sizes for manifest in forest.manifests]
+    sizes = [manifest.layer_sizes for manifest in index.manifests]
     highest = max(map(len, sizes))
     return TreeStatistics(
         n_trees=len(sizes),

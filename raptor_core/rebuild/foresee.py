@@ -13,8 +13,8 @@ from raptor_core.rebuild.values import LayerPlan
 from raptor_core.summarizing.prompts import prompt_tokens
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering, cluster_top
+from raptor_core.tree.components import Components
 from raptor_core.tree.drafts import draft_summaries
-from raptor_core.tree.tools import Tools
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,22 +25,24 @@ class Foreseen:
     nodes: tuple[Node, ...]
 
 
-def foresee(previous: Tree, leaves: Layer, tools: Tools) -> tuple[list[Foreseen], Clustering]:
+def foresee(
+    previous: Tree, leaves: Layer, components: Components
+) -> tuple[list[Foreseen], Clustering]:
     """Every layer above ``leaves``, and the clustering that says why the tree ends.
 
     Raises:
         ClusteringError: the settings allow no clustering.
     """
     layers, found = [leaves], []
-    while not (clustering := cluster_top(previous.name, layers, tools, previous)).end:
-        nodes = _expected(layers[-1].nodes, clustering, previous, tools)
+    while not (clustering := cluster_top(previous.name, layers, components, previous)).end:
+        nodes = _expected(layers[-1].nodes, clustering, previous, components)
         found.append(Foreseen(clustering, nodes))
         layers.append(Layer(nodes, np.zeros((len(nodes), 0), dtype=np.float32)))
     return found, clustering
 
 
 def _expected(
-    below: Sequence[Node], clustering: Clustering, previous: Tree, tools: Tools
+    below: Sequence[Node], clustering: Clustering, previous: Tree, components: Components
 ) -> tuple[Node, ...]:
     """The nodes of a layer in order, as long as those in their slots were, or as their mean."""
     number = clustering.layer + 1
@@ -48,8 +50,8 @@ def _expected(
     lengths = {node.slot: node.n_tokens for node in before}
     summaries = [node.n_tokens for layer in previous.layers[1:] for node in layer.nodes]
     mean = round(sum(summaries) / len(summaries)) if summaries else 0
-    usual = mean or tools.settings.summarizer.max_tokens
-    drafts = draft_summaries(below, clustering, tools.summarizer.fingerprint)
+    usual = mean or components.settings.summarizer.max_tokens
+    drafts = draft_summaries(below, clustering, components.summarizer.fingerprint)
     nodes = [replace(node, n_tokens=lengths.get(node.slot, usual)) for node, _ in drafts]
     return tuple(sorted(nodes, key=lambda node: node.order))
 
@@ -58,7 +60,7 @@ def layer_plans(
     previous: Tree,
     leaves: Layer,
     found: Sequence[Foreseen],
-    tools: Tools,
+    components: Components,
     known: Known,
     overhead: int,
 ) -> Iterator[LayerPlan]:
@@ -73,7 +75,7 @@ def layer_plans(
         gone = {node.id for node in old if not gone.isdisjoint(node.children)}
         lost = {node.slot for node in old if node.id in gone}
         bound = sum(node.id in fresh or node.slot in lost for node in layer.nodes)
-        yield _layer_plan(layer, below, old, bound, tools, known, overhead)
+        yield _layer_plan(layer, below, old, bound, components, known, overhead)
         below = layer.nodes
 
 
@@ -86,7 +88,7 @@ def _layer_plan(
     below: Sequence[Node],
     old: Sequence[Node],
     bound: int,
-    tools: Tools,
+    components: Components,
     known: Known,
     overhead: int,
 ) -> LayerPlan:
@@ -107,14 +109,16 @@ def _layer_plan(
         fitted=fit.reason if fit else "",
         n_reused=len({node.content_key for node in added}) - len(to_make),
         lower_bound=bound,
-        cost=_cost(list(to_make.values()), below, tools, overhead),
+        cost=_cost(list(to_make.values()), below, components, overhead),
         drift=fit.n_placed / len(below) if fit else 0.0,
         cohesion=fit.cohesion if fit else 0.0,
     )
 
 
-def _cost(nodes: Collection[Node], below: Sequence[Node], tools: Tools, overhead: int) -> Cost:
+def _cost(
+    nodes: Collection[Node], below: Sequence[Node], components: Components, overhead: int
+) -> Cost:
     lengths = {node.id: node.n_tokens for node in below}
     prompts = sum(prompt_tokens([lengths[c] for c in node.children], overhead) for node in nodes)
     completions = sum(node.n_tokens for node in nodes)
-    return summary_cost(len(nodes), prompts, completions, tools.settings)
+    return summary_cost(len(nodes), prompts, completions, components.settings)

@@ -23,8 +23,8 @@ from raptor_core.summarizing.prompts import prompt_overhead
 from raptor_core.tree.anchoring import why_from_scratch
 from raptor_core.tree.cache import Known, MemoryCache, Together
 from raptor_core.tree.cluster import Clustering
+from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
-from raptor_core.tree.tools import Tools
 from raptor_core.vectors import Vectors
 
 
@@ -33,7 +33,7 @@ def plan_rebuild(
     documents: Mapping[str, Sequence[Document]],
     settings: Settings | None = None,
     *,
-    tools: Tools | None = None,
+    components: Components | None = None,
     known: Known | None = None,
 ) -> RebuildPlan:
     """What it takes to bring ``previous`` in step with ``documents``. Writes nothing, pays nothing.
@@ -44,15 +44,15 @@ def plan_rebuild(
     Args:
         previous: the published trees by name.
         documents: what the trees are to hold, by tree; a tree without documents is dropped.
-        settings: None for the defaults; ignored when ``tools`` are given.
-        tools: parts to plan with, for example to share a loaded model.
-        known: what is published, for example an open store; the tools' cache is known besides.
+        settings: None for the defaults; ignored when ``components`` are given.
+        components: parts to plan with, for example to share a loaded model.
+        known: what is published, for example an open store; the components' cache is known besides.
 
     Raises:
         RaptorError: as chunker, embedder and clusterer do.
     """
-    tools = tools or Tools(settings)
-    planner = _Planner(previous, tools, known if known is not None else MemoryCache())
+    components = components or Components(settings)
+    planner = _Planner(previous, components, known if known is not None else MemoryCache())
     return RebuildPlan(
         tuple(
             planner.tree(name, documents.get(name, ())) for name in sorted({*previous, *documents})
@@ -61,40 +61,40 @@ def plan_rebuild(
 
 
 def plan_tree(
-    previous: Tree | None, leaves: Layer, tools: Tools, known: Known
+    previous: Tree | None, leaves: Layer, components: Components, known: Known
 ) -> tuple[TreePlan, Clustering | None]:
     """The plan of one tree whose leaves are embedded; ``leaves`` are at least one.
 
     Also the clusters over the leaves, which a tree that goes on has from its plan.
     """
-    planner = _Planner({previous.name: previous} if previous else {}, tools, known)
-    reason = why_from_scratch(previous, leaves.nodes, tools)
+    planner = _Planner({previous.name: previous} if previous else {}, components, known)
+    reason = why_from_scratch(previous, leaves.nodes, components)
     if previous is None or reason:
         return planner.estimated(leaves.nodes[0].tree, leaves.nodes, reason), None
     return planner.foretold(previous, leaves, exact=True)
 
 
 class _Planner:
-    """Plans trees with the same tools."""
+    """Plans trees with the same components."""
 
-    def __init__(self, previous: Mapping[str, Tree], tools: Tools, known: Known) -> None:
+    def __init__(self, previous: Mapping[str, Tree], components: Components, known: Known) -> None:
         self._previous = previous
-        self._tools = tools
-        self._known = Together(known, tools.cache)
-        self._children = children_per_parent(previous.values(), tools.settings)
+        self._components = components
+        self._known = Together(known, components.cache)
+        self._children = children_per_parent(previous.values(), components.settings)
 
     @cached_property
     def _overhead(self) -> int:
         """Counting it loads a tokenizer, which nothing needs where no tree changes."""
-        return prompt_overhead(self._tools.settings.summarizer, self._tools.counter)
+        return prompt_overhead(self._components.settings.summarizer, self._components.counter)
 
     def tree(self, name: str, documents: Sequence[Document]) -> TreePlan:
         """The plan of one tree."""
         previous = self._previous.get(name)
-        leaves = make_leaves(name, documents, self._tools) if documents else ()
+        leaves = make_leaves(name, documents, self._components) if documents else ()
         if not leaves:
             return _dropped(name, previous)
-        reason = why_from_scratch(previous, leaves, self._tools)
+        reason = why_from_scratch(previous, leaves, self._components)
         if previous is None or reason:
             return self.estimated(name, leaves, reason)
         vectors, exact = self._vectors(leaves, previous)
@@ -104,8 +104,8 @@ class _Planner:
         self, previous: Tree, leaves: Layer, *, exact: bool
     ) -> tuple[TreePlan, Clustering]:
         """The plan of a tree that goes on, and the clusters over its leaves."""
-        found, top = foresee(previous, leaves, self._tools)
-        plans = layer_plans(previous, leaves, found, self._tools, self._known, self._overhead)
+        found, top = foresee(previous, leaves, self._components)
+        plans = layer_plans(previous, leaves, found, self._components, self._known, self._overhead)
         layers = (*plans, *_vanished(previous, len(found)))
         before = {node.id for node in previous.layers[0].nodes}
         n_kept = sum(node.id in before for node in leaves.nodes)
@@ -128,7 +128,9 @@ class _Planner:
         """The plan of a tree that is built from scratch for a reason."""
         previous = self._previous.get(name)
         layers = tuple(
-            estimated_layers(leaves, previous, self._children, self._tools.settings, self._overhead)
+            estimated_layers(
+                leaves, previous, self._children, self._components.settings, self._overhead
+            )
         )
         before = {node.id for node in previous.layers[0].nodes} if previous else set()
         n_kept = sum(node.id in before for node in leaves)
@@ -151,23 +153,23 @@ class _Planner:
         unknown = {n.embedding_key for n in leaves if n.embedding_key not in found}
         found.update(self._known.vectors(unknown))
         missing = {n.embedding_key: n for n in leaves if n.embedding_key not in found}
-        exact = not missing or self._tools.settings.embedder.kind != "openai"
+        exact = not missing or self._components.settings.embedder.kind != "openai"
         if missing and exact:
             texts = [node.embedding_text for node in missing.values()]
-            found.update(zip(missing, self._tools.embedder.embed(texts), strict=True))
+            found.update(zip(missing, self._components.embedder.embed(texts), strict=True))
         keys = [node.embedding_key for node in leaves]
         return np.stack(_filled([found.get(key) for key in keys])), exact
 
     def _embedding(self, leaves: Sequence[Node], layers: Sequence[LayerPlan]) -> Cost:
         """New leaves, and the summaries that are made; nothing where no endpoint is called."""
-        if self._tools.settings.embedder.kind != "openai":
+        if self._components.settings.embedder.kind != "openai":
             return NOTHING
         known = self._known.vectors({node.embedding_key for node in leaves})
         fresh = {n.embedding_key: n for n in leaves if n.embedding_key not in known}
-        tokens = sum(self._tools.counter.count([n.embedding_text for n in fresh.values()]))
+        tokens = sum(self._components.counter.count([n.embedding_text for n in fresh.values()]))
         tokens += sum(layer.cost.completion_tokens for layer in layers)
         n_texts = len(fresh) + sum(layer.cost.calls for layer in layers)
-        return embedding_cost(tokens, self._tools.settings, n_texts=n_texts)
+        return embedding_cost(tokens, self._components.settings, n_texts=n_texts)
 
 
 def _filled(vectors: Sequence[Vectors | None]) -> list[Vectors]:

@@ -20,8 +20,8 @@ from raptor_core.retrieval.traversal import Traversal
 from raptor_core.settings import StoreSettings
 from raptor_core.store import open_store
 from raptor_core.store.store import VectorStore
+from raptor_core.tree.components import Components
 from raptor_core.tree.publish import make_manifest
-from raptor_core.tree.tools import Tools
 from raptor_core.vectors import Vectors
 
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
@@ -52,11 +52,11 @@ class Retriever(Awaited):
         self._embedder = embedder
 
     @classmethod
-    def from_trees(cls, trees: Sequence[Tree], tools: Tools | None = None) -> Retriever:
+    def from_trees(cls, trees: Sequence[Tree], components: Components | None = None) -> Retriever:
         """A retriever over trees in memory, as ``build_tree`` returns them.
 
         Args:
-            tools: those that the trees were built with; None is the defaults.
+            components: those that the trees were built with; None is the defaults.
 
         Raises:
             EmptySourceError: no tree is given.
@@ -64,14 +64,14 @@ class Retriever(Awaited):
         """
         if not trees:
             raise EmptySourceError("a retriever needs at least one tree")
-        tools = tools or Tools()
-        _check_embedder(trees, tools.embedder)
-        settings = StoreSettings(kind="local", corpus=tools.settings.store.corpus)
-        store = open_store(settings, None, tools.store_identity)
+        components = components or Components()
+        _check_embedder(trees, components.embedder)
+        settings = StoreSettings(kind="local", corpus=components.settings.store.corpus)
+        store = open_store(settings, None, components.store_identity)
         for tree in trees:
-            manifest = make_manifest(tree, (), tools.settings)
+            manifest = make_manifest(tree, (), components.settings)
             store.publish(manifest, tuple(tree.nodes()), tree.vectors())
-        return cls(store, tools.embedder)
+        return cls(store, components.embedder)
 
     @property
     def query(self) -> Query:
@@ -121,5 +121,5 @@ def _check_embedder(trees: Sequence[Tree], embedder: Embedder) -> None:
             if node.embedding_key != embedding_key(node.embedding_text, embedder.fingerprint):
                 raise StoreMismatchError(
                     f"the vectors of tree {tree.name!r} are not of the embedder "
-                    f"{embedder.model!r}; give from_trees the tools that the tree was built with"
+                    f"{embedder.model!r}; give from_trees the tree's components"
                 )

@@ -41,7 +41,7 @@ from raptor_core.store.engine import (
 )
 from raptor_core.store.files import check_space
 from raptor_core.store.lexical import Sparse
-from raptor_core.store.outlines import Found, OutlineFile
+from raptor_core.store.outlines import Candidates, OutlineFile
 from raptor_core.store.payload import Payload, damaged
 
 KEYS = "keys"
@@ -243,7 +243,7 @@ class EdgeEngine:
                 raise damaged({**payload, "node_id": name})
         return [[Scored(payloads[names[number]], score) for number, score in row] for row in rows]
 
-    def outlines(self, questions: Sequence[Question], limit: int) -> list[Found]:
+    def outlines(self, questions: Sequence[Question], limit: int) -> list[Candidates]:
         """What ``search`` finds, to be ranked."""
         rows = self._ranked(questions, limit)
         numbers = [number for row in rows for number, _ in row]
@@ -255,7 +255,7 @@ class EdgeEngine:
         scores = np.array([score for row in rows for _, score in row], dtype=np.float64)
         ends = np.cumsum([len(row) for row in rows])
         parts = [np.arange(end - len(row), end) for row, end in zip(rows, ends, strict=True)]
-        return [Found(found.take(part), scores[part]) for part in parts]
+        return [Candidates(found.take(part), scores[part]) for part in parts]
 
     def _live_payloads(self) -> Iterator[Payload]:
         """Of points that are what their ids say."""

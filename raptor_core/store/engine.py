@@ -21,7 +21,7 @@ from raptor_core.store.payload import Payload, fact
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
-    from raptor_core.store.outlines import Found
+    from raptor_core.store.outlines import Candidates
 
 DENSE = "dense"
 LEXICAL = "lexical"
@@ -135,7 +135,7 @@ class Engine(Protocol):
     def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
         """Best points for each question in the order of ``ranked``."""
 
-    def outlines(self, questions: Sequence[Question], limit: int) -> list[Found]:
+    def outlines(self, questions: Sequence[Question], limit: int) -> list[Candidates]:
         """What ``search`` finds, to be ranked."""
 
     def count(self, condition: Condition) -> int:

@@ -109,18 +109,18 @@ class Outlines(NamedTuple):
         return [full_id(high, low) for high, low in self.nodes[["high", "low"]].tolist()]
 
 
-class Found(NamedTuple):
+class Candidates(NamedTuple):
     """What a search found to be ranked: outlines and their scores, shape ``(n,)``, best first."""
 
     outlines: Outlines
     scores: NDArray[np.float64]
 
 
-def outlined(rows: Iterable[tuple[Payload, float]]) -> Found:
+def outlined(rows: Iterable[tuple[Payload, float]]) -> Candidates:
     """What a search found, from payloads that have the fields ``OUTLINED``, and scores."""
     found = list(rows)
     scores = np.array([score for _, score in found], dtype=np.float64)
-    return Found(Outlines.of(payload for payload, _ in found), scores)
+    return Candidates(Outlines.of(payload for payload, _ in found), scores)
 
 
 def halves(node_id: str) -> tuple[int, int]:
@@ -150,7 +150,7 @@ def _hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-NOTHING = Found(Outlines.of(()), np.zeros(0))
+NOTHING = Candidates(Outlines.of(()), np.zeros(0))
 
 
 _KEY = Struct("<QQ")

@@ -26,7 +26,7 @@ from raptor_core.store.engine import (
     ranked,
 )
 from raptor_core.store.lexical import Sparse
-from raptor_core.store.outlines import OUTLINED, Found, outlined
+from raptor_core.store.outlines import OUTLINED, Candidates, outlined
 from raptor_core.store.payload import Payload
 from raptor_core.store.retries import is_refusal, reason, remedy
 
@@ -247,7 +247,7 @@ class ClientEngine:
         rows = self._ranked(questions, limit, None)
         return [[Scored(payload, score) for _, score, payload in row] for row in rows]
 
-    def outlines(self, questions: Sequence[Question], limit: int) -> list[Found]:
+    def outlines(self, questions: Sequence[Question], limit: int) -> list[Candidates]:
         """What ``search`` finds, to be ranked."""
         rows = self._ranked(questions, limit, OUTLINED)
         return [outlined((payload, score) for _, score, payload in row) for row in rows]

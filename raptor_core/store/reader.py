@@ -28,7 +28,7 @@ from raptor_core.store.engine import (
     query_units,
 )
 from raptor_core.store.lexical import query_vector
-from raptor_core.store.outlines import NOTHING, Found
+from raptor_core.store.outlines import NOTHING, Candidates
 from raptor_core.store.payload import payload_to_manifest, payload_to_mark, payload_to_node
 from raptor_core.vectors import Vectors
 
@@ -212,7 +212,7 @@ class StoreReader:
         texts: Sequence[str],
         limit: int,
         where: Where | Sequence[Where] = EVERYWHERE,
-    ) -> list[tuple[Found, Found]]:
+    ) -> list[tuple[Candidates, Candidates]]:
         """What ``search`` and ``search_text`` find for each row and text, to be ranked.
 
         Outlines and scores alone: the nodes of those that are returned are read by id. ``where``

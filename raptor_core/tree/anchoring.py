@@ -18,8 +18,8 @@ from raptor_core.clustering.anchored import Bounds, anchored
 from raptor_core.clustering.groups import match_origins
 from raptor_core.identity import slot_id
 from raptor_core.nodes import Fit, Layer, Node, Tree
+from raptor_core.tree.components import Components
 from raptor_core.tree.earlier import Earlier, mean_direction
-from raptor_core.tree.tools import Tools
 from raptor_core.vectors import Vectors
 
 NEW_SHARE = 0.5
@@ -38,15 +38,15 @@ class Arranged:
     details: Mapping[str, float]
 
 
-def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], tools: Tools) -> str:
+def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], components: Components) -> str:
     """Why a tree cannot go on from its published state; empty where it can."""
     if previous is None:
         return "first fit"
-    if not tools.settings.rebuild.anchored:
+    if not components.settings.rebuild.anchored:
         return "rebuild.anchored is false"
-    if not tools.clusterer.anchorable:
+    if not components.clusterer.anchorable:
         return "this clustering method cuts every layer anew"
-    if any(fit.fingerprint != tools.clusterer.fingerprint for fit in previous.fits):
+    if any(fit.fingerprint != components.clusterer.fingerprint for fit in previous.fits):
         return "the clustering settings changed"
     known = {node.id for node in previous.layers[0].nodes}
     n_new = sum(node.id not in known for node in leaves)
@@ -57,14 +57,14 @@ def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], tools: Tools
 
 @one_blas_thread
 def arrange(
-    tree: str, layer: Layer, tools: Tools, earlier: Earlier | None, reason: str = ""
+    tree: str, layer: Layer, components: Components, earlier: Earlier | None, reason: str = ""
 ) -> Arranged:
     """Clusters over a layer of at least two nodes.
 
     Args:
         tree: name of the tree.
         layer: with planning vectors, where the tree goes on from an earlier state.
-        tools: clusterer and settings.
+        components: clusterer and settings.
         earlier: the clusters over this layer in that state; None to fit the layer.
         reason: why it is fitted.
 
@@ -73,16 +73,16 @@ def arrange(
     """
     n_tokens = np.array([node.n_tokens for node in layer.nodes], dtype=np.int64)
     if earlier is None:
-        return _fitted(tree, layer, n_tokens, tools, None, reason or "a new layer")
+        return _fitted(tree, layer, n_tokens, components, None, reason or "a new layer")
     if {node.id for node in layer.nodes} == {one for ids in earlier.ids for one in ids}:
         return _unchanged(layer, earlier)
     n_new = len(layer.nodes) - _n_known(layer.nodes, earlier)
     share = (earlier.fit.n_placed + n_new) / len(layer.nodes)
-    bound = tools.settings.rebuild.max_placed
+    bound = components.settings.rebuild.max_placed
     if n_new and share > bound:
         told = f"drift: {share:.0%} placed since the last fit, over {bound:.0%}"
-        return _fitted(tree, layer, n_tokens, tools, earlier, told)
-    return _anchored(tree, layer, n_tokens, tools, earlier)
+        return _fitted(tree, layer, n_tokens, components, earlier, told)
+    return _anchored(tree, layer, n_tokens, components, earlier)
 
 
 def _n_known(nodes: Sequence[Node], earlier: Earlier) -> int:
@@ -94,15 +94,15 @@ def _fitted(
     tree: str,
     layer: Layer,
     n_tokens: NDArray[np.int64],
-    tools: Tools,
+    components: Components,
     earlier: Earlier | None,
     reason: str,
 ) -> Arranged:
-    found = tools.clusterer.cluster(layer.vectors, n_tokens)
+    found = components.clusterer.cluster(layer.vectors, n_tokens)
     origins = match_origins(found.members, _kept(layer.nodes, earlier) if earlier else ())
     now = cohesion(layer.vectors, found.members)
     fit = Fit(
-        fingerprint=tools.clusterer.fingerprint,
+        fingerprint=components.clusterer.fingerprint,
         n_placed=0,
         fitted_cohesion=now,
         cohesion=now,
@@ -125,14 +125,14 @@ def _unchanged(layer: Layer, earlier: Earlier) -> Arranged:
 
 
 def _anchored(
-    tree: str, layer: Layer, n_tokens: NDArray[np.int64], tools: Tools, earlier: Earlier
+    tree: str, layer: Layer, n_tokens: NDArray[np.int64], components: Components, earlier: Earlier
 ) -> Arranged:
-    limits = tools.settings.rebuild
+    limits = components.settings.rebuild
     ids = {node.id for node in layer.nodes}
     touched = {at for at, before in enumerate(earlier.ids) if not ids.issuperset(before)}
-    bounds = Bounds(limits.max_members, tools.settings.clustering.max_tokens)
+    bounds = Bounds(limits.max_members, components.settings.clustering.max_tokens)
     kept = _kept(layer.nodes, earlier)
-    found = anchored(layer.vectors, n_tokens, kept, touched, tools.clusterer, bounds)
+    found = anchored(layer.vectors, n_tokens, kept, touched, components.clusterer, bounds)
     now = cohesion(layer.vectors, found.members)
     left = cohesion(layer.vectors, [rows for rows in kept if len(rows) > 1])
     # What left with removed nodes, or came with vectors that were only expected, is no drift.
@@ -141,7 +141,7 @@ def _anchored(
     n_new = len(layer.nodes) - _n_known(layer.nodes, earlier)
     if now < least and now < left:
         reason = f"drift: cohesion {now:.3f} under {least:.3f}"
-        anew = _fitted(tree, layer, n_tokens, tools, earlier, reason)
+        anew = _fitted(tree, layer, n_tokens, components, earlier, reason)
         if anew.fit.cohesion > now:
             return anew
         fitted = now  # the nodes have become more various, a fit finds nothing better

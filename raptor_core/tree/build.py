@@ -10,6 +10,7 @@ from raptor_core.nodes import End, Fit, Layer, Node, Tree
 from raptor_core.settings import Settings
 from raptor_core.summarizing.base import remedy_of
 from raptor_core.tree.cache import Known, MemoryCache
+from raptor_core.tree.components import Components
 from raptor_core.tree.invariants import violations
 from raptor_core.tree.steps import (
     Clustering,
@@ -19,7 +20,6 @@ from raptor_core.tree.steps import (
     make_leaves,
     summarize_clusters,
 )
-from raptor_core.tree.tools import Tools
 
 Progress = Callable[[str, int], None]
 """Called after each step with its name (such as "layer_1/summaries") and its number of nodes."""
@@ -30,7 +30,7 @@ def build_tree(
     settings: Settings | None = None,
     *,
     name: str = "corpus",
-    tools: Tools | None = None,
+    components: Components | None = None,
     known: Known | None = None,
     previous: Tree | None = None,
     progress: Progress | None = None,
@@ -39,23 +39,23 @@ def build_tree(
 
     Args:
         documents: at least one with text.
-        settings: None for the defaults; ignored when ``tools`` are given.
+        settings: None for the defaults; ignored when ``components`` are given.
         name: of the tree; part of the node ids.
-        tools: parts to build with, for example to share a loaded model between builds.
+        components: parts to build with, for example to share a loaded model between builds.
         known: what is published, for example an open store; what it holds is not made again, nor
-            is what an earlier build left in the cache of the tools.
+            is what an earlier build left in the cache of the components.
         previous: the tree as it was before the documents changed; its clusters are kept.
         progress: told of each step.
 
     Raises:
         EmptySourceError: no document holds text.
-        SummaryError: summaries failed; names them; the finished ones are in the tools' cache.
+        SummaryError: summaries failed; names them; the finished ones are in the components' cache.
         RaptorError: as the parts raise.
     """
     trees = build_trees(
         {name: documents},
         settings,
-        tools=tools,
+        components=components,
         known=known,
         previous={name: previous} if previous else {},
         progress=progress,
@@ -67,7 +67,7 @@ def build_trees(
     documents: Mapping[str, Sequence[Document]],
     settings: Settings | None = None,
     *,
-    tools: Tools | None = None,
+    components: Components | None = None,
     known: Known | None = None,
     previous: Mapping[str, Tree] | None = None,
     progress: Progress | None = None,
@@ -76,21 +76,21 @@ def build_trees(
 
     Arguments and errors are those of ``build_tree``; ``previous`` holds earlier trees by name.
     """
-    tools = tools or Tools(settings)
+    components = components or Components(settings)
     known = known if known is not None else MemoryCache()
     tell = progress or (lambda _step, _n_nodes: None)
-    top = {tree: _leaves(tree, docs, tools) for tree, docs in documents.items()}
+    top = {tree: _leaves(tree, docs, components) for tree, docs in documents.items()}
     tell("chunks", sum(map(len, top.values())))
     layers: dict[str, list[Layer]] = {tree: [] for tree in documents}
     fits: dict[str, list[Fit]] = {tree: [] for tree in documents}
     ends: dict[str, End] = {}
     before = previous or {}
-    for number in range(tools.settings.tree.max_layers + 1):
-        for tree, layer in _embed(top, tools, known).items():
+    for number in range(components.settings.tree.max_layers + 1):
+        for tree, layer in _embed(top, components, known).items():
             layers[tree].append(layer)
         tell(f"layer_{number}/embeddings", sum(map(len, top.values())))
         work = [
-            (layers[tree][-1], cluster_top(tree, layers[tree], tools, before.get(tree)))
+            (layers[tree][-1], cluster_top(tree, layers[tree], components, before.get(tree)))
             for tree in top
         ]
         for _, done in work:
@@ -99,20 +99,20 @@ def build_trees(
             if done.fit:
                 fits[done.tree].append(done.fit)
         tell(f"layer_{number + 1}/clusters", sum(len(done.groups) for _, done in work))
-        top = dict(_summarize(work, tools, known).layers)
+        top = dict(_summarize(work, components, known).layers)
         tell(f"layer_{number + 1}/summaries", sum(map(len, top.values())))
         if not top:
             break
-    if tools.forgets:
-        tools.cache.forget(documents)
+    if components.forgets:
+        components.cache.forget(documents)
     return {
         tree: _checked(Tree(tree, tuple(layers[tree]), ends[tree], tuple(fits[tree])))
         for tree in documents
     }
 
 
-def _leaves(tree: str, documents: Sequence[Document], tools: Tools) -> tuple[Node, ...]:
-    leaves = make_leaves(tree, documents, tools)
+def _leaves(tree: str, documents: Sequence[Document], components: Components) -> tuple[Node, ...]:
+    leaves = make_leaves(tree, documents, components)
     if not leaves:
         raise EmptySourceError(
             f"tree {tree!r}: none of its {len(documents)} documents holds text; "
@@ -121,8 +121,10 @@ def _leaves(tree: str, documents: Sequence[Document], tools: Tools) -> tuple[Nod
     return leaves
 
 
-def _embed(top: Mapping[str, tuple[Node, ...]], tools: Tools, known: Known) -> dict[str, Layer]:
-    embedded = embed_nodes([node for nodes in top.values() for node in nodes], tools, known)
+def _embed(
+    top: Mapping[str, tuple[Node, ...]], components: Components, known: Known
+) -> dict[str, Layer]:
+    embedded = embed_nodes([node for nodes in top.values() for node in nodes], components, known)
     layers = {}
     start = 0
     for tree, nodes in top.items():
@@ -131,8 +133,10 @@ def _embed(top: Mapping[str, tuple[Node, ...]], tools: Tools, known: Known) -> d
     return layers
 
 
-def _summarize(work: Sequence[tuple[Layer, Clustering]], tools: Tools, known: Known) -> Summarized:
-    done = summarize_clusters(work, tools, known)
+def _summarize(
+    work: Sequence[tuple[Layer, Clustering]], components: Components, known: Known
+) -> Summarized:
+    done = summarize_clusters(work, components, known)
     failed = [failure for failures in done.failed.values() for failure in failures]
     if failed:
         named = "; ".join(f"{failure.name}: {failure.reason}" for failure in failed[:3])

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from raptor_core.errors import InvariantError
 from raptor_core.nodes import End, Fit, Layer, Tree
 from raptor_core.tree.anchoring import arrange, why_from_scratch
+from raptor_core.tree.components import Components
 from raptor_core.tree.earlier import earlier_clusters, planning_vectors
-from raptor_core.tree.tools import Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Clustering:
 
 
 def cluster_top(
-    tree: str, layers: Sequence[Layer], tools: Tools, previous: Tree | None = None
+    tree: str, layers: Sequence[Layer], components: Components, previous: Tree | None = None
 ) -> Clustering:
     """Cluster the last of a tree's finished layers, near the clusters of its published state.
 
@@ -39,7 +39,7 @@ def cluster_top(
         tree: name of the tree.
         layers: all layers from the leaves to the one to cluster. Where the tree goes on from
             its previous state, only the leaves' vectors are read.
-        tools: clusterer and settings.
+        components: clusterer and settings.
         previous: the tree that is published.
 
     Raises:
@@ -47,16 +47,16 @@ def cluster_top(
         InvariantError: the clusterer broke its contract.
     """
     top, number = layers[-1], len(layers) - 1
-    end = end_before(len(top.nodes), number, tools)
+    end = end_before(len(top.nodes), number, components)
     if end:
         return Clustering(tree, number, (), End(number, end))
-    reason = why_from_scratch(previous, layers[0].nodes, tools)
+    reason = why_from_scratch(previous, layers[0].nodes, components)
     earlier = None
     if previous and not reason:
         vectors = planning_vectors([layer.nodes for layer in layers], layers[0].vectors, previous)
         top = Layer(top.nodes, vectors)
         earlier = earlier_clusters(previous, number)
-    found = arrange(tree, top, tools, earlier, reason)
+    found = arrange(tree, top, components, earlier, reason)
     if not 0 < len(found.members) < len(top.nodes):
         raise InvariantError(
             f"tree {tree!r}: clustering {len(top.nodes)} nodes of layer {number} gave "
@@ -67,9 +67,9 @@ def cluster_top(
     return Clustering(tree, number, groups, None, found.details, found.slots, found.fit)
 
 
-def end_before(n_nodes: int, number: int, tools: Tools) -> str:
+def end_before(n_nodes: int, number: int, components: Components) -> str:
     """Why a layer of so many nodes is the top; empty when the tree goes on."""
-    limits = tools.settings.tree
+    limits = components.settings.tree
     if n_nodes <= limits.top_nodes:
         return f"{n_nodes} nodes, at most tree.top_nodes = {limits.top_nodes}"
     if number >= limits.max_layers:

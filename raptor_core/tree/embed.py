@@ -13,7 +13,7 @@ from raptor_core.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.store.payload import node_digest
 from raptor_core.tree.cache import Known
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 from raptor_core.vectors import Vectors
 
 SLICE_NODES = 4096
@@ -40,10 +40,10 @@ class Embedded:
         return len(self.reused)
 
 
-def embed_nodes(nodes: Sequence[Node], tools: Tools, known: Known) -> Embedded:
+def embed_nodes(nodes: Sequence[Node], components: Components, known: Known) -> Embedded:
     """Vectors of shape ``(len(nodes), n_dims)``; the nodes may be of many trees and layers.
 
-    What ``known`` does not tell, and no earlier run left in the tools' cache, is computed, and
+    What ``known`` does not tell, and no earlier run left in the components' cache, is computed, and
     kept there slice by slice, so that a crash loses little; what is paid for is kept batch by
     batch, so that it loses nothing.
 
@@ -52,25 +52,25 @@ def embed_nodes(nodes: Sequence[Node], tools: Tools, known: Known) -> Embedded:
         ModelError, EndpointError: as the embedder does; what is finished is kept.
         BudgetError: the run's budget ends; what is finished is kept.
     """
-    before = tools.ledger.spent(EMBEDDINGS)
+    before = components.ledger.spent(EMBEDDINGS)
     found = known.vectors({node.embedding_key for node in nodes})
-    with tools.cache:
+    with components.cache:
         rest = [node for node in nodes if node.embedding_key not in found]
         for node in rest:
             node_digest(node)  # which refuses what no store takes
-        tools.cache.want((node.tree, node.embedding_key) for node in rest)
-        found |= tools.cache.vectors({node.embedding_key for node in rest})
+        components.cache.want((node.tree, node.embedding_key) for node in rest)
+        found |= components.cache.vectors({node.embedding_key for node in rest})
         reused = frozenset(found)
         missing = _missing(rest, found)
-        for batch in _embedded(missing, tools):
-            tools.cache.keep_vectors(batch)
+        for batch in _embedded(missing, components):
+            components.cache.keep_vectors(batch)
             found |= batch
     return Embedded(
-        vectors=_stack([found[node.embedding_key] for node in nodes], tools),
+        vectors=_stack([found[node.embedding_key] for node in nodes], components),
         reused=reused,
         n_computed=len(missing),
-        n_truncated=_count_truncated(nodes, tools),
-        usage=tools.ledger.spent(EMBEDDINGS) - before,
+        n_truncated=_count_truncated(nodes, components),
+        usage=components.ledger.spent(EMBEDDINGS) - before,
     )
 
 
@@ -80,28 +80,28 @@ def _missing(nodes: Sequence[Node], known: Mapping[str, Vectors]) -> list[Node]:
     return sorted(missing.values(), key=lambda node: len(node.embedding_text))
 
 
-def _embedded(missing: Sequence[Node], tools: Tools) -> Iterator[dict[str, Vectors]]:
+def _embedded(missing: Sequence[Node], components: Components) -> Iterator[dict[str, Vectors]]:
     """Vectors by embedding key: what is paid for as it comes, else slice by slice."""
     texts = [node.embedding_text for node in missing]
     keys = [node.embedding_key for node in missing]
-    if texts and isinstance(tools.embedder, BatchEmbedder):
-        for start, vectors in tools.embedder.embed_batches(texts):
+    if texts and isinstance(components.embedder, BatchEmbedder):
+        for start, vectors in components.embedder.embed_batches(texts):
             yield dict(zip(keys[start : start + len(vectors)], vectors, strict=True))
         return
     for start in range(0, len(texts), SLICE_NODES):
         part = slice(start, start + SLICE_NODES)
-        yield dict(zip(keys[part], tools.embedder.embed(texts[part]), strict=True))
+        yield dict(zip(keys[part], components.embedder.embed(texts[part]), strict=True))
 
 
-def _stack(rows: Sequence[Vectors], tools: Tools) -> Vectors:
+def _stack(rows: Sequence[Vectors], components: Components) -> Vectors:
     if not rows:
-        return np.zeros((0, tools.embedder.n_dims), dtype=np.float32)
+        return np.zeros((0, components.embedder.n_dims), dtype=np.float32)
     return np.stack(rows).astype(np.float32, copy=False)
 
 
-def _count_truncated(nodes: Sequence[Node], tools: Tools) -> int:
-    context = tools.settings.chunking.max_context_tokens
-    room = tools.embedder.max_tokens - 2
+def _count_truncated(nodes: Sequence[Node], components: Components) -> int:
+    context = components.settings.chunking.max_context_tokens
+    room = components.embedder.max_tokens - 2
     suspects = [n for n in nodes if n.n_tokens + (context if n.context else 0) > room]
-    counts = tools.counter.count([node.embedding_text for node in suspects])
+    counts = components.counter.count([node.embedding_text for node in suspects])
     return sum(count > room for count in counts)

@@ -10,33 +10,35 @@ from raptor_core.chunking.context import ContextWriter
 from raptor_core.documents.base import Document
 from raptor_core.identity import embedding_key, leaf_content_key, leaf_id, normalize_text
 from raptor_core.nodes import Node
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 MAX_METADATA_CHARS = 256
 """Longer values are text, not something to filter on; they stay with the document."""
 
 
-def make_leaves(tree: str, documents: Sequence[Document], tools: Tools) -> tuple[Node, ...]:
+def make_leaves(
+    tree: str, documents: Sequence[Document], components: Components
+) -> tuple[Node, ...]:
     """The leaves of one tree in document order, not yet embedded."""
     leaves: list[Node] = []
     for document in sorted(documents, key=lambda document: document.id):
-        chunks = tools.chunker.chunk(document)
-        leaves += _document_leaves(tree, document, chunks, tools)
+        chunks = components.chunker.chunk(document)
+        leaves += _document_leaves(tree, document, chunks, components)
     return tuple(leaves)
 
 
 def _document_leaves(
-    tree: str, document: Document, chunks: Sequence[Chunk], tools: Tools
+    tree: str, document: Document, chunks: Sequence[Chunk], components: Components
 ) -> list[Node]:
     seen: Counter[str] = Counter()
-    chunking = tools.chunker.fingerprint
-    embedder = tools.embedder.fingerprint
+    chunking = components.chunker.fingerprint
+    embedder = components.embedder.fingerprint
     metadata = {
         key: value
         for key, value in {"title": document.title, **document.metadata}.items()
         if not isinstance(value, str) or len(value) <= MAX_METADATA_CHARS
     }
-    contexts = _contexts(document, chunks, tools)
+    contexts = _contexts(document, chunks, components)
     leaves = []
     for position, (chunk, context) in enumerate(zip(chunks, contexts, strict=True)):
         normal = normalize_text(chunk.text)
@@ -70,9 +72,9 @@ def _document_leaves(
     return leaves
 
 
-def _contexts(document: Document, chunks: Sequence[Chunk], tools: Tools) -> list[str]:
-    chunking = tools.settings.chunking
+def _contexts(document: Document, chunks: Sequence[Chunk], components: Components) -> list[str]:
+    chunking = components.settings.chunking
     if not chunking.context:
         return [""] * len(chunks)
-    writer = ContextWriter(tools.counter, chunking.max_context_tokens)
+    writer = ContextWriter(components.counter, chunking.max_context_tokens)
     return writer.write_all([(document.title, chunk.section) for chunk in chunks])

@@ -21,7 +21,7 @@ from raptor_core.documents.unique import Unique
 from raptor_core.errors import SourceError
 from raptor_core.quality.common_text import CommonText
 from raptor_core.quality.document_text import find_odd_text
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +59,19 @@ class Previews:
 
     Args:
         paths: what to read; without any, what the settings name.
-        tools: of them the chunker is used, and no model.
+        components: of them the chunker is used, and no model.
 
     Raises:
         SourceError: no source is named, or one is missing or cannot be reached.
     """
 
-    def __init__(self, paths: Sequence[str | Path], tools: Tools) -> None:
+    def __init__(self, paths: Sequence[str | Path], components: Components) -> None:
         self.skipped: list[Skipped] = []
         self.omitted: list[Skipped] = []
         self.common = CommonText()
         self._paths = paths
-        self._tools = tools
-        sources = named_sources(paths, tools.settings.source)
+        self._components = components
+        sources = named_sources(paths, components.settings.source)
         self._listed = list_sources(sources, self.skipped, self.omitted)
 
     def __iter__(self) -> Iterator[Preview]:
@@ -87,7 +87,7 @@ class Previews:
             is_empty = False
             yield self._preview(file, document)
         if is_empty:
-            raise explain_empty(self._paths, self._tools.settings.source, self.skipped)
+            raise explain_empty(self._paths, self._components.settings.source, self.skipped)
 
     def document(self, name: str) -> tuple[Preview, Document, list[Chunk]]:
         """One document, as it is read and cut.
@@ -101,7 +101,7 @@ class Previews:
         ]
         for file, document in self._documents(queue):
             if document.id == name:
-                chunks = self._tools.chunker.chunk(document)
+                chunks = self._components.chunker.chunk(document)
                 return self._preview(file, document), document, chunks
         left_out = {item.name: item.reason for item in (*self.omitted, *self.skipped)}
         why = f": it {left_out[name]}" if name in left_out else ""
@@ -120,7 +120,7 @@ class Previews:
     def _preview(self, file: SourceFile, document: Document) -> Preview:
         language = self.common.add(document)
         odd = find_odd_text(document)
-        chunks = self._tools.chunker.chunk(document)
+        chunks = self._components.chunker.chunk(document)
         return Preview(
             document=document.id,
             format=str(document.metadata.get("format", "")),

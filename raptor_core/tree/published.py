@@ -23,7 +23,7 @@ LOOKUP_TREES = 500
 """Trees of one look-up."""
 
 
-class Published:
+class PublishedTrees:
     """What is published, by name and by content: where each tree goes on from.
 
     It knows the trees that it was made for and those that were looked up: never all of a store.

@@ -15,8 +15,8 @@ from raptor_core.quality.junk import Junk, find_junk
 from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering
+from raptor_core.tree.components import Components
 from raptor_core.tree.drafts import draft_summaries
-from raptor_core.tree.tools import Tools
 
 FLUSH_SECONDS = 0.25
 """Summaries of a summarizer that keeps none itself are kept at most this often. One that asks an
@@ -62,24 +62,24 @@ class _Draft:
 
 def summarize_clusters(
     work: Sequence[tuple[Layer, Clustering]],
-    tools: Tools,
+    components: Components,
     known: Known,
     told: Told | None = None,
 ) -> Summarized:
     """Summarize the clusters of many trees at once; clusterings that ended are passed over.
 
-    What ``known`` tells, or an earlier run left in the tools' cache, is not made again. A summary
-    that fails leaves its tree without a new layer; the others, and every finished summary of that
-    tree, are kept in the cache. ``told`` hears of each answer at once, so that
-    what it took is known even where an error ends the work.
+    What ``known`` tells, or an earlier run left in the cache, is not made again. A summary that
+    fails leaves its tree without a new layer; the others, and every finished summary of that tree,
+    are kept in the cache. ``told`` hears of each answer at once, so that what it took is
+    known even where an error ends the work.
 
     Raises:
         MissingKeyError: the endpoint needs a key.
         BudgetError: the run's budget ends; every finished summary is kept in the cache.
     """
-    drafts = [d for layer, clustering in work for d in _drafts(layer, clustering, tools)]
-    with tools.cache:
-        return _summarize_drafts(drafts, tools, known, told or _ignore)
+    drafts = [d for layer, clustering in work for d in _drafts(layer, clustering, components)]
+    with components.cache:
+        return _summarize_drafts(drafts, components, known, told or _ignore)
 
 
 def _ignore(_node: Node, _usage: Usage) -> None:
@@ -87,15 +87,15 @@ def _ignore(_node: Node, _usage: Usage) -> None:
 
 
 def _summarize_drafts(
-    drafts: Sequence[_Draft], tools: Tools, known: Known, told: Told
+    drafts: Sequence[_Draft], components: Components, known: Known, told: Told
 ) -> Summarized:
     by_key = {draft.key: draft for draft in drafts}
     live = known.texts({draft.node.content_key for draft in drafts})
-    texts = _known_texts(by_key, live, tools)
+    texts = _known_texts(by_key, live, components)
     rest = [draft for draft in drafts if draft.key not in texts]
-    tools.cache.want((draft.node.tree, draft.node.content_key) for draft in rest)
-    kept = tools.cache.texts({draft.node.content_key for draft in rest})
-    texts |= _known_texts({draft.key: draft for draft in rest}, kept, tools)
+    components.cache.want((draft.node.tree, draft.node.content_key) for draft in rest)
+    kept = components.cache.texts({draft.node.content_key for draft in rest})
+    texts |= _known_texts({draft.key: draft for draft in rest}, kept, components)
     n_reused = len(texts)
     requests = [_request(draft) for draft in by_key.values() if draft.key not in texts]
     usages: dict[str, Usage] = {}
@@ -104,8 +104,8 @@ def _summarize_drafts(
         usages[node.id] = usage
         told(node, usage)
 
-    failures = _summarize(requests, drafts, texts, tools, tell)
-    nodes = _finish(drafts, texts, tools)
+    failures = _summarize(requests, drafts, texts, components, tell)
+    nodes = _finish(drafts, texts, components)
     failed: dict[str, dict[str, FailedSummary]] = {}
     for draft in drafts:
         if draft.key in failures:
@@ -124,21 +124,21 @@ def _summarize_drafts(
     )
 
 
-def _drafts(layer: Layer, clustering: Clustering, tools: Tools) -> list[_Draft]:
-    found = draft_summaries(layer.nodes, clustering, tools.summarizer.fingerprint)
-    own = f"{clustering.tree}\0" if tools.quoting else ""
+def _drafts(layer: Layer, clustering: Clustering, components: Components) -> list[_Draft]:
+    found = draft_summaries(layer.nodes, clustering, components.summarizer.fingerprint)
+    own = f"{clustering.tree}\0" if components.quoting else ""
     return [_Draft(node, layer, rows, own + node.content_key) for node, rows in found]
 
 
 def _known_texts(
-    drafts: Mapping[str, _Draft], known: Mapping[str, str], tools: Tools
+    drafts: Mapping[str, _Draft], known: Mapping[str, str], components: Components
 ) -> dict[str, str]:
     """Texts by draft key that are no work to be counted: the known ones that are no junk.
 
     Extractive ones are made again: a text of the same content key may be of another tree, which
     holds the same chunks in another order or with other line breaks.
     """
-    if tools.quoting is None:
+    if components.quoting is None:
         known = {key: known[key] for key in drafts if key in known}
         return {key: text for key, text in known.items() if not _junk(drafts[key], text)}
     first: dict[str, str] = {}
@@ -147,7 +147,7 @@ def _known_texts(
         for key, draft in drafts.items()
         if draft.node.content_key in known or first.setdefault(draft.node.content_key, key) != key
     ]
-    answers = tools.quoting.summarize(again)
+    answers = components.quoting.summarize(again)
     return {answer.key: answer.text for answer in answers if isinstance(answer, Summary)}
 
 
@@ -167,7 +167,7 @@ def _summarize(
     requests: Sequence[SummaryRequest],
     drafts: Sequence[_Draft],
     texts: dict[str, str],
-    tools: Tools,
+    components: Components,
     tell: Told,
 ) -> dict[str, FailedSummary]:
     first: dict[str, _Draft] = {}
@@ -177,20 +177,20 @@ def _summarize(
     fresh: dict[str, str] = {}
     flushed = time.monotonic()
     try:
-        for given in tools.summarizer.summarize(requests) if requests else ():
+        for given in components.summarizer.summarize(requests) if requests else ():
             draft = first[given.key]
-            answer = given if tools.quotes else _verified(given, draft)
+            answer = given if components.quotes else _verified(given, draft)
             tell(draft.node, answer.usage)
             if isinstance(answer, Summary):
                 texts[answer.key] = fresh[draft.node.content_key] = answer.text
             else:
                 failures[answer.key] = answer
-                tools.cache.discard([draft.node.content_key])
+                components.cache.discard([draft.node.content_key])
             if fresh and time.monotonic() - flushed > FLUSH_SECONDS:
-                tools.cache.keep_texts(fresh)
+                components.cache.keep_texts(fresh)
                 fresh, flushed = {}, time.monotonic()
     finally:
-        tools.cache.keep_texts(fresh)
+        components.cache.keep_texts(fresh)
     return failures
 
 
@@ -211,9 +211,11 @@ def _name(node: Node) -> str:
     return f"node {node.id} of tree {node.tree!r}, layer {node.layer}"
 
 
-def _finish(drafts: Sequence[_Draft], texts: Mapping[str, str], tools: Tools) -> list[Node]:
+def _finish(
+    drafts: Sequence[_Draft], texts: Mapping[str, str], components: Components
+) -> list[Node]:
     ready = [draft for draft in drafts if draft.key in texts]
-    counts = tools.counter.count([texts[draft.key] for draft in ready])
+    counts = components.counter.count([texts[draft.key] for draft in ready])
     nodes = []
     for draft, n_tokens in zip(ready, counts, strict=True):
         text = texts[draft.key]
@@ -223,7 +225,7 @@ def _finish(drafts: Sequence[_Draft], texts: Mapping[str, str], tools: Tools) ->
                 draft.node,
                 text=text,
                 n_tokens=n_tokens,
-                embedding_key=embedding_key(text, tools.embedder.fingerprint),
+                embedding_key=embedding_key(text, components.embedder.fingerprint),
                 quality={"compression_ratio": n_tokens / max(below, 1)},
             )
         )

@@ -49,7 +49,7 @@ class CountingJudge(OverlapJudge):
 def lying(tmp_path, **audit):
     made = Workshop(
         tmp_path,
-        tools={"summarizer": LyingSummarizer("zebra"), "judge": CountingJudge()},
+        components={"summarizer": LyingSummarizer("zebra"), "judge": CountingJudge()},
         checks={"audit_rate": 1.0, "max_unsupported": 0.05},
         audit=audit,
     )
@@ -61,18 +61,18 @@ def lying(tmp_path, **audit):
 
 
 def findings(workshop, partition, layer=1):
-    tables = workshop.parts().tables.tables()
+    tables = workshop.resources().tables.tables()
     return table_to_findings(tables.read([f"layer_{layer}", "findings"], partition))
 
 
 def lies(workshop):
     """Summaries of layer 1 with the lie; one above them has it from its child."""
-    with workshop.parts().store.open() as store:
+    with workshop.resources().store.open() as store:
         return [n for n in store.nodes(Where(trees=("a.md",), layers=(1,))) if LIE in n.text]
 
 
 def found_by_search(workshop, texts):
-    with workshop.parts().store.open() as store:
+    with workshop.resources().store.open() as store:
         vectors = workshop.embedder.embed(texts)
         dense = {hit.node.id for hits in store.search(vectors, 100) for hit in hits}
         return dense | {hit.node.id for hits in store.search_text(texts, 100) for hit in hits}
@@ -120,7 +120,7 @@ def test_quarantine_hides_a_summary_from_search_and_from_nothing_else(tmp_path):
     assert every
     assert every.isdisjoint(hidden)
     assert workshop.metadata("tree", "a.md")["n_nodes_quarantined"] == len(hidden)
-    with workshop.parts().store.open() as store:
+    with workshop.resources().store.open() as store:
         assert {n.id for n in store.nodes(Where(ids=tuple(hidden)))} == hidden
         assert hidden <= set(store.point_ids("a.md"))
     workshop.build(force=True)

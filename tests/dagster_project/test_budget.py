@@ -18,7 +18,7 @@ def test_runs_within_a_budget_add_up_to_one_full_build(tmp_path):
     made = []
     for _ in range(needed):
         report = workshop.build()
-        made.append(workshop.tools.ledger.spent().calls)
+        made.append(workshop.components.ledger.spent().calls)
         if report.succeeded:
             break
         assert report.failed["a.md"].error == "BudgetError"

@@ -80,7 +80,7 @@ def test_a_summary_that_is_cut_off_is_not_published(tmp_path, monkeypatch):
     # The first net, before staging, is taken away to see that the check is a second one.
     monkeypatch.setattr("raptor_core.tree.summarize.find_junk", lambda *_: None)
     summarizer = WordySummarizer(text="It was told of a castle, and of the")
-    workshop = Workshop(tmp_path, tools={"summarizer": ScriptedSummarizer()})
+    workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer()})
     workshop.write("a.md", prose(24, seed=1))
     workshop.build()
     before = workshop.manifests()
@@ -95,7 +95,7 @@ def test_a_summary_that_is_cut_off_is_not_published(tmp_path, monkeypatch):
 
 
 def test_documents_whose_text_looks_wrong_are_named_and_published(tmp_path):
-    workshop = Workshop(tmp_path, tools={"summarizer": ScriptedSummarizer()})
+    workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer()})
     glued = " ".join(
         f"thissecondsetof{word}iscalledso" for word in prose(24, seed=1).split("\n")[0].split()
     )
@@ -113,7 +113,7 @@ def test_documents_whose_text_looks_wrong_are_named_and_published(tmp_path):
 
 
 def test_what_most_documents_have_in_common_is_known_to_a_later_run_of_one(tmp_path):
-    workshop = Workshop(tmp_path, tools={"summarizer": ScriptedSummarizer()})
+    workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer()})
     foot = "Printed by the keepers of the castle, and of the river"
     for number in range(24):
         workshop.write(f"{number}.md", f"{prose(2, seed=number)}\n\n{foot}\n")
@@ -131,7 +131,7 @@ def test_what_most_documents_have_in_common_is_known_to_a_later_run_of_one(tmp_p
 
 def test_near_duplicates_warn_with_their_nodes_and_are_published(tmp_path):
     told = "The castle by the river was built of copper and silver in the winter of the dragon."
-    workshop = Workshop(tmp_path, tools={"summarizer": WordySummarizer(text=told)})
+    workshop = Workshop(tmp_path, components={"summarizer": WordySummarizer(text=told)})
     workshop.write("a.md", prose(60, seed=1))
     assert workshop.build().succeeded
     assert "a.md" in workshop.manifests()
@@ -148,7 +148,7 @@ def test_near_duplicates_warn_with_their_nodes_and_are_published(tmp_path):
 
 def test_a_drift_warns_after_several_rebuilds_though_no_bound_breaks(tmp_path):
     summarizer = WordySummarizer(n_words=4)
-    workshop = Workshop(tmp_path, tools={"summarizer": summarizer})
+    workshop = Workshop(tmp_path, components={"summarizer": summarizer})
     for seed in range(6):
         workshop.write("a.md", prose(24, seed=seed))
         assert workshop.build().succeeded

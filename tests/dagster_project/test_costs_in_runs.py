@@ -43,11 +43,11 @@ def judged_by(server):
 
 def paid(workshop, partition="a.md"):
     """Usages of a partition's summaries by content key."""
-    return read_usages(workshop.parts().tables.tables(), partition, LAYERS)
+    return read_usages(workshop.resources().tables.tables(), partition, LAYERS)
 
 
 def summaries(workshop, tree="a.md"):
-    with workshop.parts().store.open() as store:
+    with workshop.resources().store.open() as store:
         return store.nodes(Where(trees=(tree,), layers=LAYERS))
 
 
@@ -61,7 +61,7 @@ def shown(workshop):
 
 
 def nodes(workshop, partition="a.md"):
-    tables = workshop.parts().tables.tables()
+    tables = workshop.resources().tables.tables()
     return [tables.read([f"layer_{layer}", "summaries"], partition) for layer in LAYERS]
 
 
@@ -79,7 +79,7 @@ def test_every_summary_has_its_calls_tokens_and_money(tmp_path, server):
     assert all(tuple(table.column_names) == NODES.names for table in nodes(workshop))
 
     layer = workshop.metadata("layer_1/summaries", "a.md")
-    first = read_usages(workshop.parts().tables.tables(), "a.md", [1])
+    first = read_usages(workshop.resources().tables.tables(), "a.md", [1])
     most = max(first.values(), key=lambda usage: usage.tokens)
     assert (layer["calls"], layer["paid_tokens_maximum"]) == (len(first), most.tokens)
     assert layer["paid_tokens_mean"] == pytest.approx(

@@ -20,7 +20,7 @@ ODD = "Grüße\0 世界, half a pair \ud83d"
 
 @pytest.fixture
 def workshop(postgres, tmp_path, monkeypatch):
-    made = Workshop(tmp_path, tools={"summarizer": ScriptedSummarizer(failing="zebra")})
+    made = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer(failing="zebra")})
     keep_records_in(postgres.new_database(), made.home, monkeypatch)
     return made
 
@@ -103,7 +103,7 @@ def test_a_plan_knows_what_a_run_left(workshop):
     left = workshop.parts_given["summarizer"] = ScriptedSummarizer()
     workshop.configure(**anchored)
     scan = scan_source(workshop.settings.source)
-    plan = forecast(workshop.home, workshop.settings, scan, tools=workshop.tools).plan
+    plan = forecast(workshop.home, workshop.settings, scan, components=workshop.components).plan
     assert workshop.build().built == ["a.md"]
     assert (plan.exact, plan.summaries.calls) == (True, left.n_made)
     assert sum(layer.n_reused for tree in plan.trees for layer in tree.layers) > 0

@@ -23,7 +23,7 @@ def workshop(root, embedder, **settings):
 
 def nodes(made):
     """Every live node by tree."""
-    with made.parts().store.open() as store:
+    with made.resources().store.open() as store:
         found = {manifest.tree: [] for manifest in store.manifests()}
         for node in sorted(store.nodes(), key=lambda node: (node.layer, *node.order)):
             found[node.tree].append(node)
@@ -37,7 +37,7 @@ def test_a_home_holds_the_trees_of_build_tree_in_whatever_order_it_was_built(tmp
     found = nodes(together)
     documents = load_documents(together.docs).documents
     for document in documents:
-        alone = build_tree([document], name=document.id, tools=together.tools)
+        alone = build_tree([document], name=document.id, components=together.components)
         assert found[document.id] == list(alone.nodes())
     assert len(found) == len(documents) == 4
     shards = workshop(tmp_path / "shards", embedder, grouping={"shards": 2})

@@ -17,7 +17,7 @@ ATTACK = (
 @pytest.fixture(scope="module")
 def workshop(tmp_path_factory):
     place = Workshop(
-        tmp_path_factory.mktemp("attacked"), tools={"summarizer": ScriptedSummarizer()}
+        tmp_path_factory.mktemp("attacked"), components={"summarizer": ScriptedSummarizer()}
     )
     place.write("attack.md", f"{prose(10, seed=1)}\n\n{ATTACK}\n\n{prose(10, seed=2)}")
     place.write("plain.md", prose(20, seed=3))

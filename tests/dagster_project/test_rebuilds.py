@@ -22,7 +22,7 @@ def workshop(tmp_path):
 
 
 def scripted(tmp_path, **script):
-    made = Workshop(tmp_path, tools={"summarizer": ScriptedSummarizer(**script)})
+    made = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer(**script)})
     made.summarizer = made.parts_given["summarizer"]
     made.write("a.md", prose(24, seed=1))
     made.write("b.md", prose(24, seed=2))
@@ -88,7 +88,7 @@ def test_a_removed_document_takes_its_tree_along_and_may_come_back(workshop):
     workshop.remove("b.md")
     assert workshop.build().dropped == ["b.md"]
     assert (workshop.partitions(), set(workshop.manifests())) == (["a.md"], {"a.md"})
-    tables = workshop.parts().tables.tables()
+    tables = workshop.resources().tables.tables()
     assert not any(tables.exists(key.path, "b.md") for key in keys.chain_keys(2))
     assert {*versions(workshop, "b.md").values()} == {"dropped"}
     workshop.write("b.md", text)
@@ -160,7 +160,7 @@ class PickyEmbedder(HashingEmbedder):
 
 
 def test_a_text_that_the_embedder_refuses_spoils_no_other_partition(tmp_path):
-    workshop = Workshop(tmp_path, tools={"embedder": PickyEmbedder()}, tree={"max_layers": 1})
+    workshop = Workshop(tmp_path, components={"embedder": PickyEmbedder()}, tree={"max_layers": 1})
     for name in ("a.md", "b.md", "c.md"):
         workshop.write(name, prose(8, seed=ord(name[0])))
     workshop.write("b.md", "A zebra stands here alone.")
@@ -174,7 +174,7 @@ def test_a_text_that_the_embedder_refuses_spoils_no_other_partition(tmp_path):
 def test_an_embedder_that_is_down_stops_the_run_after_two_partitions(tmp_path, monkeypatch):
     monkeypatch.setattr(batches, "BATCH_PARTITIONS", 3)
     monkeypatch.setattr(PickyEmbedder, "words", ("",))
-    workshop = Workshop(tmp_path, tools={"embedder": PickyEmbedder()}, tree={"max_layers": 1})
+    workshop = Workshop(tmp_path, components={"embedder": PickyEmbedder()}, tree={"max_layers": 1})
     for name in ("a.md", "b.md", "c.md", "d.md"):
         workshop.write(name, prose(4, seed=ord(name[0])))
     report = workshop.build()
@@ -223,7 +223,7 @@ def test_a_locked_store_fails_the_run_with_the_holder_and_harms_nothing(workshop
     before = workshop.manifests()
     workshop.write("a.md", prose(26, seed=3))
     with ThreadPoolExecutor(1) as another:
-        store = another.submit(workshop.parts().store.open).result()
+        store = another.submit(workshop.resources().store.open).result()
         report = workshop.build()
         another.submit(store.close).result()
     assert set(report.failed) == {"a.md", "b.md"}
@@ -266,18 +266,18 @@ def test_shards_hold_several_trees_and_lose_them_one_by_one(tmp_path):
 def test_unfinished_work_on_a_document_that_vanished_goes_with_the_next_build(tmp_path):
     workshop = Workshop(
         tmp_path,
-        tools={"summarizer": ScriptedSummarizer(failing="zebra")},
+        components={"summarizer": ScriptedSummarizer(failing="zebra")},
         grouping={"shards": 1},
     )
     workshop.write("a.md", prose(24, seed=1))
     workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra"))
     assert workshop.build().built == []
-    cache = workshop.parts().tools.tools().cache
+    cache = workshop.resources().components.components().cache
     assert "b.md" in cache.unfinished()
     workshop.remove("b.md")
     assert workshop.build().built == ["shard-0000"]
     assert cache.unfinished() == []
-    with workshop.parts().store.open() as store:
+    with workshop.resources().store.open() as store:
         assert [manifest.tree for manifest in store.manifests()] == ["a.md"]
 
 

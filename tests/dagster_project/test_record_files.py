@@ -34,7 +34,7 @@ class Moody(HashingEmbedder):
 @pytest.fixture
 def workshop(tmp_path):
     """Three documents, built."""
-    made = Workshop(tmp_path, tools={"embedder": Moody()})
+    made = Workshop(tmp_path, components={"embedder": Moody()})
     made.write(LONG, prose(24, seed=1))
     made.write(SHORT, "One short sentence stands here.")
     made.write(GONE, "Another sentence stands here.")
@@ -45,7 +45,7 @@ def workshop(tmp_path):
 def told(records, workshop):
     """All that can be asked, and the plan that follows."""
     settings = workshop.settings
-    parts = workshop.parts()
+    parts = workshop.resources()
     checks = names.partition_checks(settings) + names.golden_checks(settings)
     chain = [key.to_user_string() for key in keys.chain_keys(settings.tree.max_layers)]
     return {
@@ -78,11 +78,11 @@ def test_after_a_build(workshop):
 def test_after_a_failed_run_and_a_check_that_failed(workshop):
     workshop.write(LONG, prose(26, seed=2))
     workshop.write("new.md", "A sentence that nobody embeds.")
-    workshop.tools.embedder.fails = True
+    workshop.components.embedder.fails = True
     assert sorted(workshop.build().failed) == [LONG, "new.md"]
     found = told_by_both(workshop)
     assert found["changes"].to_build == (LONG, "new.md")
-    workshop.tools.embedder.fails = False
+    workshop.components.embedder.fails = False
     workshop.configure(checks={"min_compression": 0.98, "max_compression": 0.99})
     assert workshop.build().succeeded
     outcomes = told_by_both(workshop)["outcomes"]

@@ -99,7 +99,7 @@ def test_a_dropped_partition_loses_its_page(workshop):
     workshop.drop("a.md")
     assert not page(workshop).exists()
     assert page(workshop, "b.md").exists()
-    assert read_records(workshop.parts().tables.tables(), "a.md") == {}
+    assert read_records(workshop.resources().tables.tables(), "a.md") == {}
 
 
 def test_nothing_of_a_removed_document_is_left_in_the_reports(tmp_path):
@@ -118,7 +118,7 @@ def test_a_sharded_partition_has_one_page_of_all_its_trees(tmp_path):
     for name in ("a.md", "b.md"):
         workshop.write(name, prose(12, seed=len(name)))
     workshop.build()
-    single = workshop.parts().reports.path("shard-0000", "a.md")
+    single = workshop.resources().reports.path("shard-0000", "a.md")
     single.parent.mkdir()
     single.write_text("of an earlier state")
     assert [t["name"] for t in values(page(workshop, "shard-0000"))["trees"]] == ["a.md", "b.md"]
@@ -154,7 +154,7 @@ def test_a_report_that_cannot_be_written_is_tried_once_more_by_the_sensor(tmp_pa
 
 
 def test_a_damaged_record_is_made_again(workshop):
-    tables = workshop.parts().tables.tables()
+    tables = workshop.resources().tables.tables()
     Path(tables.path(["tree_report"], "a.md")).write_bytes(b"damaged")
     workshop.build(force=True)
     assert set(read_records(tables, "a.md")) == {"a.md"}

@@ -14,7 +14,7 @@ from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.identity import fingerprint
 from raptor_core.retrieval import Query
 from raptor_core.store import retries
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def test_a_home_is_built_edited_moved_and_dropped_through_a_server_that_stumbles
     url = str(tmp_path / "export")
     export_home(workshop.home, workshop.settings, url)
     other = Workshop(tmp_path / "embedded")
-    import_home(other.home, other.settings, url, other.tools.store_identity)
+    import_home(other.home, other.settings, url, other.components.store_identity)
     assert other.manifests() == workshop.manifests()
     assert other.texts("a.md") == workshop.texts("a.md")
     assert workshop.drop("a.md").dropped == ["a.md"]
@@ -103,7 +103,7 @@ def application(served):
     workshop.build()
     given = {"store": {"kind": "server", "url": server.url, "max_retries": 0}}
     workshop.home.settings.write_text(settings_text(workshop.docs, **given))
-    retriever = HomeRetriever(workshop.home.path, workshop.tools)
+    retriever = HomeRetriever(workshop.home.path, workshop.components)
     yield retriever
     retriever.close()
 
@@ -131,7 +131,7 @@ def test_an_application_goes_on_after_the_server_was_away(served, application):
 def test_an_application_is_told_that_the_corpus_has_another_embedder_now(served, application):
     workshop, _ = served
     application.search("the first question")
-    workshop.tools = Tools(workshop.settings, embedder=OtherEmbedder())
+    workshop.components = Components(workshop.settings, embedder=OtherEmbedder())
     assert workshop.build(force=True).built == ["a.md"]
     with pytest.raises(StoreMismatchError, match="embedder other"):
         application.search("the first question")

@@ -39,7 +39,7 @@ def n_events(workshop, key):
 
 
 def test_tables_of_lost_layers_go_and_the_record_says_so(shrunken):
-    tables = shrunken.parts().tables.tables()
+    tables = shrunken.resources().tables.tables()
     assert tables.exists(keys.clusters(1).path, NAME)
     for key in gone(shrunken):
         assert not tables.exists(key.path, NAME)
@@ -61,7 +61,7 @@ def test_a_lost_layer_is_told_once_and_may_come_back(shrunken):
     shrunken.write(NAME, prose(40, seed=1))
     assert shrunken.build().succeeded
     assert shrunken.metadata("layer_1/summaries", NAME)["state"] == "built"
-    assert shrunken.parts().tables.tables().exists(keys.summaries(1).path, NAME)
+    assert shrunken.resources().tables.tables().exists(keys.summaries(1).path, NAME)
 
 
 def test_dropping_tells_only_of_what_there_was(tmp_path):
@@ -74,7 +74,7 @@ def test_dropping_tells_only_of_what_there_was(tmp_path):
 
 
 def test_a_partition_that_fails_is_shown_as_failed_where_it_stopped(tmp_path):
-    workshop = Workshop(tmp_path, tools={"summarizer": ScriptedSummarizer(failing="zebra")})
+    workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer(failing="zebra")})
     workshop.write(NAME, prose(24, seed=1))
     workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra", 1))
     assert set(workshop.build().failed) == {"b.md"}
@@ -88,9 +88,9 @@ def test_a_partition_that_fails_is_shown_as_failed_where_it_stopped(tmp_path):
 
 
 def test_a_table_of_a_layer_that_a_tree_lacks_is_read_without_rows(shrunken):
-    parts = shrunken.parts()
+    parts = shrunken.resources()
     tables = TablesIOManager(parts.tables)
-    layers = QdrantLayersIOManager(parts.tables, parts.store, parts.tools)
+    layers = QdrantLayersIOManager(parts.tables, parts.store, parts.components)
     found = tables.read(keys.summaries(1), NAME)
     assert (len(found), tuple(found)) == (0, NODES.names)
     assert "vector" in layers.read(keys.embeddings(2), NAME)

@@ -28,7 +28,7 @@ def workshop(tmp_path):
 def looks(monkeypatch):
     """What was found each time that the sensor looked into the store."""
     found = []
-    read = store_look.read_standing
+    read = store_look.read_store_state
 
     def counted(*given):
         found.append(read(*given))

@@ -35,7 +35,7 @@ def another(root, origin, **settings):
 
 
 def imported(workshop, origin, *trees, **options):
-    identity = workshop.tools.store_identity
+    identity = workshop.components.store_identity
     url = str(origin[2])
     return import_home(workshop.home, workshop.settings, url, identity, trees, **options)
 
@@ -80,7 +80,7 @@ def test_without_tables_the_store_alone_spares_every_call(origin, tmp_path):
 def test_an_imported_tree_is_traced_to_its_source_and_dropped(origin, tmp_path):
     here = another(tmp_path, origin)
     imported(here, origin, "a.md")
-    with here.parts().store.open() as store:
+    with here.resources().store.open() as store:
         top = store.nodes(Where(trees=("a.md",)))[-1]
         spans = trace(store, top.id).spans
     text = (here.docs / "a.md").read_text()
@@ -127,7 +127,7 @@ def test_tables_of_a_partition_go_only_with_all_its_trees(tmp_path):
     part = str(tmp_path / "part")
     assert export_home(there.home, there.settings, part, ["a.md"]).tables == ()
     here = Workshop(tmp_path / "here", grouping={"shards": 1})
-    identity = here.tools.store_identity
+    identity = here.components.store_identity
     assert import_home(here.home, here.settings, url, identity, ["a.md"]).tables == ()
     assert import_home(here.home, here.settings, url, identity).tables == ("shard-0000",)
 
@@ -139,7 +139,7 @@ def test_a_table_that_is_damaged_stops_the_import_before_anything(origin, tmp_pa
     path = copy / table.name
     path.write_bytes(path.read_bytes()[:-3])
     here = Workshop(tmp_path / "here")
-    identity = here.tools.store_identity
+    identity = here.components.store_identity
     with pytest.raises(Exception, match=f"{path.name} is cut short"):
         import_home(here.home, here.settings, str(copy), identity)
     assert not here.home.qdrant.exists()

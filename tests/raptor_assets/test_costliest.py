@@ -76,7 +76,7 @@ def test_attempts_add_up_and_what_is_kept_is_what_is_wanted(tmp_path):
 
 
 def test_embeddings_say_what_an_endpoint_took_for_them():
-    tools = SimpleNamespace(embedder=HashingEmbedder())
-    found = embeddings_metadata(LEAVES, set(), tools, Usage(1, 40, 0, 1, 0.002))
+    components = SimpleNamespace(embedder=HashingEmbedder())
+    found = embeddings_metadata(LEAVES, set(), components, Usage(1, 40, 0, 1, 0.002))
     assert (found["calls"], found["prompt_tokens"], found["usd"]) == (1, 40, 0.002)
-    assert "calls" not in embeddings_metadata(LEAVES, set(), tools, Usage())
+    assert "calls" not in embeddings_metadata(LEAVES, set(), components, Usage())

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from raptor_assets.cost_history import KEPT_BUILDS, cost_history, cost_metadata
+from raptor_assets.partition_state import PartitionState
 from raptor_assets.pictures import layers_picture
 from raptor_assets.plots import cost_svg, distribution_svg, layers_svg, map_svg
 from raptor_assets.svg import Drawing, svg_markdown, ticks
 from raptor_assets.tables_markdown import markdown_table
-from raptor_assets.work import Work
 from raptor_core.clustering.projection import project
 from raptor_core.money import Usage
 
@@ -111,7 +111,7 @@ def test_costs_are_stacked_by_layer_and_the_last_build_is_told_in_full():
 
 
 def test_only_builds_that_paid_are_remembered_and_the_last_of_them():
-    free, paid = Work("a"), Work("a")
+    free, paid = PartitionState("a"), PartitionState("a")
     free.charge(1, Usage())
     paid.charge(1, Usage(calls=2, prompt_tokens=90, completion_tokens=10, usd=0.5))
     paid.charge(1, Usage(calls=1, prompt_tokens=5, usd=0.25))
@@ -125,7 +125,7 @@ def test_only_builds_that_paid_are_remembered_and_the_last_of_them():
 
 
 def test_a_build_without_a_price_is_pictured_in_tokens():
-    work = Work("a")
+    work = PartitionState("a")
     work.charge(1, Usage(calls=2, prompt_tokens=90, usd=None))
     (unpriced,) = cost_history((), work)
     assert unpriced == {"tokens layer 1": 90.0}

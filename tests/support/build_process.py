@@ -27,7 +27,7 @@ from raptor_core.settings import StoreSettings
 from raptor_core.store import StoreIdentity, open_store, publishing
 from raptor_core.store.journal import Journal
 from raptor_core.store.store import VectorStore
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 
 def die(*_args, **_kwargs):
@@ -112,8 +112,8 @@ def build_logged(root, point):
             return method(self, step, *given)
 
         setattr(chain._Run, name, dying)
-    workshop = Workshop(root, tools={"summarizer": LoggedSummarizer(root / "finished.log")})
-    workshop.tools = Tools(
+    workshop = Workshop(root, components={"summarizer": LoggedSummarizer(root / "finished.log")})
+    workshop.components = Components(
         workshop.settings,
         embedder=LoggedEmbedder(root / "finished.log"),
         summarizer=workshop.parts_given["summarizer"],

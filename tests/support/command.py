@@ -14,7 +14,7 @@ from unittest import mock
 from click.testing import CliRunner
 from support.migrations import remember_migrations
 
-import raptor_core.tree.tools
+import raptor_core.tree.components
 from dagster_project.cli import main
 
 remember_migrations()
@@ -46,7 +46,7 @@ def raptor(*arguments: object, **environ: str) -> Printed:
 @contextmanager
 def embedder_made_by(make: Callable[..., Any]):
     """Every embedder that settings ask for comes from ``make``, once for equal settings."""
-    with mock.patch.object(raptor_core.tree.tools, "make_embedder", functools.cache(make)):
+    with mock.patch.object(raptor_core.tree.components, "make_embedder", functools.cache(make)):
         yield
 
 

@@ -5,12 +5,14 @@ from support.hashing import HashingEmbedder
 from dagster_project import sensors
 from dagster_project.build import build_definitions
 from dagster_project.home import Home
-from dagster_project.parts import Parts
-from raptor_core.tree.tools import Tools
+from dagster_project.home_resources import Resources
+from raptor_core.tree.components import Components
 
 sensors.INTERVAL_SECONDS = 1
 
 home = Home.at()
 settings = home.load_settings()
-tools = Tools(settings, embedder=HashingEmbedder())
-defs = build_definitions(settings, home, parts=Parts.of(settings, home, tools=tools))
+components = Components(settings, embedder=HashingEmbedder())
+defs = build_definitions(
+    settings, home, resources=Resources.of(settings, home, components=components)
+)

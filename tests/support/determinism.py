@@ -17,7 +17,7 @@ from raptor_core.identity import digest
 from raptor_core.nodes import Tree
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_trees
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 FOLDER = HANDBOOK / "gauges"
@@ -33,9 +33,9 @@ def handbook() -> dict[str, list[Document]]:
     return {**{document.id: [document] for document in found}, "corpus": list(found)}
 
 
-def make_tools(embedder: str) -> Tools:
+def make_components(embedder: str) -> Components:
     settings = Settings.model_validate(SMALL)
-    return Tools(settings, embedder=HashingEmbedder() if embedder == "hashing" else None)
+    return Components(settings, embedder=HashingEmbedder() if embedder == "hashing" else None)
 
 
 def content(tree: Tree) -> str:
@@ -45,7 +45,7 @@ def content(tree: Tree) -> str:
     return digest(tree.name, repr(tree.end), repr(tree.fits), *nodes, *vectors)
 
 
-def contents(documents: Documents, way: str, tools: Tools) -> dict[str, str]:
+def contents(documents: Documents, way: str, components: Components) -> dict[str, str]:
     """Content of every tree, built one by one, together, or together in the other order."""
     if way == "alone":
         parts = [{name: found} for name, found in documents.items()]
@@ -55,9 +55,9 @@ def contents(documents: Documents, way: str, tools: Tools) -> dict[str, str]:
     return {
         name: content(tree)
         for part in parts
-        for name, tree in build_trees(part, tools=tools).items()
+        for name, tree in build_trees(part, components=components).items()
     }
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(contents(handbook(), sys.argv[2], make_tools(sys.argv[1]))))
+    sys.stdout.write(json.dumps(contents(handbook(), sys.argv[2], make_components(sys.argv[1]))))

@@ -13,10 +13,10 @@ from raptor_core.settings import Settings
 from raptor_core.store import open_store
 from raptor_core.summarizing.base import Summary
 from raptor_core.tree.build import build_trees
+from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.publish import build_settings_fingerprint, make_manifest
-from raptor_core.tree.published import Published, published_tree
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.published import PublishedTrees, published_tree
 
 SMALL = {
     "chunking": {"max_tokens": 24, "context": False},
@@ -64,13 +64,15 @@ class Library:
         self.summarizer = FailingSummarizer()
         self.settings = {}
         self.configure(**settings)
-        self.store = open_store(self.tools.settings.store, root, self.tools.store_identity)
+        self.store = open_store(
+            self.components.settings.store, root, self.components.store_identity
+        )
 
     def configure(self, **settings):
         """Change settings; what is stored stays."""
         for part, values in {**SMALL, **settings}.items():
             self.settings[part] = {**self.settings.get(part, {}), **values}
-        self.tools = Tools(
+        self.components = Components(
             Settings.model_validate(self.settings),
             embedder=self.embedder,
             summarizer=self.summarizer,
@@ -90,7 +92,7 @@ class Library:
     def earlier(self):
         """What the trees go on from, by name; and the published ones that are gone."""
         documents = self.grouped()
-        published = Published()
+        published = PublishedTrees()
         published.look_up(self.store, documents)
         found = {
             tree: published.earlier_tree(self.store, tree, given, self.leaves)
@@ -100,15 +102,17 @@ class Library:
         return {name: tree for name, tree in found.items() if tree} | gone
 
     def leaves(self, tree):
-        return make_leaves(tree, self.grouped()[tree], self.tools)
+        return make_leaves(tree, self.grouped()[tree], self.components)
 
     def plan(self):
-        return plan_rebuild(self.earlier(), self.grouped(), tools=self.tools, known=self.store)
+        return plan_rebuild(
+            self.earlier(), self.grouped(), components=self.components, known=self.store
+        )
 
     def is_due(self, tree):
         """Whether documents or settings are not those of the published tree."""
         wanted = {document.id: document.content_hash for document in self.grouped()[tree]}
-        settings = build_settings_fingerprint(self.tools.settings)
+        settings = build_settings_fingerprint(self.components.settings)
         return not any(
             (manifest.documents, manifest.settings_fingerprint) == (wanted, settings)
             for manifest in self.store.manifests([tree])
@@ -119,12 +123,12 @@ class Library:
         before, n_made = self.earlier(), self.summarizer.n_made
         documents = {tree: found for tree, found in self.grouped().items() if self.is_due(tree)}
         trees = (
-            build_trees(documents, tools=self.tools, known=self.store, previous=before)
+            build_trees(documents, components=self.components, known=self.store, previous=before)
             if documents
             else {}
         )
         for name, tree in trees.items():
-            manifest = make_manifest(tree, documents[name], self.tools.settings)
+            manifest = make_manifest(tree, documents[name], self.components.settings)
             self.store.publish(manifest, list(tree.nodes()), tree.vectors())
         for name in self.published().keys() - self.grouped().keys():
             self.store.drop(name)

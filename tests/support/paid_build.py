@@ -16,8 +16,8 @@ from raptor_core.documents.base import Document
 from raptor_core.settings import Settings
 from raptor_core.store import open_store
 from raptor_core.tree.build import build_tree
+from raptor_core.tree.components import Components
 from raptor_core.tree.sqlite_cache import SqliteCache
-from raptor_core.tree.tools import Tools
 
 WORDS = [
     *("river", "mountain", "castle", "dragon", "engine", "window", "paper", "forest", "winter"),
@@ -48,23 +48,25 @@ def paid_settings(url, **parts):
     return Settings.model_validate(values)
 
 
-def make_tools(settings, folder=None, **parts):
-    """Tools that count words and load no model."""
+def make_components(settings, folder=None, **parts):
+    """Components that count words and load no model."""
     if settings.embedder.kind == "bundled":
         parts.setdefault("embedder", HashingEmbedder())
     if folder is not None:
         parts |= {"cache": SqliteCache(folder), "batches": folder / "batches"}
-    tools = Tools(settings, **parts)
-    tools.counter = WordCounter()
-    return tools
+    components = Components(settings, **parts)
+    components.counter = WordCounter()
+    return components
 
 
 def build(url, folder, batch_from=0):
     """The tree, with a store and a cache in ``folder``; by batches of so many summaries or more."""
     batches = {"batch_from": batch_from, "batch_poll_seconds": 0.01}
-    tools = make_tools(paid_settings(url, summarizer=batches), folder / "answers")
-    with open_store(tools.settings.store, folder / "qdrant", tools.store_identity) as store:
-        return build_tree(DOCUMENTS, tools=tools, known=store)
+    components = make_components(paid_settings(url, summarizer=batches), folder / "answers")
+    with open_store(
+        components.settings.store, folder / "qdrant", components.store_identity
+    ) as store:
+        return build_tree(DOCUMENTS, components=components, known=store)
 
 
 if __name__ == "__main__":

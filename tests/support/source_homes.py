@@ -10,7 +10,7 @@ def workshop_in(root, by):
     from support.summarizers import ScriptedSummarizer
     from support.workshop import Workshop
 
-    made = Workshop(root, tools={"summarizer": ScriptedSummarizer()})
+    made = Workshop(root, components={"summarizer": ScriptedSummarizer()})
     made.configure(grouping={"by": by}, tree={"max_layers": 1})
     made.summarizer = made.parts_given["summarizer"]
     return made

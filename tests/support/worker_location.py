@@ -15,8 +15,8 @@ from support.summarizers import ScriptedSummarizer
 from dagster_project import sensors
 from dagster_project.build import build_definitions
 from dagster_project.home import Home
-from dagster_project.parts import Parts
-from raptor_core.tree.tools import Tools
+from dagster_project.home_resources import Resources
+from raptor_core.tree.components import Components
 
 sensors.INTERVAL_SECONDS = 1
 PATIENCE_SECONDS = 120
@@ -49,9 +49,11 @@ def wait_until(reached):
 
 home = Home.at()
 settings = home.load_settings()
-tools = Tools(
+components = Components(
     settings,
     embedder=HashingEmbedder(),
     summarizer=MeetingSummarizer(Path(os.environ["MEETING"])),
 )
-defs = build_definitions(settings, home, parts=Parts.of(settings, home, tools=tools))
+defs = build_definitions(
+    settings, home, resources=Resources.of(settings, home, components=components)
+)

@@ -16,11 +16,11 @@ from support.migrations import remember_migrations
 from dagster_project.build import build_definitions
 from dagster_project.execute import BuildReport, build, drop
 from dagster_project.home import Home
+from dagster_project.home_resources import Resources
 from dagster_project.instance import open_instance
-from dagster_project.parts import Parts
 from raptor_core.settings import Settings
 from raptor_core.store import Manifest
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 remember_migrations()
 
@@ -63,13 +63,15 @@ def prose(n_sentences: int, seed: int = 0) -> str:
 
 
 class Workshop:
-    """One home, its source folder ``docs``, and tools that every build shares."""
+    """One home, its source folder ``docs``, and components that every build shares."""
 
-    def __init__(self, root: Path, tools: dict[str, Any] | None = None, **settings: Any) -> None:
+    def __init__(
+        self, root: Path, components: dict[str, Any] | None = None, **settings: Any
+    ) -> None:
         self.docs = root / "docs"
         self.docs.mkdir(parents=True, exist_ok=True)
         self.home = Home(root / ".raptor")
-        self.parts_given = tools or {}
+        self.parts_given = components or {}
         self.embedder = HashingEmbedder()
         self.configure(**settings)
 
@@ -80,7 +82,7 @@ class Workshop:
             values[part] = {**values.get(part, {}), **given}
         self.settings = Settings.model_validate(values)
         given = {"embedder": self.embedder, **self.parts_given}
-        self.tools = Tools(self.settings, **given)
+        self.components = Components(self.settings, **given)
 
     def write(self, name: str, text: str) -> None:
         path = self.docs / name
@@ -92,7 +94,7 @@ class Workshop:
 
     def build(self, *partitions: str, **options: Any) -> BuildReport:
         chosen = partitions or None
-        return build(self.home, self.settings, chosen, tools=self.tools, **options)
+        return build(self.home, self.settings, chosen, components=self.components, **options)
 
     def drop(self, *partitions: str) -> BuildReport:
         return drop(self.home, self.settings, partitions)
@@ -111,11 +113,11 @@ class Workshop:
         weakref.finalize(self, opened.dispose)
         return opened
 
-    def parts(self) -> Parts:
-        return Parts.of(self.settings, self.home, tools=self.tools)
+    def resources(self) -> Resources:
+        return Resources.of(self.settings, self.home, components=self.components)
 
     def definitions(self, **options: Any) -> dg.Definitions:
-        options.setdefault("parts", self.parts())
+        options.setdefault("resources", self.resources())
         return build_definitions(self.settings, self.home, **options)
 
     def materialization(self, key: str, partition: str) -> dg.AssetMaterialization:
@@ -139,18 +141,18 @@ class Workshop:
 
     def manifests(self) -> dict[str, Manifest]:
         """What readers see, by tree."""
-        with self.parts().store.open() as store:
+        with self.resources().store.open() as store:
             return {manifest.tree: manifest for manifest in store.manifests()}
 
     def texts(self, tree: str) -> set[str]:
         """Texts of the live nodes of a tree."""
-        with self.parts().store.open() as store:
+        with self.resources().store.open() as store:
             return {node.text for node in store.nodes() if node.tree == tree}
 
 
 def live(workshop: Workshop) -> tuple[str, set[str]]:
     """All that readers can see, as one text; and the trees."""
-    with workshop.parts().store.open() as store:
+    with workshop.resources().store.open() as store:
         nodes = list(store.nodes())
         text = "\n".join(f"{node.text} {node.source} {node.documents}" for node in nodes)
         return text, {manifest.tree for manifest in store.manifests()}

@@ -30,19 +30,19 @@ def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     from dagster_project.published import open_home
     from raptor_core.errors import MissingKeyError, UnknownTreeError
     from raptor_core.reading import Passage, Reader, best_sentences
-    from raptor_core.tree.tools import Tools
+    from raptor_core.tree.components import Components
 
     require_words(question)
     _, settings = open_home(home)
-    tools = Tools(settings)
-    found = HomeRetriever(home, tools).search(question, make_query(settings, values))
+    components = Components(settings)
+    found = HomeRetriever(home, components).search(question, make_query(settings, values))
     if not found.hits:
         raise UnknownTreeError(f"nothing to answer from: {why_nothing(found.query)}")
     passages = [Passage.from_node(hit.node) for hit in found.hits]
     try:
         answer = Reader(settings.reader).read(question, passages)
     except MissingKeyError as error:
-        quotes = best_sentences(question, passages, tools.embedder)
+        quotes = best_sentences(question, passages, components.embedder)
         _show_context(error, found, quotes, as_json=as_json)
     _print(answer, found, as_json=as_json)
 

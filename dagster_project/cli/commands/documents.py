@@ -37,13 +37,13 @@ def command(source: str | None, name: str | None, home: Path, as_json: bool) -> 
     """
     from dagster_project.cli.output import print_json
     from dagster_project.cli.session import home_settings
+    from raptor_core.tree.components import Components
     from raptor_core.tree.preview import Previews
-    from raptor_core.tree.tools import Tools
 
     if source and not name and "://" not in source and not Path(source).expanduser().exists():
         source, name = None, source
     _, settings = home_settings(home, needed=not source)
-    previews = Previews([source] if source else [], Tools(settings))
+    previews = Previews([source] if source else [], Components(settings))
     if name:
         found = _document(previews, name)
         print_json(found) if as_json else _print_document(found)

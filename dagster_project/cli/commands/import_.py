@@ -23,10 +23,10 @@ def command(folder: str, trees: tuple[str, ...], replace: bool, home: Path, as_j
     from dagster_project.cli.output import print_json
     from dagster_project.published import open_home
     from dagster_project.transfer import import_home
-    from raptor_core.tree.tools import Tools
+    from raptor_core.tree.components import Components
 
     opened, settings = open_home(home)
-    identity = Tools(settings).store_identity
+    identity = Components(settings).store_identity
     report = import_home(opened, settings, folder, identity, trees, replace=replace)
     changed = [done.tree for done in report.trees if done.published.changed]
     if as_json:

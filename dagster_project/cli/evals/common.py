@@ -15,9 +15,9 @@ from dagster_project.cli.options import Command, add_options
 if TYPE_CHECKING:
     from dagster_project.home import Home
     from raptor_core.evaluation.compare import Comparison
-    from raptor_core.evaluation.contexts import Way
+    from raptor_core.evaluation.contexts import System
     from raptor_core.evaluation.datasets import Dataset
-    from raptor_core.evaluation.forest import Forest
+    from raptor_core.evaluation.index import Index
     from raptor_core.evaluation.tree_statistics import TreeStatistics
     from raptor_core.money import Ledger
     from raptor_core.settings import Settings
@@ -54,7 +54,7 @@ _OPTIONS = (
 class Opened:
     """A data set with its trees, their sizes, and the folder that keeps what is paid for."""
 
-    forest: Forest
+    index: Index
     trees: TreeStatistics
     cache: Path
 
@@ -139,9 +139,9 @@ def open_beside(first: Opened, preset_name: str) -> Iterator[Opened]:
     """
     from raptor_core.settings import with_preset
 
-    used = first.forest.tools
+    used = first.index.components
     settings = with_preset(used.settings, preset_name)
-    with _open(first.forest.dataset, settings, first.cache, used.counter) as opened:
+    with _open(first.index.dataset, settings, first.cache, used.counter) as opened:
         yield opened
 
 
@@ -149,25 +149,25 @@ def open_beside(first: Opened, preset_name: str) -> Iterator[Opened]:
 def _open(
     dataset: Dataset, settings: Settings, cache: Path, counter: TokenCounter | None = None
 ) -> Iterator[Opened]:
-    from raptor_core.evaluation.forest import open_forest
+    from raptor_core.evaluation.index import open_index
     from raptor_core.evaluation.tree_statistics import tree_statistics
-    from raptor_core.tree.tools import Tools
+    from raptor_core.tree.components import Components
 
-    with open_forest(dataset, Tools(settings), cache, _tell, counter) as forest:
-        yield Opened(forest, tree_statistics(forest), cache)
+    with open_index(dataset, Components(settings), cache, _tell, counter) as index:
+        yield Opened(index, tree_statistics(index), cache)
 
 
-def the_ways(values: Mapping[str, Any]) -> list[Way]:
+def the_ways(values: Mapping[str, Any]) -> list[System]:
     """What the command line compares.
 
     Raises:
         SettingsError: one of them is not there.
     """
     from raptor_core.evaluation.baselines import Dpr
-    from raptor_core.evaluation.ways import make_way
+    from raptor_core.evaluation.systems import make_system
 
     dpr = Dpr(*values["dpr"]) if values["dpr"] else None
-    return [make_way(name, dpr) for name in values["strategies"]]
+    return [make_system(name, dpr) for name in values["strategies"]]
 
 
 def show(
@@ -187,7 +187,7 @@ def show(
     from dagster_project.cli.evals.tables import print_comparison, print_trees, question_values
     from dagster_project.cli.output import print_json
 
-    left_out = [f"{item.name}: {item.reason}" for item in opened.forest.dataset.left_out]
+    left_out = [f"{item.name}: {item.reason}" for item in opened.index.dataset.left_out]
     if as_json:
         trees = opened.trees.values()
         told = {"file": str(file), "trees": trees, **found.values(), "left_out": left_out}

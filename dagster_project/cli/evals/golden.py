@@ -36,7 +36,7 @@ def command(
     from raptor_core.errors import SettingsError
     from raptor_core.evaluation.golden import load_golden
     from raptor_core.evaluation.hits import golden_values, measure_golden
-    from raptor_core.tree.tools import Tools
+    from raptor_core.tree.components import Components
 
     opened, settings = open_home(home)
     path = file or opened.golden(settings)
@@ -46,11 +46,11 @@ def command(
     query = make_query(settings, values)
     with published(opened, settings) as store:
         require_trees(store, [*(query.where.trees or ()), *(c.tree for c in cases if c.tree)])
-    tools = Tools(settings)
+    components = Components(settings)
     found = measure_golden(
         cases,
-        tools.embedder,
-        lambda: published(opened, settings, tools.store_identity),
+        components.embedder,
+        lambda: published(opened, settings, components.store_identity),
         query,
     )
     if as_json:

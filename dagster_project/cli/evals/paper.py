@@ -86,20 +86,20 @@ def _measure(
 
     budgets = values["budgets"]
     with open_evaluation(file, home, values) as opened:
-        settings = opened.forest.tools.settings
-        measurer = ContextMeasurer.of(opened.forest, pooled=False)
-        study = measure_study(opened.forest, budgets, measurer, dpr, _tell)
-        tools, documents = opened.forest.tools, opened.forest.dataset.documents
-    if calls_nothing(tools) and not values["no_timing"]:
-        study = replace(study, times=tuple(time_builds(documents, tools, _tell_build)))
+        settings = opened.index.components.settings
+        measurer = ContextMeasurer.of(opened.index, pooled=False)
+        study = measure_study(opened.index, budgets, measurer, dpr, _tell)
+        components, documents = opened.index.components, opened.index.dataset.documents
+    if calls_nothing(components) and not values["no_timing"]:
+        study = replace(study, times=tuple(time_builds(documents, components, _tell_build)))
     if values["no_contiguous"] or settings.clustering.method == CONTIGUOUS:
         return study, settings
     with open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as opened:
-        return with_contiguous(study, opened.forest, budgets, measurer, _tell), settings
+        return with_contiguous(study, opened.index, budgets, measurer, _tell), settings
 
 
-def _tell(way: str, budget_tokens: int) -> None:
-    click.echo(f"{way} at {budget_tokens:,} tokens", err=True)
+def _tell(system: str, budget_tokens: int) -> None:
+    click.echo(f"{system} at {budget_tokens:,} tokens", err=True)
 
 
 def _tell_build(n_tokens: int) -> None:

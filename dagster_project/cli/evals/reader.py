@@ -60,15 +60,15 @@ def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     from raptor_core.money import Ledger
     from raptor_core.tree.sqlite_cache import SqliteCache
 
-    ways = the_ways(values)
+    systems = the_ways(values)
     with open_evaluation(file, home, values) as opened:
-        settings = bounded(opened.forest.tools.settings, **_bounds(values))
+        settings = bounded(opened.index.components.settings, **_bounds(values))
         ledger = Ledger.of(settings)
         reader = _reader(settings.reader, ledger, values["kind"], values["model"])
         log = SqliteCache(opened.cache / "read")
-        measurer = AnswerMeasurer(opened.forest.dataset.name, reader, log)
+        measurer = AnswerMeasurer(opened.index.dataset.name, reader, log)
         found = compare(
-            opened.forest, ways, values["budgets"], pooled=values["pooled"], measurer=measurer
+            opened.index, systems, values["budgets"], pooled=values["pooled"], measurer=measurer
         )
     show(file, opened, found, values, ledger, as_json=as_json)
 

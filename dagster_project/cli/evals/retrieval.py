@@ -44,17 +44,17 @@ def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     A difference is to the first strategy. Intervals are of 95 %, p is two-sided; both are
     bootstrapped over documents.
     """
-    from raptor_core.evaluation.beside import compare_beside
     from raptor_core.evaluation.compare import compare
+    from raptor_core.evaluation.preset_comparison import compare_preset
     from raptor_core.settings import preset
 
-    ways = the_ways(values)
+    systems = the_ways(values)
     presets = {name: preset(name) for name in values["presets"]}
     with open_evaluation(file, home, values) as opened:
-        found = compare(opened.forest, ways, values["budgets"], pooled=values["pooled"])
+        found = compare(opened.index, systems, values["budgets"], pooled=values["pooled"])
     beside = {}
     for name in presets:
         with open_beside(opened, name) as there:
-            found = compare_beside(found, name, there.forest)
+            found = compare_preset(found, name, there.index)
         beside[name] = there.trees
     show(file, opened, found, values, beside=beside, as_json=as_json)

@@ -20,7 +20,7 @@ def question_values(found: Comparison) -> list[dict[str, Any]]:
         {
             "id": item.question.id,
             "document": item.question.document,
-            "strategy": item.way,
+            "strategy": item.system,
             "budget_tokens": item.budget_tokens,
             "n_tokens": item.n_tokens,
             **item.measures,
@@ -71,7 +71,7 @@ def _cells(line: Line, figure: Figure) -> tuple[str, ...]:
 
     difference = figure.difference
     return (
-        line.way,
+        line.system,
         f"{line.budget_tokens:,}",
         f"{line.mean_tokens:,.0f}",
         str(figure.n_questions),

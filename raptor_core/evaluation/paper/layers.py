@@ -32,7 +32,7 @@ def _budgets(study: Study) -> list[int]:
 
 
 def _subsets(study: Study, budget: int) -> Table:
-    lines = {line.way: line for line in study.layers.lines if line.budget_tokens == budget}
+    lines = {line.system: line for line in study.layers.lines if line.budget_tokens == budget}
     starts = range(study.n_layers)
     rows = tuple(
         (str(queried), *(_cell(study, lines, start, queried) for start in starts))
@@ -55,10 +55,10 @@ def _cell(study: Study, lines: dict[str, Line], start: int, queried: int) -> str
 
 def _shares(study: Study) -> Table:
     layers = range(study.n_layers)
-    lines = [line for line in study.retrievers.lines if line.way in SPREAD and line.layers]
+    lines = [line for line in study.retrievers.lines if line.system in SPREAD and line.layers]
     rows = tuple(
         (
-            line.way,
+            line.system,
             f"{line.budget_tokens:,}",
             *(_percent(line.layers.get(layer, 0.0)) for layer in layers),
             _percent(1 - line.layers.get(0, 0.0)),

@@ -32,13 +32,18 @@ def retriever_tables(study: Study) -> list[Table]:
 
 def _measured(study: Study, measure: str) -> Table:
     budgets = list(dict.fromkeys(line.budget_tokens for line in study.retrievers.lines))
-    ways = dict.fromkeys(line.way for line in study.retrievers.lines)
-    lines = {(line.way, line.budget_tokens): line for line in study.retrievers.lines}
+    systems = dict.fromkeys(line.system for line in study.retrievers.lines)
+    lines = {(line.system, line.budget_tokens): line for line in study.retrievers.lines}
     head = [f"{budget:,} tokens" + more for budget in budgets for more in ("", ": against flat")]
     rows = (
-        (way, _meaning(way), _tree(way), *_cells([lines[way, b] for b in budgets], measure))
-        for way in ways
-        if measure in lines[way, budgets[0]].figures
+        (
+            system,
+            _meaning(system),
+            _tree(system),
+            *_cells([lines[system, b] for b in budgets], measure),
+        )
+        for system in systems
+        if measure in lines[system, budgets[0]].figures
     )
     return Table(
         title=f"{study.name}: {measure.replace('_', ' ')}",
@@ -55,12 +60,12 @@ def _told_counts(study: Study) -> str:
     )
 
 
-def _meaning(way: str) -> str:
-    return MEANING.get(way.partition(",")[0], way)
+def _meaning(system: str) -> str:
+    return MEANING.get(system.partition(",")[0], system)
 
 
-def _tree(way: str) -> str:
-    strategy, _, contiguous = way.partition(", ")
+def _tree(system: str) -> str:
+    strategy, _, contiguous = system.partition(", ")
     if contiguous:
         return "contiguous"
     return "yes" if strategy in WITH_TREE else "no"

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from raptor_core.documents.base import Document
-from raptor_core.evaluation.forest import Forest
+from raptor_core.evaluation.index import Index
 from raptor_core.nodes import Node
 from raptor_core.settings import SummarizerSettings
 from raptor_core.summarizing.prompts import prompt_overhead, prompt_tokens
 from raptor_core.tree.build import build_tree
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 MAX_TOKENS = 80_000
 """The longest document of Figure 6."""
@@ -62,11 +62,11 @@ class Slope:
     n: int
 
 
-def token_points(forest: Forest) -> list[TokenPoint]:
+def token_points(index: Index) -> list[TokenPoint]:
     """A point for each tree, shortest first; nothing is built."""
-    nodes = forest.store.nodes()
+    nodes = index.store.nodes()
     by_id = {node.id: node for node in nodes}
-    overhead = _overhead(forest.tools)
+    overhead = _overhead(index.components)
     by_tree: dict[str, list[Node]] = {}
     for node in nodes:
         by_tree.setdefault(node.tree, []).append(node)
@@ -84,14 +84,14 @@ def token_points(forest: Forest) -> list[TokenPoint]:
     return sorted(points, key=lambda point: point.document_tokens)
 
 
-def calls_nothing(tools: Tools) -> bool:
+def calls_nothing(components: Components) -> bool:
     """Whether a build asks no endpoint, so that building once more costs time alone."""
-    settings = tools.settings
+    settings = components.settings
     return "openai" not in (settings.summarizer.kind, settings.embedder.kind)
 
 
 def time_builds(
-    documents: Sequence[Document], tools: Tools, progress: Progress | None = None
+    documents: Sequence[Document], components: Components, progress: Progress | None = None
 ) -> list[TimePoint]:
     """Build prefixes of the longest document from scratch, shortest first.
 
@@ -100,15 +100,15 @@ def time_builds(
     Raises:
         RaptorError: as a build raises.
     """
-    parts = list(_prefixes(documents, tools))
+    parts = list(_prefixes(documents, components))
     for _, part in parts[:1]:
-        build_tree([part], tools=tools)
+        build_tree([part], components=components)
     points = []
     for n_tokens, part in parts:
         if progress:
             progress(n_tokens)
         started = time.perf_counter()
-        build_tree([part], tools=tools)
+        build_tree([part], components=components)
         points.append(TimePoint(n_tokens, time.perf_counter() - started))
     return points
 
@@ -125,17 +125,19 @@ def fit_slope(lengths: Sequence[int], values: Sequence[float]) -> Slope | None:
     return Slope(1000 * slope, 1 - left / spread if spread else 1.0, len(x))
 
 
-def _prefixes(documents: Sequence[Document], tools: Tools) -> Iterator[tuple[int, Document]]:
+def _prefixes(
+    documents: Sequence[Document], components: Components
+) -> Iterator[tuple[int, Document]]:
     """Equal steps up to the longest document, or ``MAX_TOKENS`` of it; no two the same."""
-    counts = tools.counter.count([document.text for document in documents])
+    counts = components.counter.count([document.text for document in documents])
     longest = documents[int(np.argmax(counts))]
-    spans = tools.counter.token_spans(longest.text)[:MAX_TOKENS]
+    spans = components.counter.token_spans(longest.text)[:MAX_TOKENS]
     sizes = {len(spans) * step // N_PREFIXES for step in range(1, N_PREFIXES + 1)}
     for size in sorted(sizes - {0}):
         yield size, Document(longest.id, longest.text[: spans[size - 1][1]], longest.title)
 
 
-def _overhead(tools: Tools) -> int:
+def _overhead(components: Components) -> int:
     """Tokens of the prompt around the children; for the extractive summarizer, if it were asked."""
-    given: SummarizerSettings = tools.settings.summarizer
-    return prompt_overhead(given.model_copy(update={"kind": "openai"}), tools.counter)
+    given: SummarizerSettings = components.settings.summarizer
+    return prompt_overhead(given.model_copy(update={"kind": "openai"}), components.counter)

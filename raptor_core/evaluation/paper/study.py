@@ -9,12 +9,12 @@ from typing import Any
 
 from raptor_core.evaluation.baselines import Dpr
 from raptor_core.evaluation.compare import Comparison, Progress, compare, join
-from raptor_core.evaluation.contexts import Way
-from raptor_core.evaluation.forest import Forest
+from raptor_core.evaluation.contexts import System
+from raptor_core.evaluation.index import Index
 from raptor_core.evaluation.measures import ContextMeasurer
 from raptor_core.evaluation.paper.scaling import TimePoint, TokenPoint, token_points
+from raptor_core.evaluation.systems import make_system
 from raptor_core.evaluation.tree_statistics import TreeStatistics, tree_statistics
-from raptor_core.evaluation.ways import make_way
 
 WITHOUT_TREE = ("flat", "lexical")
 WITH_TREE = ("collapsed", "traversal", "beam", "hybrid", "root")
@@ -78,7 +78,7 @@ def layers_name(start: int, n_layers: int) -> str:
 
 
 def measure_study(
-    forest: Forest,
+    index: Index,
     budgets: Sequence[int],
     measurer: ContextMeasurer,
     dpr: Dpr | None = None,
@@ -86,50 +86,50 @@ def measure_study(
 ) -> Study:
     """Measure all retrievers and all subsets of layers on a data set.
 
-    ``measurer`` is of the same forest.
+    ``measurer`` is of the same index.
 
     Raises:
         RaptorError: as retrieving and encoding raise.
     """
-    n_layers = max(len(manifest.layer_sizes) for manifest in forest.manifests)
+    n_layers = max(len(manifest.layer_sizes) for manifest in index.manifests)
     names = [
         layers_name(start, queried) for start in range(n_layers) for queried in range(1, start + 2)
     ]
-    subsets = [make_way(name) for name in names]
-    measured = partial(compare, forest, budgets=budgets, measurer=measurer, progress=progress)
+    subsets = [make_system(name) for name in names]
+    measured = partial(compare, index, budgets=budgets, measurer=measurer, progress=progress)
     return Study(
-        name=forest.dataset.name,
-        n_documents=len(forest.dataset.documents),
-        n_questions=len(forest.dataset.questions),
-        retrievers=measured(_retrievers(forest, dpr)),
+        name=index.dataset.name,
+        n_documents=len(index.dataset.documents),
+        n_questions=len(index.dataset.questions),
+        retrievers=measured(_retrievers(index, dpr)),
         layers=measured(subsets),
         n_layers=n_layers,
-        trees=tree_statistics(forest),
-        tokens=tuple(token_points(forest)),
+        trees=tree_statistics(index),
+        tokens=tuple(token_points(index)),
     )
 
 
 def with_contiguous(
     study: Study,
-    forest: Forest,
+    index: Index,
     budgets: Sequence[int],
     measurer: ContextMeasurer,
     progress: Progress | None = None,
 ) -> Study:
-    """The study with the ablation: the same data set over a forest of contiguous trees.
+    """The study with the ablation: the same data set over a index of contiguous trees.
 
-    ``measurer`` may be of the study's own forest: questions and options are the same.
+    ``measurer`` may be of the study's own index: questions and options are the same.
     """
-    ways = [make_way(name) for name in _ON_CONTIGUOUS]
-    here = replace(measurer, forest=forest)
-    found = compare(forest, ways, budgets, measurer=here, progress=progress)
-    renamed = tuple(replace(item, way=f"{item.way}{_SUFFIX}") for item in found.found)
+    systems = [make_system(name) for name in _ON_CONTIGUOUS]
+    here = replace(measurer, index=index)
+    found = compare(index, systems, budgets, measurer=here, progress=progress)
+    renamed = tuple(replace(item, system=f"{item.system}{_SUFFIX}") for item in found.found)
     retrievers = join(study.retrievers, renamed)
-    return replace(study, retrievers=retrievers, contiguous=tree_statistics(forest))
+    return replace(study, retrievers=retrievers, contiguous=tree_statistics(index))
 
 
-def _retrievers(forest: Forest, dpr: Dpr | None) -> list[Way]:
+def _retrievers(index: Index, dpr: Dpr | None) -> list[System]:
     names = [*WITHOUT_TREE, *([Dpr.name] if dpr else ())]
-    has_abstracts = any(forest.dataset.abstracts.values())
+    has_abstracts = any(index.dataset.abstracts.values())
     names += ["title-abstract"] if has_abstracts else []
-    return [make_way(name, dpr) for name in (*names, *WITH_TREE)]
+    return [make_system(name, dpr) for name in (*names, *WITH_TREE)]

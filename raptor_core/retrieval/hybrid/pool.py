@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from raptor_core.retrieval.base import Query, Questions
 from raptor_core.retrieval.hybrid.groups import Scores, best_means
 from raptor_core.store.base import Where
-from raptor_core.store.outlines import Found, Keys, Outlines, full_id
+from raptor_core.store.outlines import Candidates, Keys, Outlines, full_id
 from raptor_core.store.store import VectorStore
 
-Look = tuple[Found, Found]
+Look = tuple[Candidates, Candidates]
 """What a dense and a lexical search found."""
 
 INSIDE = 512

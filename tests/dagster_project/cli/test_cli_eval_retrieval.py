@@ -26,7 +26,7 @@ def test_the_comparison_as_json_and_as_a_table(call, tmp_path):
     printed = call(file, *ways, "--budget-tokens", "30, 900", "--json", "--questions")
     assert printed.code == 0, printed.err
     found = printed.json
-    lines = [(line["way"], line["budget_tokens"]) for line in found["lines"]]
+    lines = [(line["system"], line["budget_tokens"]) for line in found["lines"]]
     assert lines == [(w, b) for b in (30, 900) for w in ("collapsed@0", "collapsed")]
     assert found["lines"][3]["figures"]["evidence_recall"]["mean"]["value"] == 1
     assert len(found["questions"]) == 12
@@ -95,7 +95,7 @@ def test_a_preset_is_measured_beside_on_the_same_questions(call, tmp_path):
     printed = call(file, *ways, "--budget-tokens", "40,400", "--json", "--questions")
     assert printed.code == 0, printed.err
     found = printed.json
-    assert [line["way"] for line in found["lines"]] == ["flat", "hybrid", "simple"] * 2
+    assert [line["system"] for line in found["lines"]] == ["flat", "hybrid", "simple"] * 2
     assert found["lines"][2]["figures"]["evidence_recall"]["difference"]["p"] <= 1
     assert len(found["questions"]) == 18
     assert found["beside"]["simple"]["nodes_by_layer"] == [3]

@@ -16,9 +16,9 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 HANDBOOK = Path(__file__).parents[3] / "examples" / "handbook"
 COMMAND = "from dagster_project.cli import main; main()"
 COUNT_AND_EMBED = """
-from raptor_core import Settings, Tools
-tools = Tools(Settings(embedder={"kind": "sentence-transformers"}))
-print(tools.counter.count(["tide"]), tools.embedder.embed(["tide"]).shape)
+from raptor_core import Settings, Components
+components = Components(Settings(embedder={"kind": "sentence-transformers"}))
+print(components.counter.count(["tide"]), components.embedder.embed(["tide"]).shape)
 """
 
 

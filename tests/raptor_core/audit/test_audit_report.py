@@ -17,7 +17,7 @@ from raptor_core.quality.hallucination import evaluate_audit
 from raptor_core.settings import Settings
 from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.tables import audit_to_table, known_findings, table_to_findings
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 LEAVES = [leaf("a", "The ferry sank near Kverndal."), leaf("b", "Its bell was found in 1931.")]
 TRUE = summary("true", "ab", text="The ferry sank. Its bell was found in 1931.")
@@ -228,8 +228,8 @@ def test_what_could_not_be_judged_is_asked_again():
 def test_quotations_are_not_revised():
     audit = {"on_unsupported": "resummarize", "judge": "overlap"}
     chat = {"kind": "openai", "model": "small"}
-    quoting = Tools(Settings.model_validate({"audit": audit}))
-    writing = Tools(Settings.model_validate({"audit": audit, "summarizer": chat}))
+    quoting = Components(Settings.model_validate({"audit": audit}))
+    writing = Components(Settings.model_validate({"audit": audit, "summarizer": chat}))
     assert not isinstance(quoting.summarizer, RevisingSummarizer)
     assert isinstance(writing.summarizer, RevisingSummarizer)
 

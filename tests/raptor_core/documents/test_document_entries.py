@@ -21,8 +21,8 @@ from raptor_core.documents import (
     tree_name,
 )
 from raptor_core.documents.entries import Gathered
+from raptor_core.documents.file_entries import FileEntries
 from raptor_core.documents.files import Files
-from raptor_core.documents.found import Found
 from raptor_core.identity import digest
 from raptor_core.settings import GroupingSettings
 
@@ -35,7 +35,9 @@ def entry(name, text=""):
 
 
 def reading(*named, skipped=()):
-    return Reading(digest("stamp"), digest("content"), 7.5, True, Found.of(named), tuple(skipped))
+    return Reading(
+        digest("stamp"), digest("content"), 7.5, True, FileEntries.of(named), tuple(skipped)
+    )
 
 
 @examples(30)
@@ -51,7 +53,7 @@ def test_a_packed_reading_is_read_as_it_was(named, skipped):
 
 
 def test_a_reading_that_failed_has_no_content_and_is_forgotten():
-    failed = Reading(digest("stamp"), "", 1.0, False, Found(), (Skipped("a", "no"),))
+    failed = Reading(digest("stamp"), "", 1.0, False, FileEntries(), (Skipped("a", "no"),))
     catalog = Catalog()
     catalog[b"a" * 16], catalog[b"b" * 16] = failed, reading()
     assert catalog[b"a" * 16] == failed
@@ -112,7 +114,7 @@ def test_gathered_entries_are_the_first_of_each_id_in_order(files):
     gathered, first, taken = Gathered(), {}, set()
     for file in files:
         entries = [entry(name, text) for name, text in file]
-        gathered.add(Found.of((found.id, found) for found in entries))
+        gathered.add(FileEntries.of((found.id, found) for found in entries))
         for found in entries:
             if found.id in first:
                 taken.add(found.id)

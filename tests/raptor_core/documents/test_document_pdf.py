@@ -22,7 +22,7 @@ from raptor_core.reading import Passage
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 SENTENCES = [
     f"The keeper of light {n} wrote down wind, oil and ships of week {n * 7}." for n in range(40)
@@ -177,13 +177,13 @@ def test_a_chunk_knows_its_pages(tmp_path):
         printed([SENTENCES[at : at + 8] for at in range(0, 40, 8)])
     )
     (document,) = load_documents(tmp_path).documents
-    tools = Tools(Settings.model_validate({"chunking": {"max_tokens": 60}}))
-    tree = build_tree([document], tools=tools)
+    components = Components(Settings.model_validate({"chunking": {"max_tokens": 60}}))
+    tree = build_tree([document], components=components)
     for leaf in tree.layers[0].nodes:
         first, last = leaf.metadata["page"], leaf.metadata["last_page"]
         found = [n // 8 + 1 for n, line in enumerate(SENTENCES) if line in leaf.text]
         assert (first, last) == (min(found), max(found))
-    (hit, *_) = Retriever.from_trees([tree], tools).search("week 140", Query("flat")).hits
+    (hit, *_) = Retriever.from_trees([tree], components).search("week 140", Query("flat")).hits
     first, last = hit.node.pages
     assert Passage.from_node(hit.node).place.endswith(
         f", page {first}" if first == last else f", pages {first}-{last}"

@@ -5,8 +5,8 @@ import pytest
 from raptor_core.embedding import make_embedder, precision
 from raptor_core.embedding.precision import fast_precision, settle_precision
 from raptor_core.settings import EmbedderSettings, Settings
+from raptor_core.tree.components import Components
 from raptor_core.tree.publish import build_settings_fingerprint
-from raptor_core.tree.tools import Tools
 
 FULL, HALF = EmbedderSettings(precision="float32"), EmbedderSettings(precision="bfloat16")
 
@@ -29,7 +29,7 @@ def machine(monkeypatch, tmp_path):
 def test_a_new_store_gets_what_the_machine_is_fast_at(machine, flags, wanted):
     machine(flags)
     assert settle_precision(EmbedderSettings()).precision == wanted
-    assert Tools().settings.embedder.precision == wanted
+    assert Components().settings.embedder.precision == wanted
 
 
 @pytest.mark.parametrize("flags", ["", "amx_bf16"])

@@ -11,10 +11,10 @@ from raptor_core.evaluation.baselines import Dpr
 from raptor_core.evaluation.compare import compare
 from raptor_core.evaluation.contexts import Asked
 from raptor_core.evaluation.datasets import load_dataset
-from raptor_core.evaluation.forest import open_forest
-from raptor_core.evaluation.ways import make_way
+from raptor_core.evaluation.index import open_index
+from raptor_core.evaluation.systems import make_system
 from raptor_core.settings import Settings
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 pytestmark = pytest.mark.slow
 
@@ -26,39 +26,39 @@ SETTINGS = {
 
 
 @pytest.fixture
-def forest(tmp_path):
+def index(tmp_path):
     rows = records()
     rows[0]["abstract"] = "We study a mill and what became of its wheel."
     dataset = load_dataset(write_lines(tmp_path / "village.jsonl", rows))
-    tools = Tools(Settings.model_validate(SETTINGS), embedder=HashingEmbedder())
-    with open_forest(dataset, tools, tmp_path / "cache") as opened:
+    components = Components(Settings.model_validate(SETTINGS), embedder=HashingEmbedder())
+    with open_index(dataset, components, tmp_path / "cache") as opened:
         yield opened
 
 
-def asked(forest, at=0, *, pooled=False):
-    question = forest.dataset.questions[at]
-    vectors = forest.tools.embedder.embed_queries([question.text])
-    return Asked([question], vectors, forest.where(question, pooled=pooled))
+def asked(index, at=0, *, pooled=False):
+    question = index.dataset.questions[at]
+    vectors = index.components.embedder.embed_queries([question.text])
+    return Asked([question], vectors, index.where(question, pooled=pooled))
 
 
-def test_root_is_the_top_layer_of_each_tree(forest):
-    (alone,) = make_way("root").contexts(forest, asked(forest), 4000)
-    tops = {manifest.tree: len(manifest.layer_sizes) - 1 for manifest in forest.manifests}
+def test_root_is_the_top_layer_of_each_tree(index):
+    (alone,) = make_system("root").contexts(index, asked(index), 4000)
+    tops = {manifest.tree: len(manifest.layer_sizes) - 1 for manifest in index.manifests}
     assert {node.layer for node in alone.nodes} == {tops["mill"]}
     assert {node.tree for node in alone.nodes} == {"mill"}
-    (pooled,) = make_way("root").contexts(forest, asked(forest, pooled=True), 4000)
+    (pooled,) = make_system("root").contexts(index, asked(index, pooled=True), 4000)
     assert {(node.tree, node.layer) for node in pooled.nodes} == set(tops.items())
 
 
-def test_title_and_abstract_are_cut_at_the_budget(forest):
-    way = make_way("title-abstract")
-    (whole,) = way.contexts(forest, asked(forest), 400)
+def test_title_and_abstract_are_cut_at_the_budget(index):
+    system = make_system("title-abstract")
+    (whole,) = system.contexts(index, asked(index), 400)
     assert whole.text == "Mills\n\nWe study a mill and what became of its wheel."
-    assert forest.tools.counter.count([whole.text]) == [whole.n_tokens]
-    (cut,) = way.contexts(forest, asked(forest), 4)
+    assert index.components.counter.count([whole.text]) == [whole.n_tokens]
+    (cut,) = system.contexts(index, asked(index), 4)
     assert (cut.n_tokens, whole.text.startswith(cut.text)) == (4, True)
-    assert way.contexts(forest, asked(forest, 1), 400)[0].text == ""
-    assert way.contexts(forest, asked(forest, pooled=True), 400)[0].n_tokens == 0
+    assert system.contexts(index, asked(index, 1), 400)[0].text == ""
+    assert system.contexts(index, asked(index, pooled=True), 400)[0].n_tokens == 0
 
 
 class Words:
@@ -74,32 +74,32 @@ class Words:
         return np.array([[text.count(word) for word in self.words] for text in texts], float)
 
 
-def test_dpr_ranks_leaves_by_the_inner_product_of_two_encoders(forest, monkeypatch):
+def test_dpr_ranks_leaves_by_the_inner_product_of_two_encoders(index, monkeypatch):
     encoders = {"questions": Words("wheel", "burn"), "passages": Words("smith", "rape")}
     monkeypatch.setattr(baselines, "_load", encoders.__getitem__)
     dpr = Dpr("questions", "passages")
-    (found,) = make_way("dpr", dpr).contexts(forest, asked(forest), 30)
+    (found,) = make_system("dpr", dpr).contexts(index, asked(index), 30)
     assert "smith" in found.nodes[0].text
     assert {node.tree for node in found.nodes} == {"mill"}
     before = Words.encoded
-    (pooled,) = dpr.contexts(forest, asked(forest, 1, pooled=True), 4000)
+    (pooled,) = dpr.contexts(index, asked(index, 1, pooled=True), 4000)
     assert Words.encoded == before + 1
     assert "rape" in pooled.nodes[0].text
     assert {node.layer for node in pooled.nodes} == {0}
     assert {node.tree for node in pooled.nodes} == {"mill", "lamp", "soup"}
 
 
-def test_baselines_stand_in_a_comparison(forest):
+def test_baselines_stand_in_a_comparison(index):
     names = ("collapsed@0", "root", "title-abstract")
-    found = compare(forest, [make_way(name) for name in names], [4000])
-    recall = {line.way: line.figures["evidence_recall"].mean.value for line in found.lines}
+    found = compare(index, [make_system(name) for name in names], [4000])
+    recall = {line.system: line.figures["evidence_recall"].mean.value for line in found.lines}
     assert recall["collapsed@0"] == 1
     assert recall["title-abstract"] == 0
     assert all(item.n_tokens <= 4000 for item in found.found)
 
 
-def test_encoders_that_are_not_named_or_not_there_are_told(forest, tmp_path):
+def test_encoders_that_are_not_named_or_not_there_are_told(index, tmp_path):
     with pytest.raises(SettingsError, match="dpr has two encoders; name a question encoder"):
-        make_way("dpr")
+        make_system("dpr")
     with pytest.raises(ModelError, match=r"cannot be loaded.*Check --dpr"):
-        Dpr(str(tmp_path), str(tmp_path)).contexts(forest, asked(forest), 400)
+        Dpr(str(tmp_path), str(tmp_path)).contexts(index, asked(index), 400)

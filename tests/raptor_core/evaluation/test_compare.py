@@ -10,21 +10,21 @@ from support.trees import leaf, summary
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.beside import compare_beside
 from raptor_core.evaluation.compare import compare, join
 from raptor_core.evaluation.datasets import Dataset, Question, load_dataset
-from raptor_core.evaluation.forest import forest_key, open_forest
+from raptor_core.evaluation.index import index_key, open_index
 from raptor_core.evaluation.measures import (
     answer_words,
     document_measures,
     evidence_recall,
     nearest_option,
 )
+from raptor_core.evaluation.preset_comparison import compare_preset
+from raptor_core.evaluation.systems import make_system
 from raptor_core.evaluation.tree_statistics import tree_statistics
-from raptor_core.evaluation.ways import make_way
 from raptor_core.settings import HybridSettings, Settings, with_preset
 from raptor_core.tokens import WordCounter
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},
@@ -33,8 +33,8 @@ SETTINGS = {
 }
 
 
-def tools(**settings):
-    return Tools(Settings.model_validate(SETTINGS | settings), embedder=HashingEmbedder())
+def components(**settings):
+    return Components(Settings.model_validate(SETTINGS | settings), embedder=HashingEmbedder())
 
 
 @pytest.fixture
@@ -43,12 +43,12 @@ def village(tmp_path):
 
 
 def run(dataset, cache, *names, budgets=(30, 4000), given=None, **options):
-    with open_forest(dataset, given or tools(), cache) as forest:
-        return compare(forest, [make_way(name) for name in names], budgets, **options)
+    with open_index(dataset, given or components(), cache) as index:
+        return compare(index, [make_system(name) for name in names], budgets, **options)
 
 
-def figure(found, way, budget, measure):
-    (line,) = [i for i in found.lines if (i.way, i.budget_tokens) == (way, budget)]
+def figure(found, system, budget, measure):
+    (line,) = [i for i in found.lines if (i.system, i.budget_tokens) == (system, budget)]
     return line.figures[measure]
 
 
@@ -119,18 +119,18 @@ def test_pooled_questions_do_not_name_their_document(village, tmp_path):
 
 
 def test_one_tree_over_the_corpus_still_answers_of_one_document(village, tmp_path):
-    given = tools(grouping={"by": "corpus"})
+    given = components(grouping={"by": "corpus"})
     found = run(village, tmp_path, "collapsed@0", budgets=[9000], given=given)
     assert figure(found, "collapsed@0", 9000, "evidence_recall").mean.value == 1
-    with open_forest(village, given, tmp_path) as forest:
-        where = forest.where(village.questions[0], pooled=False)
+    with open_index(village, given, tmp_path) as index:
+        where = index.where(village.questions[0], pooled=False)
         assert (where.trees, where.documents) == (("corpus",), ("mill",))
-        assert len(forest.manifests) == 1
+        assert len(index.manifests) == 1
 
 
 def test_a_layer_is_searched_alone_and_a_walk_is_cut(village, tmp_path):
     found = run(village, tmp_path, "collapsed@1", "traversal@0", "traversal@0-1", budgets=[9000])
-    by_way = {line.way: set(line.layers) for line in found.lines}
+    by_way = {line.system: set(line.layers) for line in found.lines}
     assert by_way == {"collapsed@1": {1}, "traversal@0": {0}, "traversal@0-1": {0, 1}}
 
 
@@ -156,22 +156,22 @@ def test_answers_stand_in_where_there_is_no_evidence(tmp_path):
 def test_trees_are_built_once_and_finished_ones_are_kept(village, tmp_path):
     told = []
     for _ in range(2):
-        with open_forest(village, tools(), tmp_path, lambda *n: told.append(n)) as forest:
-            assert len(forest.manifests) == 3
+        with open_index(village, components(), tmp_path, lambda *n: told.append(n)) as index:
+            assert len(index.manifests) == 3
     assert told == [(3, 3)]
-    key = forest_key(village, tools())
-    assert key != forest_key(village, tools(tree={"max_layers": 1}))
-    assert key != forest_key(village, Tools(tools().settings))
+    key = index_key(village, components())
+    assert key != index_key(village, components(tree={"max_layers": 1}))
+    assert key != index_key(village, Components(components().settings))
     renamed = Dataset("other", village.documents, village.questions)
-    assert key == forest_key(renamed, tools())
+    assert key == index_key(renamed, components())
     changed = Dataset("village", (*village.documents[1:], Document("mill", "A.")), ())
-    assert key != forest_key(changed, tools())
+    assert key != index_key(changed, components())
 
 
 def test_sizes_of_the_trees_are_those_of_their_nodes(village, tmp_path):
-    with open_forest(village, tools(), tmp_path) as forest:
-        found = tree_statistics(forest)
-        nodes = {node.id: node for node in forest.store.nodes()}
+    with open_index(village, components(), tmp_path) as index:
+        found = tree_statistics(index)
+        nodes = {node.id: node for node in index.store.nodes()}
     summaries = [node for node in nodes.values() if node.layer]
     children = [nodes[child] for node in summaries for child in node.children]
     layers = [node.layer for node in nodes.values()]
@@ -187,10 +187,10 @@ def test_sizes_of_the_trees_are_those_of_their_nodes(village, tmp_path):
 def test_trees_of_one_leaf_have_no_summaries_to_measure(tmp_path):
     rows = [{"id": "a", "text": "Short.", "questions": [{"question": "Why?"}]}]
     dataset = load_dataset(write_lines(tmp_path / "short.jsonl", rows))
-    with open_forest(dataset, tools(), tmp_path) as forest:
-        found = tree_statistics(forest)
+    with open_index(dataset, components(), tmp_path) as index:
+        found = tree_statistics(index)
         assert (found.nodes_by_layer, found.mean_ratio) == ((1,), 0)
-        assert compare(forest, [make_way("traversal")], [400]).measures == []
+        assert compare(index, [make_system("traversal")], [400]).measures == []
 
 
 @pytest.mark.parametrize(
@@ -203,14 +203,14 @@ def test_trees_of_one_leaf_have_no_summaries_to_measure(tmp_path):
 )
 def test_a_way_that_is_not_there_is_told(name, told):
     with pytest.raises(SettingsError, match=told):
-        make_way(name)
+        make_system(name)
 
 
 def test_the_values_are_plain(village, tmp_path):
     values = run(village, tmp_path, "collapsed", "traversal").values()
     assert (values["dataset"], values["n_questions"], values["pooled"]) == ("village", 3, False)
     line = values["lines"][1]
-    assert line["way"] == "traversal"
+    assert line["system"] == "traversal"
     assert math.isfinite(line["figures"]["evidence_recall"]["difference"]["p"])
 
 
@@ -219,36 +219,36 @@ def test_further_ways_join_a_comparison_and_are_compared_with_its_first(village,
     first = run(village, tmp_path, "collapsed@0", "collapsed")
     others = run(village, tmp_path, "root")
     assert join(first, others.found).lines == together.lines
-    with pytest.raises(ValueError, match="expected each way once"):
+    with pytest.raises(ValueError, match="expected each system once"):
         join(first, first.found)
     with pytest.raises(ValueError, match="'root' is not measured on the questions and budgets"):
         join(first, others.found[1:])
 
 
 def test_trees_by_other_limits_tell_their_tokens_as_the_others(village, tmp_path):
-    counter = tools().counter
-    given = tools(tokens={"counter": "words"})
-    with open_forest(village, given, tmp_path, counter=counter) as forest:
-        nodes = forest.store.nodes()
-        n_tokens = sum(manifest.n_tokens for manifest in forest.manifests)
+    counter = components().counter
+    given = components(tokens={"counter": "words"})
+    with open_index(village, given, tmp_path, counter=counter) as index:
+        nodes = index.store.nodes()
+        n_tokens = sum(manifest.n_tokens for manifest in index.manifests)
     assert [node.n_tokens for node in nodes] == counter.count([node.text for node in nodes])
     assert n_tokens == sum(node.n_tokens for node in nodes)
     assert max(WordCounter().count([node.text for node in nodes if node.is_leaf])) <= 24
     assert n_tokens > sum(WordCounter().count([node.text for node in nodes]))
-    key = forest_key(village, given)
-    assert key != forest_key(village, given, counter)
-    assert key == forest_key(village, given, WordCounter())
+    key = index_key(village, given)
+    assert key != index_key(village, given, counter)
+    assert key == index_key(village, given, WordCounter())
 
 
 def test_a_preset_stands_beside_by_its_own_strategy_and_trees(village, tmp_path):
     first = run(village, tmp_path, "flat", "hybrid", budgets=(30, 400))
-    settings = with_preset(tools().settings, "simple")
-    simple = Tools(settings, embedder=HashingEmbedder())
-    with open_forest(village, simple, tmp_path, counter=tools().counter) as forest:
-        found = compare_beside(first, "simple", forest)
-        (alone,) = compare(forest, [make_way("beam")], [400]).lines
-    assert [line.way for line in found.lines] == ["flat", "hybrid", "simple"] * 2
-    assert [line for line in found.lines if line.way != "simple"] == list(first.lines)
+    settings = with_preset(components().settings, "simple")
+    simple = Components(settings, embedder=HashingEmbedder())
+    with open_index(village, simple, tmp_path, counter=components().counter) as index:
+        found = compare_preset(first, "simple", index)
+        (alone,) = compare(index, [make_system("beam")], [400]).lines
+    assert [line.system for line in found.lines] == ["flat", "hybrid", "simple"] * 2
+    assert [line for line in found.lines if line.system != "simple"] == list(first.lines)
     assert all(item.n_tokens <= item.budget_tokens for item in found.found)
     beside = figure(found, "simple", 400, "evidence_recall")
     assert beside.mean == alone.figures["evidence_recall"].mean
@@ -259,12 +259,12 @@ def test_a_preset_stands_beside_by_its_own_strategy_and_trees(village, tmp_path)
 def test_a_strategy_asks_with_the_weights_of_the_settings(village, tmp_path, monkeypatch):
     asked = []
     weights = HybridSettings(lexical=1.0, neighbours=())
-    given = tools(hybrid=weights.model_dump(), retrieval={"beam_width": 2, "top_k": 1})
-    with open_forest(village, given, tmp_path) as forest:
-        search = forest.retriever.search_vectors
+    given = components(hybrid=weights.model_dump(), retrieval={"beam_width": 2, "top_k": 1})
+    with open_index(village, given, tmp_path) as index:
+        search = index.retriever.search_vectors
         spy = lambda *given: asked.append(given[-1]) or search(*given)  # noqa: E731
-        monkeypatch.setattr(forest.retriever, "search_vectors", spy)
-        compare(forest, [make_way("hybrid"), make_way("beam")], [400])
+        monkeypatch.setattr(index.retriever, "search_vectors", spy)
+        compare(index, [make_system("hybrid"), make_system("beam")], [400])
     assert {query.hybrid.lexical for query in asked} == {1.0}
     assert {query.beam_width for query in asked} == {2}
     assert {query.top_k for query in asked if query.strategy == "hybrid"} == {None}

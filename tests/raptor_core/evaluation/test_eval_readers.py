@@ -10,7 +10,7 @@ from support.openai_server import FakeOpenAI
 from raptor_core.errors import BudgetError, MissingKeyError, ModelError
 from raptor_core.evaluation.compare import compare
 from raptor_core.evaluation.datasets import Question, load_dataset
-from raptor_core.evaluation.forest import open_forest
+from raptor_core.evaluation.index import open_index
 from raptor_core.evaluation.readers import (
     AnswerMeasurer,
     Ask,
@@ -20,14 +20,14 @@ from raptor_core.evaluation.readers import (
 )
 from raptor_core.evaluation.readers.chat import prompt as chat_prompt
 from raptor_core.evaluation.readers.unifiedqa import prompt as t5_prompt
-from raptor_core.evaluation.ways import make_way
+from raptor_core.evaluation.systems import make_system
 from raptor_core.money import Ledger
 from raptor_core.settings import Settings
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.settings.spending import BudgetSettings
 from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.components import Components
 from raptor_core.tree.sqlite_cache import SqliteCache
-from raptor_core.tree.tools import Tools
 
 pytestmark = pytest.mark.slow
 
@@ -69,18 +69,18 @@ def test_unifiedqa_reads_the_question_first_in_lower_case():
 
 def test_answers_are_scored_strategy_by_strategy(endpoint, tmp_path):
     dataset = load_dataset(write_lines(tmp_path / "q.jsonl", quality()))
-    tools = Tools(Settings.model_validate(TREES), embedder=HashingEmbedder())
+    components = Components(Settings.model_validate(TREES), embedder=HashingEmbedder())
     measurer = AnswerMeasurer(dataset.name, chat(endpoint), SqliteCache(tmp_path / "read"))
-    ways = [make_way("collapsed@0"), make_way("title-abstract")]
-    with open_forest(dataset, tools, tmp_path) as forest:
-        found = compare(forest, ways, [4000], measurer=measurer)
+    systems = [make_system("collapsed@0"), make_system("title-abstract")]
+    with open_index(dataset, components, tmp_path) as index:
+        found = compare(index, systems, [4000], measurer=measurer)
         n_asked = endpoint.n_requests
-        again = compare(forest, ways, [4000], measurer=measurer)
+        again = compare(index, systems, [4000], measurer=measurer)
     assert found.measures == ["accuracy", "accuracy_hard"]
-    by_way = {line.way: line.figures["accuracy"] for line in found.lines}
+    by_way = {line.system: line.figures["accuracy"] for line in found.lines}
     assert by_way["collapsed@0"].mean.value == pytest.approx(2 / 3)  # wheel and oil
     assert by_way["title-abstract"].difference.interval.value == pytest.approx(-1 / 3)
-    answers = {(i.question.id, i.way): i.answer for i in found.found}
+    answers = {(i.question.id, i.system): i.answer for i in found.found}
     assert answers["mill_A_1", "collapsed@0"] == "1"
     assert answers["mill_A_1", "title-abstract"] == "2"
     assert (endpoint.n_requests, again) == (n_asked, found)
@@ -182,9 +182,9 @@ def test_a_t5_that_is_not_there_is_told(tmp_path):
 
 def test_answers_of_records_are_scored_by_f1(endpoint, tmp_path):
     dataset = load_dataset(write_lines(tmp_path / "village.jsonl", records()))
-    tools = Tools(Settings.model_validate(TREES), embedder=HashingEmbedder())
+    components = Components(Settings.model_validate(TREES), embedder=HashingEmbedder())
     measurer = AnswerMeasurer(dataset.name, chat(endpoint), MemoryCache())
-    with open_forest(dataset, tools, tmp_path) as forest:
-        found = compare(forest, [make_way("collapsed")], [4000], measurer=measurer)
+    with open_index(dataset, components, tmp_path) as index:
+        found = compare(index, [make_system("collapsed")], [4000], measurer=measurer)
     scores = {item.question.id: item.measures["answer_f1"] for item in found.found}
     assert scores == {"w": 0, "lamp-1": 1, "soup-1": 0}

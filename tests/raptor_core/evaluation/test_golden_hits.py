@@ -17,8 +17,8 @@ from raptor_core.settings import CheckSettings, Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import Hit
 from raptor_core.tree.build import build_tree
+from raptor_core.tree.components import Components
 from raptor_core.tree.publish import make_manifest
-from raptor_core.tree.tools import Tools
 
 SPAN = "The lamp was lit in 1872 by Agnes Moor with oil."
 
@@ -113,17 +113,17 @@ def published():
     settings = Settings.model_validate(
         {"clustering": {"method": "contiguous", "window": 4}, "chunking": {"max_tokens": 24}}
     )
-    tools = Tools(settings, embedder=HashingEmbedder())
+    components = Components(settings, embedder=HashingEmbedder())
     store = open_store(
-        settings.store.model_copy(update={"kind": "local"}), None, tools.store_identity
+        settings.store.model_copy(update={"kind": "local"}), None, components.store_identity
     )
     texts = {"a.md": SPAN * 3 + " It burned for years.", "b.md": "Herring was shipped. " * 8}
     for name, text in texts.items():
         documents = [Document(name, text)]
-        tree = build_tree(documents, tools=tools, name=name)
+        tree = build_tree(documents, components=components, name=name)
         manifest = make_manifest(tree, documents, settings)
         store.publish(manifest, tuple(tree.nodes()), tree.vectors())
-    yield store, tools.embedder
+    yield store, components.embedder
     store.close()
 
 

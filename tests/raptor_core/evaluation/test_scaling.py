@@ -8,7 +8,7 @@ from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Document
 from raptor_core.evaluation.datasets import load_dataset
-from raptor_core.evaluation.forest import open_forest
+from raptor_core.evaluation.index import open_index
 from raptor_core.evaluation.measures import ContextMeasurer
 from raptor_core.evaluation.paper import calls_nothing, measure_study, scaling_tables, time_builds
 from raptor_core.evaluation.paper.scaling import (
@@ -21,7 +21,7 @@ from raptor_core.evaluation.paper.scaling import (
 )
 from raptor_core.settings import Settings
 from raptor_core.summarizing.prompts import prompt_of
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},
@@ -30,56 +30,56 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def tools():
-    return Tools(Settings.model_validate(SETTINGS), embedder=HashingEmbedder())
+def components():
+    return Components(Settings.model_validate(SETTINGS), embedder=HashingEmbedder())
 
 
 @pytest.fixture(scope="module")
-def study(tools, tmp_path_factory):
+def study(components, tmp_path_factory):
     folder = tmp_path_factory.mktemp("village")
     dataset = load_dataset(write_lines(folder / "village.jsonl", records()))
-    with open_forest(dataset, tools, folder) as forest:
-        return measure_study(forest, [400], ContextMeasurer.of(forest, pooled=False))
+    with open_index(dataset, components, folder) as index:
+        return measure_study(index, [400], ContextMeasurer.of(index, pooled=False))
 
 
-def test_tokens_are_those_of_the_prompts_and_answers_of_each_tree(tools, tmp_path):
+def test_tokens_are_those_of_the_prompts_and_answers_of_each_tree(components, tmp_path):
     dataset = load_dataset(write_lines(tmp_path / "village.jsonl", records()))
-    with open_forest(dataset, tools, tmp_path) as forest:
-        points = token_points(forest)
-        nodes = {node.id: node for node in forest.store.nodes()}
+    with open_index(dataset, components, tmp_path) as index:
+        points = token_points(index)
+        nodes = {node.id: node for node in index.store.nodes()}
     assert [p.document_tokens for p in points] == sorted(p.document_tokens for p in points)
     assert sum(p.document_tokens for p in points) == sum(
         node.n_tokens for node in nodes.values() if node.is_leaf
     )
     summaries = [node for node in nodes.values() if not node.is_leaf]
     assert sum(p.completion_tokens for p in points) == sum(node.n_tokens for node in summaries)
-    given = tools.settings.summarizer
+    given = components.settings.summarizer
     asked = [
         prompt_of(given).system
         + prompt_of(given).question([nodes[c].text for c in node.children], given.max_tokens)
         for node in summaries
     ]
     told = sum(p.prompt_tokens for p in points)
-    assert told == pytest.approx(sum(tools.counter.count(asked)), rel=0.2)
+    assert told == pytest.approx(sum(components.counter.count(asked)), rel=0.2)
 
 
-def test_prefixes_of_the_longest_document_are_built_in_equal_steps(tools):
+def test_prefixes_of_the_longest_document_are_built_in_equal_steps(components):
     words = " ".join(f"word{number}." for number in range(60))
     told = []
-    points = time_builds([Document("a", "Short."), Document("b", words)], tools, told.append)
+    points = time_builds([Document("a", "Short."), Document("b", words)], components, told.append)
     assert told == [point.document_tokens for point in points]
     assert len(points) == N_PREFIXES
-    assert told[-1] == tools.counter.count([words])[0] <= MAX_TOKENS
+    assert told[-1] == components.counter.count([words])[0] <= MAX_TOKENS
     assert told[0] == pytest.approx(told[-1] / N_PREFIXES, abs=1)
     assert all(point.seconds > 0 for point in points)
-    assert [p.document_tokens for p in time_builds([Document("c", "One")], tools)] == [1]
+    assert [p.document_tokens for p in time_builds([Document("c", "One")], components)] == [1]
 
 
 def test_builds_are_timed_only_where_they_are_not_paid_for():
-    assert calls_nothing(Tools(Settings()))
+    assert calls_nothing(Components(Settings()))
     for part in ("summarizer", "embedder"):
         paid = {part: {"kind": "openai", "model": "m"}, "tokens": {"counter": "words"}}
-        assert not calls_nothing(Tools(Settings.model_validate(paid)))
+        assert not calls_nothing(Components(Settings.model_validate(paid)))
 
 
 def test_the_line_is_that_of_least_squares():

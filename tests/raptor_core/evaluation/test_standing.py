@@ -2,9 +2,9 @@
 
 import pytest
 
-from raptor_core.evaluation.compare import Comparison, Found, _lines
+from raptor_core.evaluation.compare import Answered, Comparison, _lines
 from raptor_core.evaluation.datasets import Question
-from raptor_core.evaluation.standing import evaluate_standing
+from raptor_core.evaluation.strategy_check import evaluate_strategy
 from raptor_core.settings import CheckSettings
 
 CHECKS = CheckSettings()
@@ -13,18 +13,20 @@ CHECKS = CheckSettings()
 def comparison(values, measure="evidence_recall"):
     """From values of each question by way and budget; every question has a document of its own."""
     found = [
-        Found(Question(f"q{at}", "?", document=f"d{at}"), way, budget, 9, {}, {measure: value})
-        for (way, budget), given in values.items()
+        Answered(
+            Question(f"q{at}", "?", document=f"d{at}"), system, budget, 9, {}, {measure: value}
+        )
+        for (system, budget), given in values.items()
         for at, value in enumerate(given)
     ]
-    ways = list(dict.fromkeys(way for way, _ in values))
+    systems = list(dict.fromkeys(system for system, _ in values))
     budgets = list(dict.fromkeys(budget for _, budget in values))
-    return Comparison("set", False, tuple(found), tuple(_lines(found, ways, budgets)))
+    return Comparison("set", False, tuple(found), tuple(_lines(found, systems, budgets)))
 
 
 def judge(values, past=(), strategy="hybrid"):
     asked = []
-    told = evaluate_standing(
+    told = evaluate_strategy(
         comparison(values), strategy, CHECKS, lambda measure: asked.append(measure) or past
     )
     assert asked == ["evidence_recall"]
@@ -75,9 +77,9 @@ def test_flat_itself_is_compared_with_its_past_alone():
 
 
 def test_without_a_measure_there_is_nothing_to_judge():
-    found = [Found(Question("q", "?"), way, 400, 9, {}, {}) for way in ("flat", "hybrid")]
+    found = [Answered(Question("q", "?"), system, 400, 9, {}, {}) for system in ("flat", "hybrid")]
     lines = tuple(_lines(found, ["flat", "hybrid"], [400]))
     nothing = Comparison("set", False, tuple(found), lines)
-    verdict = evaluate_standing(nothing, "hybrid", CHECKS, lambda _: [])
+    verdict = evaluate_strategy(nothing, "hybrid", CHECKS, lambda _: [])
     assert (verdict.passed, verdict.numbers) == (True, {})
     assert verdict.summary == "The questions of set allow no measure."

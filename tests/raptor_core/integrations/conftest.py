@@ -8,18 +8,20 @@ from raptor_core.documents.base import Document
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_trees
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 
 @pytest.fixture(scope="session")
 def retriever_over_trees():
     settings = Settings.model_validate({part: SMALL[part] for part in ("chunking", "clustering")})
-    tools = Tools(settings, embedder=HashingEmbedder())
+    components = Components(settings, embedder=HashingEmbedder())
     documents = {
         name: [Document(name, prose(40, seed), source=f"src/{name}", metadata={"year": seed})]
         for seed, name in enumerate(("a.md", "b.md"))
     }
-    return Retriever.from_trees(list(build_trees(documents, tools=tools).values()), tools)
+    return Retriever.from_trees(
+        list(build_trees(documents, components=components).values()), components
+    )
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from support.hashing import HashingEmbedder
 from support.openai_server import FakeOpenAI, Fault
-from support.paid_build import DOCUMENTS, make_tools, paid_settings
+from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.summarizers import ScriptedSummarizer
 
 from raptor_core.errors import BudgetError
@@ -27,12 +27,12 @@ def server():
 
 def run(server, cache, **parts):
     """A build; what it spent, and the budget's words where it ended."""
-    tools = make_tools(paid_settings(server.base_url, **parts), cache=cache)
+    components = make_components(paid_settings(server.base_url, **parts), cache=cache)
     try:
-        build_tree(DOCUMENTS, tools=tools)
+        build_tree(DOCUMENTS, components=components)
     except BudgetError as error:
-        return tools.ledger.spent(SUMMARIES), str(error)
-    return tools.ledger.spent(SUMMARIES), None
+        return components.ledger.spent(SUMMARIES), str(error)
+    return components.ledger.spent(SUMMARIES), None
 
 
 def asked(server):
@@ -115,25 +115,25 @@ def test_extractive_summaries_count_and_cost_nothing(server):
 def test_a_summarizer_that_is_given_is_bounded_too(server):
     given, cache = ScriptedSummarizer(), MemoryCache()
     settings = paid_settings(server.base_url, budget={"tokens": 500})
-    tools = make_tools(settings, summarizer=given, cache=cache)
+    components = make_components(settings, summarizer=given, cache=cache)
     with pytest.raises(BudgetError, match=r"budget\.tokens = 500"):
-        build_tree(DOCUMENTS, tools=tools)
-    assert 0 < tools.ledger.spent().tokens <= 500
-    assert len(cache._texts) == given.n_made == tools.ledger.spent().calls
+        build_tree(DOCUMENTS, components=components)
+    assert 0 < components.ledger.spent().tokens <= 500
+    assert len(cache._texts) == given.n_made == components.ledger.spent().calls
 
 
 def test_local_embeddings_count_nothing(server):
-    tools = make_tools(paid_settings(server.base_url, budget={"calls": 0, "tokens": 0}))
-    embedded = embed_nodes(make_leaves("t", DOCUMENTS, tools), tools, MemoryCache())
+    components = make_components(paid_settings(server.base_url, budget={"calls": 0, "tokens": 0}))
+    embedded = embed_nodes(make_leaves("t", DOCUMENTS, components), components, MemoryCache())
     assert embedded.n_computed
-    assert (embedded.usage, tools.ledger.spendings) == (Usage(), ())
+    assert (embedded.usage, components.ledger.spendings) == (Usage(), ())
 
 
 ENDPOINT = {"kind": "openai", "model": "vector", "batch_size": 4}
 
 
 def embedding_tools(server, cache, **budget):
-    return make_tools(
+    return make_components(
         paid_settings(
             server.base_url,
             embedder={**ENDPOINT, "base_url": server.base_url},
@@ -147,25 +147,25 @@ def embedding_tools(server, cache, **budget):
 
 def test_embeddings_of_an_endpoint_are_counted_and_bounded_batch_by_batch(server):
     cache = MemoryCache()
-    tools = embedding_tools(server, cache)
-    leaves = make_leaves("t", DOCUMENTS, tools)
+    components = embedding_tools(server, cache)
+    leaves = make_leaves("t", DOCUMENTS, components)
     bounded = embedding_tools(server, cache, calls=4)
     with pytest.raises(BudgetError, match=r"budget\.calls = 4"):
         embed_nodes(leaves, bounded, MemoryCache())
     assert (server.n_requests, len(cache._vectors)) == (4, 12)  # one asked for the dimension
-    embedded = embed_nodes(leaves, tools, MemoryCache())
+    embedded = embed_nodes(leaves, components, MemoryCache())
     assert embedded.n_reused == 12
     sent = Counter(text for body in server.bodies for text in body["input"])
     assert max(count for text, count in sent.items() if text != "dimension") == 1
     n_words = sum(len(text.split()) for body in server.bodies[4:] for text in body["input"])
     usage = Usage(server.n_requests - 4, n_words, 0, usd=pytest.approx(n_words * 0.5e-6))
-    assert embedded.usage == tools.ledger.spent(EMBEDDINGS) == usage
+    assert embedded.usage == components.ledger.spent(EMBEDDINGS) == usage
 
 
 def test_usage_of_a_layer_is_what_its_calls_took(server):
-    tools = make_tools(paid_settings(server.base_url), embedder=HashingEmbedder())
-    build_tree(DOCUMENTS, tools=tools)
-    (line,) = tools.ledger.spendings
+    components = make_components(paid_settings(server.base_url), embedder=HashingEmbedder())
+    build_tree(DOCUMENTS, components=components)
+    (line,) = components.ledger.spendings
     sent = sum(len(m["content"].split()) for body in server.bodies for m in body["messages"])
     assert (line.purpose, line.model) == (SUMMARIES, "small")
     assert (line.usage.calls, line.usage.prompt_tokens) == (server.n_requests, sent)

@@ -9,7 +9,7 @@ from raptor_core.rebuild import plan_rebuild
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import MemoryCache
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 WORDS = (
     *("harbour", "gauge", "vault", "relay", "seed", "crew"),
@@ -29,13 +29,17 @@ def text(n_paragraphs, changed=()):
     return "\n\n".join(kept)
 
 
-def make_tools(*, maker=None, given=None, **settings):
+def make_components(*, maker=None, given=None, **settings):
     made = Settings.model_validate({**SMALL, **settings})
-    return Tools(made, embedder=given or HashingEmbedder(), summarizer=maker or FailingSummarizer())
+    return Components(
+        made, embedder=given or HashingEmbedder(), summarizer=maker or FailingSummarizer()
+    )
 
 
 def built(n_paragraphs=120, **settings):
-    return build_tree([Document("a", text(n_paragraphs))], name="a", tools=make_tools(**settings))
+    return build_tree(
+        [Document("a", text(n_paragraphs))], name="a", components=make_components(**settings)
+    )
 
 
 class RefusingEmbedder(HashingEmbedder):
@@ -47,9 +51,9 @@ class RefusingEmbedder(HashingEmbedder):
 
 def test_a_plan_asks_no_summarizer_and_keeps_nothing():
     summarizer, cache = FailingSummarizer(), MemoryCache()
-    tools = make_tools(maker=summarizer)
+    components = make_components(maker=summarizer)
     documents = {"a": [Document("a", text(120, changed=[50]))]}
-    plan = plan_rebuild({"a": built()}, documents, tools=tools, known=cache)
+    plan = plan_rebuild({"a": built()}, documents, components=components, known=cache)
     assert plan.exact
     assert summarizer.n_made == 0
     assert not cache.vectors(["x"])
@@ -57,7 +61,9 @@ def test_a_plan_asks_no_summarizer_and_keeps_nothing():
 
 
 def test_nothing_changed_is_nothing_to_do():
-    plan = plan_rebuild({"a": built()}, {"a": [Document("a", text(120))]}, tools=make_tools())
+    plan = plan_rebuild(
+        {"a": built()}, {"a": [Document("a", text(120))]}, components=make_components()
+    )
     assert plan.trees[0].action == "keep"
     assert (plan.summaries.calls, plan.lower_bound, plan.cost.usd) == (0, 0, 0.0)
 
@@ -65,7 +71,7 @@ def test_nothing_changed_is_nothing_to_do():
 def test_an_edit_is_told_layer_by_layer():
     tree = built()
     documents = {"a": [Document("a", text(120, changed=[50]))]}
-    (plan,) = plan_rebuild({"a": tree}, documents, tools=make_tools()).trees
+    (plan,) = plan_rebuild({"a": tree}, documents, components=make_components()).trees
     assert plan.action == "rebuild"
     assert plan.n_leaves_added == plan.n_leaves_removed == 1
     assert [layer.layer for layer in plan.layers] == list(range(1, len(tree.layers)))
@@ -97,10 +103,10 @@ def test_an_endpoint_is_not_asked_to_embed_and_the_plan_says_that_it_is_an_estim
         "summarizer": {"kind": "openai", "model": "chat"},
         "prices": {"embed": {"input": 0.5}, "chat": {"input": 1.0, "output": 4.0}},
     }
-    tools = make_tools(given=RefusingEmbedder(), **settings)
-    tools.counter = make_tools().counter  # tiktoken would fetch its vocabulary
+    components = make_components(given=RefusingEmbedder(), **settings)
+    components.counter = make_components().counter  # tiktoken would fetch its vocabulary
     documents = {"a": [Document("a", text(120, changed=[50, 51]))]}
-    plan = plan_rebuild({"a": built()}, documents, tools=tools)
+    plan = plan_rebuild({"a": built()}, documents, components=components)
     assert not plan.exact
     assert plan.embedding.calls >= 1
     usd = plan.summaries.prompt_tokens * 1.0 + plan.summaries.completion_tokens * 4.0
@@ -109,17 +115,17 @@ def test_an_endpoint_is_not_asked_to_embed_and_the_plan_says_that_it_is_an_estim
 
 
 def test_without_a_price_the_cost_is_unknown_and_the_model_is_named():
-    tools = make_tools(summarizer={"kind": "openai", "model": "chat"})
-    plan = plan_rebuild({}, {"a": [Document("a", text(40))]}, tools=tools)
+    components = make_components(summarizer={"kind": "openai", "model": "chat"})
+    plan = plan_rebuild({}, {"a": [Document("a", text(40))]}, components=components)
     assert plan.cost.usd is None
     assert plan.cost.unpriced == ("chat",)
 
 
 def test_a_tree_from_scratch_is_estimated_within_a_factor_of_two():
     documents = {"a": [Document("a", text(200))]}
-    tools = make_tools(clustering={"max_tokens": 3500})
-    plan = plan_rebuild({}, documents, tools=tools)
-    tree = build_tree(documents["a"], name="a", tools=tools)
+    components = make_components(clustering={"max_tokens": 3500})
+    plan = plan_rebuild({}, documents, components=components)
+    tree = build_tree(documents["a"], name="a", components=components)
     assert (plan.trees[0].action, plan.trees[0].reason, plan.exact) == ("build", "first fit", False)
     made = tree.n_nodes - len(tree.layers[0].nodes)
     assert made / 2 <= plan.summaries.calls <= 2 * made
@@ -129,7 +135,7 @@ def test_a_tree_from_scratch_is_estimated_within_a_factor_of_two():
 def test_a_tree_without_documents_is_dropped_and_costs_nothing():
     tree = built()
     for documents in ({}, {"a": []}, {"a": [Document("a", " \n")]}):
-        plan = plan_rebuild({"a": tree}, documents, tools=make_tools())
+        plan = plan_rebuild({"a": tree}, documents, components=make_components())
         assert plan.trees[0].action == "drop"
         assert plan.trees[0].n_leaves_removed == len(tree.layers[0].nodes)
         assert plan.summaries.calls == 0
@@ -138,15 +144,15 @@ def test_a_tree_without_documents_is_dropped_and_costs_nothing():
 def test_layers_that_a_shorter_tree_does_not_reach_are_told_as_gone():
     tree = built()
     shorter = {"a": [Document("a", text(8))]}
-    (plan,) = plan_rebuild({"a": tree}, shorter, tools=make_tools()).trees
+    (plan,) = plan_rebuild({"a": tree}, shorter, components=make_components()).trees
     assert plan.layers[-1].n_removed == len(tree.layers[-1].nodes)
     assert plan.layers[-1].n_added == 0
 
 
 def test_changed_clustering_settings_build_the_tree_anew_and_say_so():
     documents = {"a": [Document("a", text(120))]}
-    changed = make_tools(clustering={**SMALL["clustering"], "threshold": 0.2})
-    plan = plan_rebuild({"a": built()}, documents, tools=changed)
+    changed = make_components(clustering={**SMALL["clustering"], "threshold": 0.2})
+    plan = plan_rebuild({"a": built()}, documents, components=changed)
     assert plan.trees[0].reason == "the clustering settings changed"
 
 
@@ -165,7 +171,7 @@ def test_edits_cost_little_more_than_the_least_possible(tmp_path):
 
 
 def test_the_plan_reads_as_json():
-    plan = plan_rebuild({}, {"a": [Document("a", text(40))]}, tools=make_tools())
+    plan = plan_rebuild({}, {"a": [Document("a", text(40))]}, components=make_components())
     values = plan.as_dict()
     assert values["trees"][0]["tree"] == "a"
     assert values["summaries"]["calls"] == plan.summaries.calls

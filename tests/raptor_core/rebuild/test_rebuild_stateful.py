@@ -156,7 +156,7 @@ class Rebuilds(RuleBasedStateMachine):
         nodes = self.library.store.nodes()
         for tree, found in documents.items():
             live = [n for n in nodes if n.tree == tree and n.is_leaf]
-            leaves = make_leaves(tree, found, self.library.tools)
+            leaves = make_leaves(tree, found, self.library.components)
             assert [(n.id, n.text, n.start, n.end) for n in live] == [
                 (n.id, n.text, n.start, n.end) for n in leaves
             ]
@@ -208,7 +208,7 @@ def test_most_of_a_tree_that_is_new_is_built_as_from_scratch(tmp_path):
     library.documents["north/a"] = [f"{THEMES[k % 3]}, page {k}." for k in range(50)]
     plan = library.plan()
     trees, _ = library.rebuild()
-    fresh = build_trees(library.grouped(), tools=library.tools)
+    fresh = build_trees(library.grouped(), components=library.components)
     assert "leaves are new" in plan.trees[0].reason
     assert not plan.exact
     assert [layer.nodes for layer in trees["north"].layers] == [

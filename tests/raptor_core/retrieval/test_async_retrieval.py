@@ -14,7 +14,7 @@ from raptor_core.errors import SettingsError, UnknownTreeError
 from raptor_core.retrieval import STRATEGIES, Query, Retriever
 from raptor_core.settings import EmbedderSettings, Settings
 from raptor_core.tree.build import build_trees
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 QUESTIONS = [f"{prose(2, seed)} {seed}" for seed in range(24)]
 
@@ -22,9 +22,11 @@ QUESTIONS = [f"{prose(2, seed)} {seed}" for seed in range(24)]
 @pytest.fixture(scope="module")
 def retriever():
     settings = Settings.model_validate({part: SMALL[part] for part in ("chunking", "clustering")})
-    tools = Tools(settings, embedder=HashingEmbedder())
+    components = Components(settings, embedder=HashingEmbedder())
     documents = {name: [Document(name, prose(60, seed))] for seed, name in enumerate("ab")}
-    return Retriever.from_trees(list(build_trees(documents, tools=tools).values()), tools)
+    return Retriever.from_trees(
+        list(build_trees(documents, components=components).values()), components
+    )
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

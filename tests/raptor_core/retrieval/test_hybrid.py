@@ -16,7 +16,7 @@ from raptor_core.retrieval.hybrid.themes import theme
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
 from raptor_core.tree.build import build_trees
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 LEXICAL = HybridSettings().lexical
 NOTHING = {"parents": 0, "neighbours": (), "section": 0, "document": 0}
@@ -181,10 +181,10 @@ def retriever():
     settings = Settings.model_validate(
         {"chunking": {"max_tokens": 24, "context": False}, "retrieval": {"strategy": "hybrid"}}
     )
-    tools = Tools(settings, embedder=HashingEmbedder())
+    components = Components(settings, embedder=HashingEmbedder())
     documents = [book("a.md", 30), book("b.md", 60, needle_at=40), book("c.md", 5)]
-    trees = build_trees({document.id: [document] for document in documents}, tools=tools)
-    return Retriever.from_trees(list(trees.values()), tools)
+    trees = build_trees({document.id: [document] for document in documents}, components=components)
+    return Retriever.from_trees(list(trees.values()), components)
 
 
 QUESTION = "Why did the heron quarrel about eel traps?"

@@ -10,7 +10,7 @@ from raptor_core.retrieval import STRATEGIES, Query, Retriever
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.build import build_trees
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 TOPICS = ("tide gauge drift", "seed vault humidity", "vessel engine refit", "night shift handover")
 
@@ -25,9 +25,9 @@ def make_document(name, start):
 
 
 @pytest.fixture(scope="module")
-def tools():
+def components():
     settings = Settings.model_validate({"chunking": {"max_tokens": 40}})
-    return Tools(settings, embedder=HashingEmbedder())
+    return Components(settings, embedder=HashingEmbedder())
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +36,15 @@ def documents():
 
 
 @pytest.fixture(scope="module")
-def trees(tools, documents):
-    return build_trees({**documents, "c.md": [Document("c.md", "One line.")]}, tools=tools)
+def trees(components, documents):
+    return build_trees(
+        {**documents, "c.md": [Document("c.md", "One line.")]}, components=components
+    )
 
 
 @pytest.fixture(scope="module")
-def retriever(tools, trees):
-    return Retriever.from_trees(list(trees.values()), tools)
+def retriever(components, trees):
+    return Retriever.from_trees(list(trees.values()), components)
 
 
 def ranked(vector, nodes, trees):
@@ -58,8 +60,8 @@ def test_trees_of_another_embedder_are_refused(trees):
         Retriever.from_trees(list(trees.values()))
 
 
-def test_collapsed_returns_the_most_similar_nodes_of_all_layers(retriever, trees, tools):
-    vector = tools.embedder.embed([QUESTION])[0]
+def test_collapsed_returns_the_most_similar_nodes_of_all_layers(retriever, trees, components):
+    vector = components.embedder.embed([QUESTION])[0]
     everything = [node for tree in trees.values() for node in tree.nodes()]
     expected, scores = ranked(vector, everything, trees)
     found = retriever.search(QUESTION, Query("collapsed", top_k=9, budget_tokens=100_000))
@@ -80,9 +82,9 @@ def test_a_node_that_does_not_fit_is_passed_over_and_the_next_is_taken(retriever
     assert nothing.context == ""
 
 
-def test_traversal_follows_algorithm_one(retriever, trees, tools):
+def test_traversal_follows_algorithm_one(retriever, trees, components):
     tree = trees["a.md"]
-    vector = tools.embedder.embed([QUESTION])[0]
+    vector = components.embedder.embed([QUESTION])[0]
     chosen, _ = ranked(vector, tree.layers[-1].nodes, trees)
     expected = chosen = chosen[:3]
     while any(node.children for node in chosen):
@@ -147,8 +149,8 @@ def test_no_context_is_over_its_budget(retriever, strategy):
         assert len({hit.node.id for hit in found.hits}) == len(found.hits)
 
 
-def test_flat_and_lexical_return_the_best_chunks(retriever, trees, tools):
-    vector = tools.embedder.embed([QUESTION])[0]
+def test_flat_and_lexical_return_the_best_chunks(retriever, trees, components):
+    vector = components.embedder.embed([QUESTION])[0]
     leaves = [leaf for tree in trees.values() for leaf in tree.layers[0].nodes]
     expected, scores = ranked(vector, leaves, trees)
     found = retriever.search(QUESTION, Query("flat", top_k=7, budget_tokens=100_000))
@@ -161,9 +163,9 @@ def test_flat_and_lexical_return_the_best_chunks(retriever, trees, tools):
         retriever.search(QUESTION, Query("flat", where=Where(layers=(1,))))
 
 
-def test_a_beam_walks_down_and_returns_leaves(retriever, trees, tools):
+def test_a_beam_walks_down_and_returns_leaves(retriever, trees, components):
     tree = trees["a.md"]
-    vector = tools.embedder.embed([QUESTION])[0]
+    vector = components.embedder.embed([QUESTION])[0]
     front = list(tree.layers[-1].nodes)
     while not front[0].is_leaf:
         beam = ranked(vector, front, trees)[0][:3]

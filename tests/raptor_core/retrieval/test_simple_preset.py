@@ -9,7 +9,7 @@ from raptor_core.documents.base import Document
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.settings import preset
 from raptor_core.tree.build import build_tree
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 pytestmark = pytest.mark.slow
 
@@ -27,13 +27,13 @@ def prose(n_paragraphs):
 
 
 @pytest.fixture(scope="module")
-def tools():
-    return Tools(preset("simple"), embedder=HashingEmbedder())
+def components():
+    return Components(preset("simple"), embedder=HashingEmbedder())
 
 
 @pytest.fixture(scope="module")
-def tree(tools):
-    return build_tree([Document("log.md", prose(60))], tools=tools)
+def tree(components):
+    return build_tree([Document("log.md", prose(60))], components=components)
 
 
 def test_leaves_are_the_recipes_windows_of_two_hundred_words(tree):
@@ -42,12 +42,12 @@ def test_leaves_are_the_recipes_windows_of_two_hundred_words(tree):
     assert [leaf.text.split() for leaf in tree.layers[0].nodes] == windows
 
 
-def test_a_text_of_four_thousand_one_hundred_words_has_twenty_one_leaves(tools):
+def test_a_text_of_four_thousand_one_hundred_words_has_twenty_one_leaves(components):
     text = " ".join(prose(60).split()[:4100])
-    tree = build_tree([Document("log.md", text)], tools=tools)
+    tree = build_tree([Document("log.md", text)], components=components)
     assert len(tree.layers[0].nodes) == 21
     assert len(tree.layers[-1].nodes) == 1
-    assert {node.fingerprint for node in tree.layers[0].nodes} == {tools.chunker.fingerprint}
+    assert {node.fingerprint for node in tree.layers[0].nodes} == {components.chunker.fingerprint}
 
 
 def test_the_tree_goes_on_until_one_node(tree):
@@ -56,9 +56,11 @@ def test_the_tree_goes_on_until_one_node(tree):
     assert sizes[-1] == 1
 
 
-def test_the_beam_finds_five_chunks_about_the_question(tree, tools):
+def test_the_beam_finds_five_chunks_about_the_question(tree, components):
     query = Query.from_settings(preset("simple"))
-    found = Retriever.from_trees([tree], tools).search("What happened on research vessels?", query)
+    found = Retriever.from_trees([tree], components).search(
+        "What happened on research vessels?", query
+    )
     assert len(found.hits) == 5
     assert all(hit.node.is_leaf for hit in found.hits)
     assert any("research vessels" in hit.node.text for hit in found.hits)

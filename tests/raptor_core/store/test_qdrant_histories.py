@@ -36,10 +36,10 @@ from raptor_core.store import Edition, open_store, retries
 from raptor_core.tree import summarize
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.components import Components
 from raptor_core.tree.publish import build_id, make_manifest
 from raptor_core.tree.published import published_tree
 from raptor_core.tree.sqlite_cache import FILE, SqliteCache
-from raptor_core.tree.tools import Tools
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 NUMBERS = count()
@@ -168,8 +168,8 @@ class Histories(RuleBasedStateMachine):
             }
         )
 
-    def tools(self, ticks=EVER):
-        made = Tools(
+    def components(self, ticks=EVER):
+        made = Components(
             self.builders,
             embedder=PaidEmbedder(lambda: self.paid("vectors", "embedding_key")),
             summarizer=PaidSummarizer(lambda: self.paid("texts", "content_key")),
@@ -186,41 +186,43 @@ class Histories(RuleBasedStateMachine):
     def from_scratch(self, tree):
         """The tree that a build of these documents gives which knows nothing."""
         parts = {"embedder": HashingEmbedder(), "summarizer": ScriptedSummarizer()}
-        tools = Tools(self.builders, **parts)
-        tools.counter = WordCounter()
-        return build_trees({tree: self.documents[tree]}, tools=tools)[tree]
+        components = Components(self.builders, **parts)
+        components.counter = WordCounter()
+        return build_trees({tree: self.documents[tree]}, components=components)[tree]
 
     # -- what a builder does
 
-    def build(self, trees, tools):
+    def build(self, trees, components):
         """Editions of these trees, as a step before their publication leaves them."""
         given = {name: self.documents[name] for name in trees}
-        with open_store(self.builders.store, None, tools.store_identity) as store:
+        with open_store(self.builders.store, None, components.store_identity) as store:
             earlier = {name: published_tree(store, name) for name in trees}
-            made = build_trees(given, tools=tools, known=store, previous=earlier)
+            made = build_trees(given, components=components, known=store, previous=earlier)
         for name, tree in made.items():
             assert build_id(list(tree.nodes())) == build_id(list(self.from_scratch(name).nodes()))
         return [
             Edition(
-                make_manifest(tree, given[name], tools.settings), [*tree.nodes()], tree.vectors()
+                make_manifest(tree, given[name], components.settings),
+                [*tree.nodes()],
+                tree.vectors(),
             )
             for name, tree in made.items()
         ]
 
-    def publish(self, editions, dropped, tools):
+    def publish(self, editions, dropped, components):
         """Make them what readers see, who may see both until it is done."""
         after = dict.fromkeys(dropped, ABSENT)
         after |= {edition.manifest.tree: edition.manifest.build_id for edition in editions}
         for name, build in after.items():
             self.may_be[name].add(build)
-        self.commit(editions, dropped, tools)
+        self.commit(editions, dropped, components)
         for name, build in after.items():
             self.may_be[name] = {build}
-        tools.cache.forget(after)
-        assert not set(after) & set(tools.cache.unfinished())
+        components.cache.forget(after)
+        assert not set(after) & set(components.cache.unfinished())
 
-    def commit(self, editions, dropped, tools):
-        identity = tools.store_identity
+    def commit(self, editions, dropped, components):
+        identity = components.store_identity
         with (
             open_store(self.builders.store, None, identity) as store,
             store.publishing() as publishing,
@@ -231,12 +233,12 @@ class Histories(RuleBasedStateMachine):
     def bring_in_step(self, trees, dropped=(), death=None, every=0):
         """A builder's whole work, which may end anywhere; ``every`` n-th request has a reader."""
         kind, at = death or (None, 0)
-        tools = self.tools(at if kind == "cache" else EVER)
+        components = self.components(at if kind == "cache" else EVER)
         self.wire.fail_after = at if kind == "writes" else None
         self.wire.faults = [None] * at + [kind] if isinstance(kind, Fault) else []
         self.wire.look, self.wire.every = self.look, 0 if kind is KILLED else every
         try:
-            self.publish(self.build(trees, tools), dropped, tools)
+            self.publish(self.build(trees, components), dropped, components)
         except (CrashError, StoreError):
             assert death
         self.wire.fail_after, self.wire.faults, self.wire.every = None, [], 0
@@ -329,14 +331,14 @@ class Histories(RuleBasedStateMachine):
         both = []
         for _ in range(2):
             self.edit(tree, size, 0)
-            tools = self.tools()
-            both.append((self.build([tree], tools), tools))
+            components = self.components()
+            both.append((self.build([tree], components), components))
         refused = []
 
-        def publish(editions, tools):
+        def publish(editions, components):
             try:
-                self.commit(editions, (), tools)
-                tools.cache.forget([tree])
+                self.commit(editions, (), components)
+                components.cache.forget([tree])
             except StoreError as error:
                 refused.append(error)
 

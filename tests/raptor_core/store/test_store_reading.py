@@ -25,7 +25,7 @@ from raptor_core.nodes import Node
 from raptor_core.store import Where
 from raptor_core.store.base import content_of
 from raptor_core.store.lexical import passage_vector, query_vector
-from raptor_core.tree.published import Published
+from raptor_core.tree.published import PublishedTrees
 
 PER_STORE = examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -260,7 +260,7 @@ def test_what_trees_go_on_from_is_found_without_reading_every_manifest(store):
         given = replace(make_manifest([node], tree), documents={f"{tree}.md": hash_of(text, tree)})
         store.publish(given, [node], keyed_vectors([node], store.identity.n_dims))
     trees = {name: [Document(f"{name}.md", f"{text} {tree}")] for name, tree in PLACES.items()}
-    published = Published()
+    published = PublishedTrees()
     assert published.unknown(trees) == trees
     published.look_up(store, trees)
     assert published.unknown(trees) == {}

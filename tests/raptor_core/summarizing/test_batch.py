@@ -12,7 +12,7 @@ import pytest
 from support import paid_build
 from support.openai_batches import FakeBatches
 from support.openai_server import FakeOpenAI, Fault
-from support.paid_build import DOCUMENTS, make_tools, paid_settings
+from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.stores import PROCESS_PATH
 from support.word_counter import WordCounter
 
@@ -226,11 +226,11 @@ def test_the_forecast_has_half_the_price_from_that_many_on():
 def test_a_build_by_batches_is_the_build_at_once(server, batches, tmp_path):
     more = {"batch_from": 5, "batch_poll_seconds": 0.001}
     settings = paid_settings(server.base_url, summarizer=more)
-    tools = make_tools(settings, tmp_path / "answers")
-    tree = build_tree(DOCUMENTS, tools=tools)
+    components = make_components(settings, tmp_path / "answers")
+    tree = build_tree(DOCUMENTS, components=components)
     assert len(batches.batches) >= 2
     assert list((tmp_path / "answers" / "batches").glob("*.json")) == []
-    at_once = build_tree(DOCUMENTS, tools=make_tools(paid_settings(server.base_url)))
+    at_once = build_tree(DOCUMENTS, components=make_components(paid_settings(server.base_url)))
     assert [node.id for node in tree.nodes()] == [node.id for node in at_once.nodes()]
 
 

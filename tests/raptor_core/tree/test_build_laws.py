@@ -16,8 +16,8 @@ from raptor_core.settings import Settings
 from raptor_core.summarizing.base import Summary
 from raptor_core.tree.build import build_tree, build_trees
 from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.components import Components
 from raptor_core.tree.invariants import violations
-from raptor_core.tree.tools import Tools
 
 SENTENCES = st.lists(
     st.sampled_from(
@@ -54,14 +54,14 @@ def make_settings(method="raptor", **tree):
     )
 
 
-def make_tools(method="raptor", **tree):
-    return Tools(make_settings(method, **tree), embedder=HashingEmbedder())
+def make_components(method="raptor", **tree):
+    return Components(make_settings(method, **tree), embedder=HashingEmbedder())
 
 
 @examples(60)
 @given(CORPORA, METHODS)
 def test_every_tree_is_sound_and_covers_its_documents(documents, method):
-    tree = build_tree(documents, tools=make_tools(method))
+    tree = build_tree(documents, components=make_components(method))
     assert violations(tree) == []
     by_id = {document.id: document for document in documents}
     for leaf in tree.layers[0].nodes:
@@ -73,7 +73,7 @@ def test_every_tree_is_sound_and_covers_its_documents(documents, method):
 @examples(25)
 @given(CORPORA, METHODS)
 def test_layers_shrink_and_no_cluster_exceeds_the_budget(documents, method):
-    tree = build_tree(documents, tools=make_tools(method))
+    tree = build_tree(documents, components=make_components(method))
     sizes = [len(layer.nodes) for layer in tree.layers]
     assert all(above < below for below, above in pairwise(sizes))
     for node in tree.nodes():
@@ -85,8 +85,8 @@ def test_layers_shrink_and_no_cluster_exceeds_the_budget(documents, method):
 @examples(15)
 @given(CORPORA, METHODS)
 def test_the_same_documents_give_the_same_tree_byte_for_byte(documents, method):
-    one = build_tree(documents, tools=make_tools(method))
-    two = build_tree(list(reversed(documents)), tools=make_tools(method))
+    one = build_tree(documents, components=make_components(method))
+    two = build_tree(list(reversed(documents)), components=make_components(method))
     assert list(one.nodes()) == list(two.nodes())
     for left, right in zip(one.layers, two.layers, strict=True):
         np.testing.assert_array_equal(left.vectors, right.vectors)
@@ -96,11 +96,11 @@ def test_the_same_documents_give_the_same_tree_byte_for_byte(documents, method):
 @given(CORPORA)
 def test_a_second_build_on_the_same_cache_embeds_and_summarizes_nothing(documents):
     cache = MemoryCache()
-    build_tree(documents, tools=make_tools().with_cache(cache))
-    again = make_tools()
+    build_tree(documents, components=make_components().with_cache(cache))
+    again = make_components()
     summarizer = Refusing(again.summarizer.fingerprint)
-    second = Tools(again.settings, embedder=again.embedder, summarizer=summarizer, cache=cache)
-    build_tree(documents, tools=second)
+    second = Components(again.settings, embedder=again.embedder, summarizer=summarizer, cache=cache)
+    build_tree(documents, components=second)
     assert again.embedder.n_embedded == 0
 
 
@@ -117,11 +117,11 @@ class Refusing:
 def test_a_renamed_document_has_the_same_content_keys():
     text = "\n\n".join(f"Paragraph {number} about the vault and its seeds." for number in range(40))
     cache = MemoryCache()
-    first_tools = make_tools().with_cache(cache)
-    first = build_tree([Document("a.md", text)], tools=first_tools, name="a.md")
-    tools = make_tools().with_cache(cache)
-    renamed = build_tree([Document("b.md", text)], tools=tools, name="b.md")
-    assert tools.embedder.n_embedded == 0
+    first_tools = make_components().with_cache(cache)
+    first = build_tree([Document("a.md", text)], components=first_tools, name="a.md")
+    components = make_components().with_cache(cache)
+    renamed = build_tree([Document("b.md", text)], components=components, name="b.md")
+    assert components.embedder.n_embedded == 0
     keys = [node.content_key for node in first.nodes()]
     assert [node.content_key for node in renamed.nodes()] == keys
     assert not {node.id for node in first.nodes()} & {node.id for node in renamed.nodes()}
@@ -133,7 +133,7 @@ def test_copies_of_a_document_in_one_tree_are_nodes_of_their_own():
     )
     documents = [Document("a.md", text), Document("b.md", text)]
     for method in ("raptor", "contiguous", "kmeans"):
-        tree = build_tree(documents, tools=make_tools(method))
+        tree = build_tree(documents, components=make_components(method))
         assert violations(tree) == []
         assert {leaf.documents[0] for leaf in tree.layers[0].nodes} == {"a.md", "b.md"}
 
@@ -143,9 +143,9 @@ def test_trees_built_side_by_side_equal_trees_built_alone():
         "a": [Document("a", "\n\n".join(f"Gauge {n} reads {n} cm." for n in range(30)))],
         "b": [Document("b", "One line only.")],
     }
-    together = build_trees(documents, tools=make_tools())
+    together = build_trees(documents, components=make_components())
     for name, docs in documents.items():
-        alone = build_tree(docs, tools=make_tools(), name=name)
+        alone = build_tree(docs, components=make_components(), name=name)
         assert list(alone.nodes()) == list(together[name].nodes())
         assert alone.end == together[name].end
 
@@ -154,11 +154,11 @@ def test_a_tree_says_where_and_why_it_ended():
     long = [
         Document("a", "\n\n".join(f"Gauge {n} reads {n} centimetres today." for n in range(60)))
     ]
-    assert build_tree([Document("a", "One line.")], tools=make_tools()).end.layer == 0
-    capped = build_tree(long, tools=make_tools(max_layers=1))
+    assert build_tree([Document("a", "One line.")], components=make_components()).end.layer == 0
+    capped = build_tree(long, components=make_components(max_layers=1))
     assert capped.end.layer == 1
     assert "max_layers" in capped.end.reason
-    wide = build_tree(long, tools=make_tools(top_nodes=11))
+    wide = build_tree(long, components=make_components(top_nodes=11))
     assert len(wide.layers[-1].nodes) <= 11
     assert "top_nodes" in wide.end.reason
 
@@ -166,7 +166,7 @@ def test_a_tree_says_where_and_why_it_ended():
 @pytest.mark.parametrize("documents", [[], [Document("a", " \n\t ")]])
 def test_documents_without_text_are_an_error(documents):
     with pytest.raises(EmptySourceError, match="holds text"):
-        build_tree(documents, tools=make_tools())
+        build_tree(documents, components=make_components())
 
 
 def test_metadata_of_a_summary_is_what_its_children_agree_on():
@@ -175,7 +175,7 @@ def test_metadata_of_a_summary_is_what_its_children_agree_on():
         Document("a", text, metadata={"site": "north", "year": 1}),
         Document("b", text, metadata={"site": "north", "year": 2}),
     ]
-    tree = build_tree(documents, tools=make_tools())
+    tree = build_tree(documents, components=make_components())
     tops = tree.layers[-1].nodes
     assert {top.metadata["site"] for top in tops} == {"north"}
     assert all("year" not in top.metadata for top in tops if len(top.documents) == 2)
@@ -183,7 +183,7 @@ def test_metadata_of_a_summary_is_what_its_children_agree_on():
 
 def test_violations_names_what_is_broken():
     tree = build_tree(
-        [Document("a", "\n\n".join("Gauge ." * 9 for _ in range(9)))], tools=make_tools()
+        [Document("a", "\n\n".join("Gauge ." * 9 for _ in range(9)))], components=make_components()
     )
     layer = tree.layers[1]
     orphaned = dataclasses.replace(layer.nodes[0], children=layer.nodes[0].children[:1])
@@ -205,11 +205,11 @@ class Apologizing:
 def test_junk_that_a_summarizer_lets_through_fails_by_name_and_is_never_cached():
     documents = [Document("a", "\n\n".join(f"Gauge {n} reads {n} cm." for n in range(30)))]
     cache = MemoryCache()
-    broken = Tools(
+    broken = Components(
         make_settings(), embedder=HashingEmbedder(), summarizer=Apologizing(), cache=cache
     )
     with pytest.raises(
         SummaryError, match=r"node [0-9a-f-]{36} of tree 'corpus'.*junk \(refusal\)"
     ):
-        build_tree(documents, tools=broken)
+        build_tree(documents, components=broken)
     assert cache._texts == {}

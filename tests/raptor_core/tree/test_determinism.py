@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.determinism import HANDBOOK, contents, handbook, make_tools
+from support.determinism import HANDBOOK, contents, handbook, make_components
 from support.examples import examples
 
 from raptor_core.documents.base import Document
@@ -38,32 +38,32 @@ TEXTS = st.builds(
 @given(st.lists(TEXTS, min_size=2, max_size=4))
 def test_a_tree_is_the_same_beside_others_of_the_same_paragraphs(texts):
     documents = {f"{n}.md": [Document(f"{n}.md", text)] for n, text in enumerate(texts)}
-    tools = make_tools("hashing")
-    alone = contents(documents, "alone", tools)
-    assert contents(documents, "together", tools) == alone
-    assert contents(documents, "backwards", tools) == alone
+    components = make_components("hashing")
+    alone = contents(documents, "alone", components)
+    assert contents(documents, "together", components) == alone
+    assert contents(documents, "backwards", components) == alone
 
 
 def test_a_tree_is_the_same_where_another_has_left_its_summaries():
-    parts, tools, cache = PARAGRAPHS[1:4], make_tools("hashing"), MemoryCache()
+    parts, components, cache = PARAGRAPHS[1:4], make_components("hashing"), MemoryCache()
     documents = [Document("a.md", a_text(parts, "\n\n", " "))]
-    alone = build_tree(documents, tools=tools)
+    alone = build_tree(documents, components=components)
     other = Document("b.md", a_text(parts[::-1], "\n\n", " "))
-    tools = tools.with_cache(cache)
-    before = build_tree([other], tools=tools, name="other")
+    components = components.with_cache(cache)
+    before = build_tree([other], components=components, name="other")
     (one,), (same,) = before.layers[1].nodes, alone.layers[1].nodes
     assert one.content_key == same.content_key
     assert one.text != same.text
-    assert list(build_tree(documents, tools=tools).nodes()) == list(alone.nodes())
+    assert list(build_tree(documents, components=components).nodes()) == list(alone.nodes())
 
 
 @pytest.mark.parametrize("embedder", EMBEDDERS)
 def test_a_tree_of_the_handbook_is_the_same_alone_and_in_any_company(embedder):
-    documents, tools = handbook(), make_tools(embedder)
-    alone = contents(documents, "alone", tools)
+    documents, components = handbook(), make_components(embedder)
+    alone = contents(documents, "alone", components)
     assert len(set(alone.values())) == len(documents) == 5
-    assert contents(documents, "together", tools) == alone
-    assert contents(documents, "backwards", tools) == alone
+    assert contents(documents, "together", components) == alone
+    assert contents(documents, "backwards", components) == alone
 
 
 @pytest.mark.slow

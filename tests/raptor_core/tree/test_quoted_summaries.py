@@ -12,7 +12,7 @@ from raptor_core.quality.registry import layer_verdicts
 from raptor_core.quality.subjects import CheckedLayer
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 CONTENTS = ["Of Name List. Set 36.17. Set Name by", "Use It is the"]
 PIECES = st.sampled_from(
@@ -40,10 +40,12 @@ SETTINGS = Settings.model_validate(
 @given(st.lists(NASTY, min_size=1, max_size=4))
 @example(CONTENTS)
 def test_any_text_is_built_and_passes_the_checks_that_block(texts):
-    tools = Tools(SETTINGS, embedder=HashingEmbedder())
+    components = Components(SETTINGS, embedder=HashingEmbedder())
     documents = [Document(f"{n}.html", text) for n, text in enumerate(texts)]
-    tree = build_tree(documents, tools=tools)
+    tree = build_tree(documents, components=components)
     for below, layer in pairwise(tree.layers):
         known = {node.id: node for node in below.nodes}
-        verdicts = layer_verdicts(CheckedLayer(layer.nodes, known, SETTINGS, quotes=tools.quotes))
+        verdicts = layer_verdicts(
+            CheckedLayer(layer.nodes, known, SETTINGS, quotes=components.quotes)
+        )
         assert not [v for v in verdicts if not v.passed and v.severity == "error"]

@@ -4,7 +4,7 @@ import threading
 from itertools import count
 
 from support.openai_server import FakeOpenAI
-from support.paid_build import DOCUMENTS, make_tools, paid_settings
+from support.paid_build import DOCUMENTS, make_components, paid_settings
 
 from raptor_core.documents.base import Document
 from raptor_core.tree.build import build_trees
@@ -27,7 +27,7 @@ def test_trees_of_one_summary_each_are_summarized_side_by_side():
     with FakeOpenAI(hold=first_together(12)) as server:
         settings = paid_settings(server.base_url, summarizer={"concurrency": 12})
         trees = {str(n): documents(n) for n in range(12)}
-        built = build_trees(trees, tools=make_tools(settings))
+        built = build_trees(trees, components=make_components(settings))
         assert server.peak == 12
     assert all(len(tree.layers) > 1 for tree in built.values())
 
@@ -40,10 +40,10 @@ def test_batches_of_an_embedding_endpoint_go_side_by_side_too():
             embedder={**part, "concurrency": 5, "batch_size": 8},
             tokens={"counter": "words"},
         )
-        tools = make_tools(settings)
-        assert tools.embedder.n_dims == 8
-        tools.embedder.embed(["settles the length, alone"])
+        components = make_components(settings)
+        assert components.embedder.n_dims == 8
+        components.embedder.embed(["settles the length, alone"])
         server.hold = first_together(5)
-        built = build_trees({"a": DOCUMENTS}, tools=tools)
+        built = build_trees({"a": DOCUMENTS}, components=components)
         assert server.peak >= 5
     assert len(built["a"].layers) > 1

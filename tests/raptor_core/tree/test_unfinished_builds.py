@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from support import paid_build
 from support.openai_server import FakeOpenAI
-from support.paid_build import CONCURRENCY, DOCUMENTS, make_tools, paid_settings
+from support.paid_build import CONCURRENCY, DOCUMENTS, make_components, paid_settings
 from support.stores import PROCESS_PATH
 
 from raptor_core.errors import BudgetError
@@ -28,9 +28,9 @@ def test_answers_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
         settings = paid_settings(server.base_url, tree={"max_layers": 1})
         bounded = paid_settings(server.base_url, tree={"max_layers": 1}, budget={"calls": 5})
         with pytest.raises(BudgetError):
-            build_tree(DOCUMENTS, tools=make_tools(bounded, tmp_path))
+            build_tree(DOCUMENTS, components=make_components(bounded, tmp_path))
         assert server.n_requests == 5
-        tree = build_tree(DOCUMENTS, tools=make_tools(settings, tmp_path))
+        tree = build_tree(DOCUMENTS, components=make_components(settings, tmp_path))
         assert len(tree.layers[1].nodes) == server.n_requests
     cache = SqliteCache(tmp_path)
     assert cache.unfinished() == ["corpus"]
@@ -42,13 +42,13 @@ def test_answers_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
 def test_tools_without_a_cache_keep_nothing_of_a_finished_build():
     with FakeOpenAI() as server:
         bounded = paid_settings(server.base_url, budget={"calls": 5})
-        tools = make_tools(bounded)
+        components = make_components(bounded)
         with pytest.raises(BudgetError):
-            build_tree(DOCUMENTS, tools=tools)
-        assert tools.cache.unfinished() == ["corpus"]
-        tools = make_tools(paid_settings(server.base_url))
-        build_tree(DOCUMENTS, tools=tools)
-    assert vars(tools.cache) == vars(MemoryCache())
+            build_tree(DOCUMENTS, components=components)
+        assert components.cache.unfinished() == ["corpus"]
+        components = make_components(paid_settings(server.base_url))
+        build_tree(DOCUMENTS, components=components)
+    assert vars(components.cache) == vars(MemoryCache())
 
 
 def test_vectors_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
@@ -60,14 +60,14 @@ def test_vectors_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
             **{**values, "embedder": {**embedder, "batch_size": 9}},
             budget={"calls": 3},
         )
-        leaves = make_leaves("t", DOCUMENTS, make_tools(bounded))
+        leaves = make_leaves("t", DOCUMENTS, make_components(bounded))
         with pytest.raises(BudgetError):
-            embed_nodes(leaves, make_tools(bounded, tmp_path), MemoryCache())
-        tools = make_tools(paid_settings(server.base_url, **values), tmp_path)
-        embedded = embed_nodes(leaves, tools, MemoryCache())
+            embed_nodes(leaves, make_components(bounded, tmp_path), MemoryCache())
+        components = make_components(paid_settings(server.base_url, **values), tmp_path)
+        embedded = embed_nodes(leaves, components, MemoryCache())
         assert embedded.n_reused == 18
         np.testing.assert_array_equal(
-            embedded.vectors, tools.embedder.embed([leaf.embedding_text for leaf in leaves])
+            embedded.vectors, components.embedder.embed([leaf.embedding_text for leaf in leaves])
         )
     sent = Counter(text for body in server.bodies for text in body["input"])
     assert max(count for text, count in sent.items() if text != "dimension") == 2  # once to compare
@@ -76,11 +76,11 @@ def test_vectors_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
 def test_junk_in_the_cache_becomes_no_summary(tmp_path):
     with FakeOpenAI() as server:
         settings = paid_settings(server.base_url, tree={"max_layers": 1})
-        tree = build_tree(DOCUMENTS, tools=make_tools(settings, tmp_path))
+        tree = build_tree(DOCUMENTS, components=make_components(settings, tmp_path))
         n_paid = server.n_requests
         key = tree.layers[1].nodes[0].content_key
         SqliteCache(tmp_path).keep_texts({key: "I'm sorry, but I can't assist with that request."})
-        again = build_tree(DOCUMENTS, tools=make_tools(settings, tmp_path))
+        again = build_tree(DOCUMENTS, components=make_components(settings, tmp_path))
         assert server.n_requests == n_paid + 1
     assert list(again.nodes()) == list(tree.nodes())
 
@@ -125,7 +125,7 @@ def start(server, folder):
 @pytest.mark.parametrize(("layer", "n_answered"), [(1, 1), (1, 10), (2, 2)])
 def test_a_killed_build_has_lost_no_answer_that_it_received(tmp_path, layer, n_answered):
     with FakeOpenAI() as other:
-        whole = build_tree(DOCUMENTS, tools=make_tools(paid_settings(other.base_url)))
+        whole = build_tree(DOCUMENTS, components=make_components(paid_settings(other.base_url)))
     sizes = [len(above.nodes) for above in whole.layers]
     assert sizes[layer] >= n_answered + CONCURRENCY
     gate = Gate(sum(sizes[1:layer]) + n_answered)

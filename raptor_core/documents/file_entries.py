@@ -21,7 +21,7 @@ _ONE, _PLAIN, _COMPRESSED = b"1", b"p", b"z"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FileEntries:
     """Names, ids and hashes of a file's documents, in the order of the file.
 
     Attributes:
@@ -35,7 +35,7 @@ class Found:
     hashes: bytes = b""
 
     @classmethod
-    def of(cls, named: Iterable[tuple[str, Entry]]) -> Found:
+    def of(cls, named: Iterable[tuple[str, Entry]]) -> FileEntries:
         """What these entries, each with the name of its place, are packed."""
         listed = list(named)
         names, ids = [name for name, _ in listed], [entry.id for _, entry in listed]

@@ -29,7 +29,7 @@ from raptor_core.tokens.base import TokenCounter
 from raptor_core.tree.cache import MemoryCache, NodeCache
 
 
-class Tools:
+class Components:
     """Token counter, chunker, embedder, clusterer and summarizer of one set of settings.
 
     Nothing heavy is loaded before it is needed. A part that is given replaces the one that the
@@ -61,8 +61,8 @@ class Tools:
         self.cache = cache or MemoryCache()
         self.forgets = cache is None  # a finished build takes away what it kept
 
-    def with_cache(self, cache: NodeCache) -> Tools:
-        """The same tools, and one account, over a cache; themselves where one was given to them."""
+    def with_cache(self, cache: NodeCache) -> Components:
+        """The same with one account, over a cache; themselves where one was given to them."""
         if self._given_cache is not None:
             return self
         self.ledger  # noqa: B018 - made now, so that both have it

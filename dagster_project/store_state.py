@@ -20,13 +20,13 @@ from raptor_core.store.store import VectorStore
 COUNTED_TREES = 1000
 """Trees whose nodes are counted at once."""
 
-Standing = tuple[Mapping[str, tuple[str, ...]], ...]
+StoreState = tuple[Mapping[str, tuple[str, ...]], ...]
 """For each collection the marks (``published_mark``) of whole trees, by partition."""
 
 
-def read_standing(
+def read_store_state(
     place: StoreResource, grouping: GroupingSettings, *, mend: bool = False
-) -> Standing | None:
+) -> StoreState | None:
     """What every collection of the corpus holds; None while another process has the store.
 
     With ``mend`` every point is read and what is damaged taken away, so that it is built anew.

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from dagster_project.home import Home
 from dagster_project.resources import (
+    ComponentsResource,
     DatasetsResource,
     GoldenResource,
     SourceResource,
     StoreResource,
     TablesResource,
-    ToolsResource,
 )
 from dagster_project.turns import TurnsResource
 from raptor_assets import names
@@ -20,15 +20,15 @@ from raptor_assets.report_folder import ReportFolder
 from raptor_core.documents import Document, Scan
 from raptor_core.settings import Settings
 from raptor_core.tables import table_to_documents
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
 
 
 @dataclass(frozen=True)
-class Parts:
+class Resources:
     """The resources of one home."""
 
     source: SourceResource
-    tools: ToolsResource
+    components: ComponentsResource
     tables: TablesResource
     store: StoreResource
     reports: ReportFolder
@@ -42,15 +42,15 @@ class Parts:
         settings: Settings,
         home: Home,
         *,
-        tools: Tools | None = None,
+        components: Components | None = None,
         scan: Scan | None = None,
-    ) -> Parts:
+    ) -> Resources:
         """Resources that load nothing until they are used."""
-        made = ToolsResource(settings, home, tools)
+        made = ComponentsResource(settings, home, components)
         tables = TablesResource(settings, home)
         return cls(
             source=SourceResource(settings, tables, scan),
-            tools=made,
+            components=made,
             tables=tables,
             store=StoreResource(settings, home, made),
             reports=ReportFolder(home.reports),

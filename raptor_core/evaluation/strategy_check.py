@@ -24,20 +24,20 @@ Past = Callable[[str], Sequence[float]]
 """Earlier values of a measure, oldest first."""
 
 
-def evaluate_standing(
+def evaluate_strategy(
     found: Comparison, strategy: str, checks: CheckSettings, past: Past
 ) -> Verdict:
     """Whether ``strategy`` is at no budget worse than flat, and not far under ``past`` values.
 
     It is judged by the first measure that the data set allows: worse is where the whole interval
     of the paired difference is below 0, and the past is of the mean over all budgets. ``found``
-    has ``BASELINE`` as its first way, and ``strategy``.
+    has ``BASELINE`` as its first system, and ``strategy``.
     """
     if not found.measures:
         told = f"The questions of {found.dataset} allow no measure."
         return verdict(DEFAULT_STRATEGY, True, told, {}, (), "")
     measure = found.measures[0]
-    lines = [line for line in found.lines if line.way == strategy]
+    lines = [line for line in found.lines if line.system == strategy]
     value, flat = _mean(found, strategy, measure), _mean(found, BASELINE, measure)
     drift = measure_drift(value, past(measure), checks.history_builds)
     worse = [line for line in lines if _is_worse(line.figures[measure])]
@@ -53,9 +53,9 @@ def evaluate_standing(
     return verdict(DEFAULT_STRATEGY, not (worse or fallen), f"{summary}.", numbers, (), remedy)
 
 
-def _mean(found: Comparison, way: str, measure: str) -> float:
+def _mean(found: Comparison, system: str, measure: str) -> float:
     """Over the budgets."""
-    values = [line.figures[measure].mean.value for line in found.lines if line.way == way]
+    values = [line.figures[measure].mean.value for line in found.lines if line.system == system]
     return mean(value for value in values if value is not None)
 
 

@@ -1,4 +1,4 @@
-"""Ways from a question to a context: every strategy, on all layers or on some; and by name."""
+"""Systems from a question to a context: every strategy, on all layers or on some; and by name."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from types import MappingProxyType
 
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.baselines import Dpr, RootOnly, TitleAndAbstract
-from raptor_core.evaluation.contexts import Asked, Context, Way
-from raptor_core.evaluation.forest import Forest
+from raptor_core.evaluation.contexts import Asked, Context, System
+from raptor_core.evaluation.index import Index
 from raptor_core.retrieval import STRATEGIES, Query, Retrieval
 from raptor_core.store.base import Where
 
@@ -28,8 +28,8 @@ _NAME = re.compile(r"(?P<strategy>[^@]+)(?:@(?P<low>\d+)(?:-(?P<high>\d+))?)?")
 
 
 @dataclass(frozen=True, slots=True)
-class StrategyWay:
-    """A strategy of the retriever, with the weights and the beam of the forest's settings.
+class StrategySystem:
+    """A strategy of the retriever, with the weights and the beam of the index's settings.
 
     Attributes:
         name: as it is written.
@@ -41,53 +41,53 @@ class StrategyWay:
     strategy: str
     layers: tuple[int, int] | None = None
 
-    def contexts(self, forest: Forest, asked: Asked, budget_tokens: int) -> list[Context]:
-        """See ``Way.contexts``."""
-        query = self._query(forest, asked.where, budget_tokens)
+    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
+        """See ``System.contexts``."""
+        query = self._query(index, asked.where, budget_tokens)
         texts = [question.text for question in asked.questions]
         while True:
-            found = forest.retriever.search_vectors(texts, asked.vectors, query)
-            if self._is_whole(forest, query, found):
+            found = index.retriever.search_vectors(texts, asked.vectors, query)
+            if self._is_whole(index, query, found):
                 return list(map(Context.of, found))
             query = replace(query, top_k=4 * query.limit)
 
-    def _is_whole(self, forest: Forest, query: Query, found: Sequence[Retrieval]) -> bool:
+    def _is_whole(self, index: Index, query: Query, found: Sequence[Retrieval]) -> bool:
         """Whether the budget ended the contexts, not the number of nodes that was asked for."""
-        if self.strategy in WALKS | BUDGETED or query.limit >= forest.n_nodes:
+        if self.strategy in WALKS | BUDGETED or query.limit >= index.n_nodes:
             return True
         return all(len(retrieval.hits) != query.limit for retrieval in found)
 
-    def _query(self, forest: Forest, where: Where, budget_tokens: int) -> Query:
-        given = Query.from_settings(forest.tools.settings)
+    def _query(self, index: Index, where: Where, budget_tokens: int) -> Query:
+        given = Query.from_settings(index.components.settings)
         query = replace(
             given, strategy=self.strategy, budget_tokens=budget_tokens, top_k=None, where=where
         )
         if self.strategy in WALKS:
-            return self._walk(forest, query)
+            return self._walk(index, query)
         layers = None if self.layers is None else tuple(range(self.layers[0], self.layers[1] + 1))
         if self.strategy in BUDGETED:
             return replace(query, where=replace(where, layers=layers))
-        top_k = ceil(SPARE * budget_tokens / forest.mean_tokens) + 1
+        top_k = ceil(SPARE * budget_tokens / index.mean_tokens) + 1
         return replace(query, top_k=top_k, where=replace(where, layers=layers))
 
-    def _walk(self, forest: Forest, query: Query) -> Query:
+    def _walk(self, index: Index, query: Query) -> Query:
         """As many nodes per layer as fill the budget, the same number in each."""
-        highest = max(len(manifest.layer_sizes) for manifest in forest.manifests)
+        highest = max(len(manifest.layer_sizes) for manifest in index.manifests)
         n_layers = highest if self.layers is None else self.layers[1] - self.layers[0] + 1
-        top_k = max(1, round(query.budget_tokens / (forest.mean_tokens * n_layers)))
+        top_k = max(1, round(query.budget_tokens / (index.mean_tokens * n_layers)))
         if self.layers is None:
             return replace(query, top_k=top_k)
         return replace(query, top_k=top_k, start_layer=self.layers[1], n_layers=n_layers)
 
 
-BASELINES: Mapping[str, Way] = MappingProxyType(
-    {way.name: way for way in (RootOnly(), TitleAndAbstract())}
+BASELINES: Mapping[str, System] = MappingProxyType(
+    {system.name: system for system in (RootOnly(), TitleAndAbstract())}
 )
-"""Ways that are no strategy, by name; "dpr" is another, which needs its models."""
+"""Systems that are no strategy, by name; "dpr" is another, which needs its models."""
 
 
-def make_way(name: str, dpr: Dpr | None = None) -> Way:
-    """The way of a name: STRATEGY, STRATEGY@LAYER, STRATEGY@LOWEST-HIGHEST, or a baseline.
+def make_system(name: str, dpr: Dpr | None = None) -> System:
+    """The system of a name: STRATEGY, STRATEGY@LAYER, STRATEGY@LOWEST-HIGHEST, or a baseline.
 
     Raises:
         SettingsError: nothing is called so, or its models are not named.
@@ -106,8 +106,8 @@ def make_way(name: str, dpr: Dpr | None = None) -> Way:
             f"without layers, such as collapsed@0 or collapsed@1-2; and {', '.join(BASELINES)}, dpr"
         )
     if found["low"] is None:
-        return StrategyWay(name, strategy)
+        return StrategySystem(name, strategy)
     low, high = int(found["low"]), int(found["high"] or found["low"])
     if low > high:
         raise SettingsError(f"{name!r} names no layer: write the lowest first, @{high}-{low}")
-    return StrategyWay(name, strategy, (low, high))
+    return StrategySystem(name, strategy, (low, high))

@@ -1,4 +1,4 @@
-"""What the steps of a run work with: settings, tools, tables, the vector store, the source."""
+"""What the steps of a run work with: settings, components, tables, the vector store, the source."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from raptor_core.documents.partitions import Partitions
 from raptor_core.quality.common_text import CommonText
 from raptor_core.settings import Settings
 from raptor_core.tables import TableStore
-from raptor_core.tree.published import Published
-from raptor_core.tree.tools import Tools
+from raptor_core.tree.components import Components
+from raptor_core.tree.published import PublishedTrees
 
 Trees = Mapping[str, Sequence[Document]]
 """Documents of one partition by tree."""
 
 
 @dataclass
-class Bench:
-    """One run's tools and places.
+class RunContext:
+    """One run's components and places.
 
     ``read_source`` gives the documents of the run's partitions, ``source_trees`` the names of all
     trees that the source makes. ``published`` is what ``look_up`` found.
@@ -34,14 +34,14 @@ class Bench:
 
     settings: Settings
     versions: Mapping[dg.AssetKey, str]
-    tools: Tools
+    components: Components
     tables: TableStore
     store: HeldStore
     read_source: Callable[[], Corpus]
     source_trees: Callable[[], Collection[str]]
     reports: ReportFolder
     warn: Callable[[str], None] = field(default=lambda _message: None)
-    published: Published = field(default_factory=Published)
+    published: PublishedTrees = field(default_factory=PublishedTrees)
 
     @property
     def is_quick(self) -> bool:
@@ -65,7 +65,7 @@ class Bench:
 
     def look_again(self) -> None:
         """Forget what was published before, which other runs may have changed."""
-        self.published = Published()
+        self.published = PublishedTrees()
 
     def look_up(self, trees: Trees) -> None:
         """Learn what these trees go on from; what was looked up before is not asked for again."""

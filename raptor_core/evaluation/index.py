@@ -23,9 +23,9 @@ from raptor_core.store.base import Edition, Manifest, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.tokens import TokenCounter
 from raptor_core.tree.build import build_trees
+from raptor_core.tree.components import Components
 from raptor_core.tree.publish import build_settings_fingerprint, make_manifest
 from raptor_core.tree.sqlite_cache import SqliteCache
-from raptor_core.tree.tools import Tools
 
 TREES_AT_ONCE = 16
 """Trees that are built side by side; those of a killed run that were finished are kept."""
@@ -37,23 +37,23 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Forest:
+class Index:
     """A data set with its published trees.
 
     Attributes:
         dataset: what the trees are over.
         store: open, and holding nothing else.
-        tools: what the trees were built with.
+        components: what the trees were built with.
     """
 
     dataset: Dataset
     store: VectorStore
-    tools: Tools
+    components: Components
 
     @cached_property
     def retriever(self) -> Retriever:
         """Searches the trees."""
-        return Retriever(self.store, self.tools.embedder)
+        return Retriever(self.store, self.components.embedder)
 
     @cached_property
     def manifests(self) -> Sequence[Manifest]:
@@ -74,54 +74,54 @@ class Forest:
         """What a question is asked of: its own document, or everything."""
         if pooled or question.document is None:
             return Where()
-        tree = tree_name(question.document, self.tools.settings.grouping)
+        tree = tree_name(question.document, self.components.settings.grouping)
         alone = tree == question.document
         return Where(trees=(tree,), documents=None if alone else (question.document,))
 
 
 @contextmanager
-def open_forest(
+def open_index(
     dataset: Dataset,
-    tools: Tools,
+    components: Components,
     cache: Path,
     progress: Progress | None = None,
     counter: TokenCounter | None = None,
-) -> Iterator[Forest]:
+) -> Iterator[Index]:
     """The trees of a data set, from the cache where they are there, else built and kept there.
 
     The place in the cache is named by the documents and by every setting that a tree depends on.
 
     Args:
-        dataset: its documents are grouped into trees as ``tools.settings.grouping`` says.
-        tools: what builds.
+        dataset: its documents are grouped into trees as ``components.settings.grouping`` says.
+        components: what builds.
         cache: folder of all evaluations.
         progress: told of what is built.
-        counter: what a node's tokens are told by, so that budgets mean the same in forests whose
-            limits count otherwise; None for that of ``tools``, which is what cuts chunks.
+        counter: what a node's tokens are told by, so that budgets mean the same in indexes whose
+            limits count otherwise; None for that of ``components``, which is what cuts chunks.
 
     Raises:
         RaptorError: as a build raises; the trees that are finished are kept.
     """
-    counter = counter or tools.counter
-    settings = StoreSettings(corpus=_CORPUS, lock_seconds=tools.settings.store.lock_seconds)
-    identity = replace(tools.store_identity, corpus=_CORPUS)
-    place = cache / forest_key(dataset, tools, counter)
-    tools = tools.with_cache(SqliteCache(place))
+    counter = counter or components.counter
+    settings = StoreSettings(corpus=_CORPUS, lock_seconds=components.settings.store.lock_seconds)
+    identity = replace(components.store_identity, corpus=_CORPUS)
+    place = cache / index_key(dataset, components, counter)
+    components = components.with_cache(SqliteCache(place))
     with open_store(settings, place, identity) as store:
-        _build_missing(dataset, tools, counter, store, progress)
-        yield Forest(dataset, store, tools)
+        _build_missing(dataset, components, counter, store, progress)
+        yield Index(dataset, store, components)
 
 
-def forest_key(dataset: Dataset, tools: Tools, counter: TokenCounter | None = None) -> str:
+def index_key(dataset: Dataset, components: Components, counter: TokenCounter | None = None) -> str:
     """Digest of everything that the trees depend on, whatever the file is called.
 
-    ``counter`` is that of ``open_forest``.
+    ``counter`` is that of ``open_index``.
     """
     versions = sorted(document.version for document in dataset.documents)
-    settings = tools.settings
-    parts = (tools.chunker, tools.embedder, tools.clusterer, tools.summarizer)
+    settings = components.settings
+    parts = (components.chunker, components.embedder, components.clusterer, components.summarizer)
     made_by = [part.fingerprint for part in parts]
-    if counter and counter.fingerprint != tools.counter.fingerprint:
+    if counter and counter.fingerprint != components.counter.fingerprint:
         made_by.append(counter.fingerprint)
     built = build_settings_fingerprint(settings)
     return digest("forest", built, settings.grouping.by, *made_by, *versions)
@@ -129,32 +129,34 @@ def forest_key(dataset: Dataset, tools: Tools, counter: TokenCounter | None = No
 
 def _build_missing(
     dataset: Dataset,
-    tools: Tools,
+    components: Components,
     counter: TokenCounter,
     store: VectorStore,
     progress: Progress | None,
 ) -> None:
-    trees = _trees(dataset, tools.settings)
+    trees = _trees(dataset, components.settings)
     built = {mark.tree for mark in store.marks()}
     missing = iter([name for name in trees if name not in built])
     while names := list(islice(missing, TREES_AT_ONCE)):
-        made = build_trees({name: trees[name] for name in names}, tools=tools, known=store)
+        made = build_trees(
+            {name: trees[name] for name in names}, components=components, known=store
+        )
         with store.publishing() as publishing:
             for name in names:
-                tree = _told_by(counter, made[name], tools)
-                manifest = make_manifest(tree, trees[name], tools.settings)
+                tree = _told_by(counter, made[name], components)
+                manifest = make_manifest(tree, trees[name], components.settings)
                 edition = Edition(manifest, tuple(tree.nodes()), tree.vectors())
                 publishing.publish([edition])
-        tools.cache.forget(names)
+        components.cache.forget(names)
         built.update(names)
         if progress:
             progress(len(built), len(trees))
         store.optimize()
 
 
-def _told_by(counter: TokenCounter, tree: Tree, tools: Tools) -> Tree:
+def _told_by(counter: TokenCounter, tree: Tree, components: Components) -> Tree:
     """The tree with its nodes' tokens as another counter counts them."""
-    if counter.fingerprint == tools.counter.fingerprint:
+    if counter.fingerprint == components.counter.fingerprint:
         return tree
     layers = []
     for layer in tree.layers:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets import keys
-from raptor_assets.bench import Bench
 from raptor_assets.opening import KnownStore
+from raptor_assets.run_context import RunContext
 from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import partition_key
@@ -44,7 +44,7 @@ class Failure:
 
 
 @dataclass
-class Work:
+class PartitionState:
     """One partition. What a step needs and no step of this run made is read from its table.
 
     ``plans`` are of its trees, made before their first summary; ``n_summarized`` and
@@ -90,47 +90,47 @@ class Work:
         """Stop this partition at an asset."""
         self.failure = Failure(key.to_user_string(), str(error), type(error).__name__)
 
-    def documents(self, bench: Bench) -> dict[str, tuple[Document, ...]]:
+    def documents(self, context: RunContext) -> dict[str, tuple[Document, ...]]:
         """Documents by tree."""
         if self._documents is None:
-            self._documents = table_to_documents(self._read(bench, keys.DOCUMENTS))
+            self._documents = table_to_documents(self._read(context, keys.DOCUMENTS))
         return self._documents
 
-    def nodes(self, bench: Bench, layer: int) -> Nodes:
+    def nodes(self, context: RunContext, layer: int) -> Nodes:
         """Nodes of a layer by tree; a tree that ended below is left out."""
         if layer not in self._nodes:
-            is_there = self.has_layer(bench, layer)
-            found = table_to_nodes(self._read(bench, keys.nodes(layer))) if is_there else ()
+            is_there = self.has_layer(context, layer)
+            found = table_to_nodes(self._read(context, keys.nodes(layer))) if is_there else ()
             self.put_nodes(layer, found)
         return self._nodes[layer]
 
-    def has_layer(self, bench: Bench, layer: int) -> bool:
+    def has_layer(self, context: RunContext, layer: int) -> bool:
         """Whether a tree of the partition goes on to a layer; above, it has no tables."""
         return layer == 0 or (
-            self.has_layer(bench, layer - 1)
-            and any(done.groups for done in self.clusterings(bench, layer).values())
+            self.has_layer(context, layer - 1)
+            and any(done.groups for done in self.clusterings(context, layer).values())
         )
 
-    def summary_layers(self, bench: Bench, max_layers: int) -> list[int]:
+    def summary_layers(self, context: RunContext, max_layers: int) -> list[int]:
         """Numbers of the layers of summaries that the partition has."""
-        return [layer for layer in range(1, max_layers + 1) if self.has_layer(bench, layer)]
+        return [layer for layer in range(1, max_layers + 1) if self.has_layer(context, layer)]
 
-    def flat_nodes(self, bench: Bench, layer: int) -> list[Node]:
+    def flat_nodes(self, context: RunContext, layer: int) -> list[Node]:
         """Nodes of a layer, of all trees."""
-        return [node for found in self.nodes(bench, layer).values() for node in found]
+        return [node for found in self.nodes(context, layer).values() for node in found]
 
-    def layers(self, bench: Bench, layer: int) -> dict[str, Layer]:
+    def layers(self, context: RunContext, layer: int) -> dict[str, Layer]:
         """Nodes of a layer with their vectors, by tree.
 
         Raises:
             StoreError: a vector is neither published nor kept.
         """
         if layer not in self._layers:
-            nodes = self.nodes(bench, layer)
+            nodes = self.nodes(context, layer)
             wanted = {node.embedding_key for found in nodes.values() for node in found}
             vectors = {}
             if wanted:
-                known = Together(bench.tools.cache, KnownStore(bench.store))
+                known = Together(context.components.cache, KnownStore(context.store))
                 vectors = known.vectors(wanted)
             if missing := wanted - vectors.keys():
                 raise StoreError(
@@ -141,62 +141,62 @@ class Work:
             self.put_vectors(layer, vectors)
         return self._layers[layer]
 
-    def earlier(self, bench: Bench) -> dict[str, Tree | None]:
+    def earlier(self, context: RunContext) -> dict[str, Tree | None]:
         """What the partition's trees go on from, with vectors; read once in a run.
 
         A tree that is damaged is warned of, and built from scratch.
         """
         if self._earlier is None:
-            leaves = self.nodes(bench, 0)
-            documents = {tree: self.documents(bench)[tree] for tree in leaves}
+            leaves = self.nodes(context, 0)
+            documents = {tree: self.documents(context)[tree] for tree in leaves}
             self._earlier = dict.fromkeys(documents)
-            bench.look_up(documents)
-            if any(bench.published.source(tree, found) for tree, found in documents.items()):
-                with bench.store.open() as store:
+            context.look_up(documents)
+            if any(context.published.source(tree, found) for tree, found in documents.items()):
+                with context.store.open() as store:
                     for tree in documents:
-                        self._earlier[tree] = self._read_earlier(bench, store, tree)
+                        self._earlier[tree] = self._read_earlier(context, store, tree)
         return self._earlier
 
-    def sources(self, bench: Bench) -> set[str]:
+    def sources(self, context: RunContext) -> set[str]:
         """Other partitions whose published trees this one's go on from under new names."""
-        trees = self.documents(bench)
-        bench.look_up(trees)
-        found = (bench.published.source(tree, documents) for tree, documents in trees.items())
-        grouping = bench.settings.grouping
+        trees = self.documents(context)
+        context.look_up(trees)
+        found = (context.published.source(tree, documents) for tree, documents in trees.items())
+        grouping = context.settings.grouping
         names = {partition_key(source.tree, grouping) for source in found if source}
         return names - {self.name}
 
-    def _read_earlier(self, bench: Bench, store: VectorStore, tree: str) -> Tree | None:
-        leaves, documents = self.nodes(bench, 0), self.documents(bench)[tree]
+    def _read_earlier(self, context: RunContext, store: VectorStore, tree: str) -> Tree | None:
+        leaves, documents = self.nodes(context, 0), self.documents(context)[tree]
         try:
-            return bench.published.earlier_tree(store, tree, documents, leaves.__getitem__)
+            return context.published.earlier_tree(store, tree, documents, leaves.__getitem__)
         except DamagedTreeError as error:
-            bench.warn(f"{error} It is built from scratch now.")
+            context.warn(f"{error} It is built from scratch now.")
             return None
 
-    def foresee(self, bench: Bench) -> None:
+    def foresee(self, context: RunContext) -> None:
         """Plan every tree of the partition, whose leaves are embedded."""
-        earlier = self.earlier(bench)
+        earlier = self.earlier(context)
         plans = []
-        with bench.store.open() as store:
-            for tree, leaves in self.layers(bench, 0).items():
-                plan, clusters = plan_tree(earlier[tree], leaves, bench.tools, store)
+        with context.store.open() as store:
+            for tree, leaves in self.layers(context, 0).items():
+                plan, clusters = plan_tree(earlier[tree], leaves, context.components, store)
                 plans.append(plan)
                 if clusters:
                     self._foretold[tree] = clusters
         self.plans = tuple(plans)
 
-    def cluster(self, bench: Bench, layer: int, tree: str) -> Clustering:
+    def cluster(self, context: RunContext, layer: int, tree: str) -> Clustering:
         """The clusters that a layer of a tree is made of; over the leaves, the plan's."""
         if layer == 1 and tree in self._foretold:
             return self._foretold[tree]
-        layers = [self.layers(bench, number)[tree] for number in range(layer)]
-        return cluster_top(tree, layers, bench.tools, self.earlier(bench)[tree])
+        layers = [self.layers(context, number)[tree] for number in range(layer)]
+        return cluster_top(tree, layers, context.components, self.earlier(context)[tree])
 
-    def clusterings(self, bench: Bench, layer: int) -> dict[str, Clustering]:
+    def clusterings(self, context: RunContext, layer: int) -> dict[str, Clustering]:
         """Clusters that a layer is made of, by tree of the layer below."""
         if layer not in self._clusterings:
-            table = self._read(bench, keys.clusters(layer))
+            table = self._read(context, keys.clusters(layer))
             self._clusterings[layer] = table_to_clusterings(table)
         return self._clusterings[layer]
 
@@ -232,12 +232,12 @@ class Work:
         """Keep what a step made."""
         self._clusterings[layer] = dict(clusterings)
 
-    def _read(self, bench: Bench, key: dg.AssetKey) -> pa.Table:
-        return bench.tables.read(key.path, self.name)
+    def _read(self, context: RunContext, key: dg.AssetKey) -> pa.Table:
+        return context.tables.read(key.path, self.name)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StepResult:
     """What one step made of one partition.
 
     ``data_version`` is None when a check refused the result, which is then not materialized.
@@ -245,7 +245,7 @@ class Outcome:
     ``verdicts`` are those of the asset's checks, empty where it has none.
     """
 
-    work: Work
+    state: PartitionState
     data_version: str | None
     metadata: Mapping[str, Any]
     n_rows: int
