@@ -34,7 +34,7 @@ def looks(monkeypatch):
         found.append(read(*given))
         return found[-1]
 
-    monkeypatch.setattr(store_look, "read_standing", counted)
+    monkeypatch.setattr(store_look, "read_store_state", counted)
     return found
 
 
@@ -88,7 +88,7 @@ def test_no_tick_waits_for_a_store_that_is_in_use(workshop, looks):
 def test_what_the_store_does_not_get_back_is_requested_once_and_told(workshop, monkeypatch):
     daemon = Daemon(workshop)
     daemon.settle()
-    monkeypatch.setattr(store_look, "read_standing", lambda *_: ({},))
+    monkeypatch.setattr(store_look, "read_store_state", lambda *_: ({},))
     shutil.rmtree(workshop.home.qdrant)
     assert daemon.settle() == (NAMES, [])
     builds, _, reason = daemon.tick()

@@ -64,7 +64,7 @@ def test_a_client_over_pipes_searches_reads_up_and_down_and_traces_to_the_source
         environ = {"PYTHONPATH": PROCESS_PATH, "HF_HUB_OFFLINE": "1"}
         process = StdioServerParameters(command=sys.executable, args=arguments, env=environ)
         async with Client(process, message_handler=note) as client:
-            assert {tool.name for tool in (await client.list_tools()).components} == TOOLS
+            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
             given = {"question": KEEPER, "budget_tokens": 200}
             found = values(await client.call_tool("search", given))
             best = max(found["nodes"], key=lambda node: node["score"])
@@ -90,7 +90,7 @@ def test_a_client_over_pipes_searches_reads_up_and_down_and_traces_to_the_source
 def test_a_client_over_http_searches(built):
     async def talk(address):
         async with Client(f"{address}/mcp") as client:
-            assert {tool.name for tool in (await client.list_tools()).components} == TOOLS
+            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
             return values(await client.call_tool("search", {"question": KEEPER}))
 
     with serving(built.home, "mcp") as address:
@@ -102,11 +102,11 @@ def test_tools_say_that_they_only_read_and_what_they_take_and_give(server):
     async def listed():
         async with Client(server) as client:
             assert "layer 0" in client.instructions
-            return (await client.list_tools()).components
+            return (await client.list_tools()).tools
 
-    components = {tool.name: tool for tool in asyncio.run(listed())}
-    assert components.keys() == TOOLS
-    for tool in components.values():
+    tools = {tool.name: tool for tool in asyncio.run(listed())}
+    assert tools.keys() == TOOLS
+    for tool in tools.values():
         assert tool.annotations.read_only_hint
         assert tool.description
         assert tool.output_schema["properties"]
