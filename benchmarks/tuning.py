@@ -32,14 +32,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core import Components, Query, Settings
-from raptor_core.evaluation.bootstrap import mean_interval, paired_difference
+from raptor_core.evaluation.bootstrap import interval_text, mean_interval, paired_difference
 from raptor_core.evaluation.compare import Comparison, compare
 from raptor_core.evaluation.contexts import Asked, Context, Measured
 from raptor_core.evaluation.datasets import Question, open_dataset
 from raptor_core.evaluation.index import Index, open_index
 from raptor_core.evaluation.measures import evidence_recall
 from raptor_core.evaluation.systems import make_system
-from raptor_core.evaluation.told import told_interval
 from raptor_core.settings import HybridSettings
 
 BUDGETS_TOKENS = (400, 1000, 2000)
@@ -210,14 +209,14 @@ def print_rows(rows: dict[str, Recall], documents: Sequence[str]) -> None:
     head = [f"{budget:,} tokens" for budget in BUDGETS_TOKENS]
     print(f"| settings | {' | '.join(head)} |\n{'| --- ' * (1 + len(head))}|")
     for name, values in rows.items():
-        cells = [told_interval(mean_interval(v.tolist(), documents)) for v in values.T]
+        cells = [interval_text(mean_interval(v.tolist(), documents)) for v in values.T]
         print(f"| {name} | {' | '.join(cells)} |")
     print(f"\n| {VALIDATED}, against | {' | '.join(head)} |\n{'| --- ' * (1 + len(head))}|")
     for name in (name for name in rows if name != VALIDATED):
         cells = []
         for ours, theirs in zip(rows[VALIDATED].T, rows[name].T, strict=True):
             found = paired_difference(ours.tolist(), theirs.tolist(), documents)
-            cells.append(f"{told_interval(found.interval, '+')}, p {found.p:.3f}")
+            cells.append(f"{interval_text(found.interval, '+')}, p {found.p:.3f}")
         print(f"| {name} | {' | '.join(cells)} |")
 
 

@@ -12,7 +12,7 @@ from dagster_project.home import Home
 from dagster_project.published import open_home, published, require_store, require_trees
 from raptor_core.errors import StoreError, StoreMismatchError, UnknownTreeError
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
-from raptor_core.retrieval.awaited import Awaited
+from raptor_core.retrieval.async_search import AsyncSearch
 from raptor_core.store.base import Manifest
 from raptor_core.store.corpus import check_identity
 from raptor_core.store.store import VectorStore
@@ -21,7 +21,7 @@ from raptor_core.tree.components import Components
 Answer = TypeVar("Answer")
 
 
-class HomeRetriever(Awaited):
+class HomeRetriever(AsyncSearch):
     """Searches the published trees of a home; what ``Retriever`` does, by the home's settings.
 
     An embedded store is opened for each call and closed after it, because it serves one process at

@@ -8,7 +8,7 @@ from dagster_project.home import Home
 from dagster_project.resources import ComponentsResource, StoreResource
 from dagster_project.store_state import StoreState, read_store_state
 from raptor_core.settings import Settings
-from raptor_core.store.home import store_stamp
+from raptor_core.store.folder import store_stamp
 
 SERVER_SECONDS = 3600
 """How often a server is looked at: it has no files of ours that would tell."""

@@ -18,12 +18,12 @@ from raptor_assets.evaluations import check_result
 from raptor_assets.process import process_tags, run_spending_tags
 from raptor_assets.specs import OWNERS
 from raptor_assets.tables_markdown import Markdown, markdown_table
+from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.compare import Comparison, Line, compare
 from raptor_core.evaluation.datasets import Dataset
 from raptor_core.evaluation.index import Index, open_index
 from raptor_core.evaluation.strategy_check import BASELINE, DEFAULT_STRATEGY, evaluate_strategy
 from raptor_core.evaluation.systems import make_system
-from raptor_core.evaluation.told import told_interval
 from raptor_core.identity import fingerprint
 from raptor_core.money import Ledger
 from raptor_core.settings import Settings
@@ -148,7 +148,7 @@ def _row(line: Line, measure: str) -> tuple[str, ...]:
         f"{line.budget_tokens:,}",
         f"{line.mean_tokens:,.0f}",
         str(figure.n_questions),
-        Markdown(told_interval(figure.mean)),
-        Markdown("" if difference is None else told_interval(difference.interval, "+")),
+        Markdown(interval_text(figure.mean)),
+        Markdown("" if difference is None else interval_text(difference.interval, "+")),
         "" if difference is None else f"{difference.p:.3f}",
     )

@@ -103,3 +103,13 @@ def paired_difference(
 def _means(values: Sequence[float], documents: Sequence[str]) -> Floats:
     array = np.array(values, dtype=float)
     return np.array([array[rows].mean() for rows in draws(documents)])
+
+
+def interval_text(figure: Interval, sign: str = "") -> str:
+    """A figure with its interval, such as "0.635 [0.581, 0.690]"; empty where it is undefined.
+
+    ``sign`` "+" writes the sign of what is positive, too.
+    """
+    if figure.value is None:
+        return ""
+    return f"{figure.value:{sign}.3f} [{figure.low:{sign}.3f}, {figure.high:{sign}.3f}]"

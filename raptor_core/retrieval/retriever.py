@@ -9,7 +9,7 @@ from raptor_core.embedding.base import Embedder
 from raptor_core.errors import EmptySourceError, SettingsError, StoreMismatchError
 from raptor_core.identity import embedding_key
 from raptor_core.nodes import Tree
-from raptor_core.retrieval.awaited import Awaited
+from raptor_core.retrieval.async_search import AsyncSearch
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy
 from raptor_core.retrieval.beam import Beam
 from raptor_core.retrieval.collapsed import Collapsed
@@ -36,7 +36,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 )
 
 
-class Retriever(Awaited):
+class Retriever(AsyncSearch):
     """Searches the published trees of a store.
 
     One object may be shared by threads. The methods that begin with ``a`` do the same in a thread

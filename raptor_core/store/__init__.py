@@ -24,7 +24,7 @@ from raptor_core.store.base import (
     StoreIdentity,
     Where,
 )
-from raptor_core.store.home import Home, open_embedded
+from raptor_core.store.folder import StoreFolder, open_embedded
 from raptor_core.store.publishing import Publishing
 from raptor_core.store.store import VectorStore
 
@@ -118,7 +118,7 @@ def _identities(settings: StoreSettings, root: Path | None, *, beside: bool) -> 
         from raptor_core.store.server import server_identities
 
         return server_identities(settings, beside=beside)
-    return [] if root is None else Home(root, settings.corpus).identities(beside=beside)
+    return [] if root is None else StoreFolder(root, settings.corpus).identities(beside=beside)
 
 
 def _check_corpus(settings: StoreSettings, identity: StoreIdentity | None) -> None:

@@ -23,7 +23,7 @@ from support.stores import (
 )
 
 from raptor_core.errors import StoreError
-from raptor_core.store import home, journal
+from raptor_core.store import folder, journal
 
 OLD = make_tree(n=12, word="old")
 NEW = make_tree(n=12, word="new")[2:]
@@ -95,7 +95,7 @@ def publish_and_die(root, kind, step):
 
 def promote_and_die(root, kind, step):
     """Promote the collection of NEWER and die at a step of it."""
-    write, remove = home.write_durably, home.shutil.rmtree
+    write, remove = folder.write_durably, folder.shutil.rmtree
     writes = []
 
     def write_or_die(path, data):
@@ -109,11 +109,11 @@ def promote_and_die(root, kind, step):
         die()
 
     store = open_at(root, kind, NEWER, beside=True)
-    home.write_durably = write_or_die
+    folder.write_durably = write_or_die
     if step == "before removal":
-        home.shutil.rmtree = die
+        folder.shutil.rmtree = die
     elif step == "half removed":
-        home.shutil.rmtree = remove_half
+        folder.shutil.rmtree = remove_half
     store.promote(["t"])
 
 

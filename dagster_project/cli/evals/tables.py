@@ -67,7 +67,7 @@ def print_trees(trees: TreeStatistics) -> None:
 
 
 def _cells(line: Line, figure: Figure) -> tuple[str, ...]:
-    from raptor_core.evaluation.told import told_interval
+    from raptor_core.evaluation.bootstrap import interval_text
 
     difference = figure.difference
     return (
@@ -75,8 +75,8 @@ def _cells(line: Line, figure: Figure) -> tuple[str, ...]:
         f"{line.budget_tokens:,}",
         f"{line.mean_tokens:,.0f}",
         str(figure.n_questions),
-        told_interval(figure.mean),
-        "" if difference is None else told_interval(difference.interval, "+"),
+        interval_text(figure.mean),
+        "" if difference is None else interval_text(difference.interval, "+"),
         "" if difference is None else f"{difference.p:.3f}",
         ", ".join(f"{layer}: {share:.0%}" for layer, share in line.layers.items()),
     )

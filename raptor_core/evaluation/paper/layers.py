@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.compare import Line
 from raptor_core.evaluation.paper.published import LAYERS, SHARES
 from raptor_core.evaluation.paper.study import Study, layers_name
 from raptor_core.evaluation.paper.table import Table
-from raptor_core.evaluation.told import told_interval
 
 SPREAD = ("collapsed", "traversal", "hybrid")
 """Strategies that take nodes of several layers."""
@@ -50,7 +50,7 @@ def _subsets(study: Study, budget: int) -> Table:
 def _cell(study: Study, lines: dict[str, Line], start: int, queried: int) -> str:
     line = lines.get(layers_name(start, queried)) if queried <= start + 1 else None
     figure = line.figures.get(study.measure) if line else None
-    return told_interval(figure.mean) if figure else ""
+    return interval_text(figure.mean) if figure else ""
 
 
 def _shares(study: Study) -> Table:

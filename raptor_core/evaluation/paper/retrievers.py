@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.compare import MEANINGS, Line
 from raptor_core.evaluation.paper.published import ANSWERS
 from raptor_core.evaluation.paper.study import WITH_TREE, Study
 from raptor_core.evaluation.paper.table import Table
-from raptor_core.evaluation.told import told_interval
 
 MEANING = {
     "flat": "embedder (SBERT)",
@@ -74,5 +74,5 @@ def _tree(system: str) -> str:
 def _cells(lines: Sequence[Line], measure: str) -> Iterator[str]:
     for line in lines:
         figure = line.figures[measure]
-        yield told_interval(figure.mean)
-        yield told_interval(figure.difference.interval, "+") if figure.difference else ""
+        yield interval_text(figure.mean)
+        yield interval_text(figure.difference.interval, "+") if figure.difference else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval
-from raptor_core.retrieval.hybrid.packing import Packing
+from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.pool import Pool, gather, mixed
 from raptor_core.retrieval.hybrid.reranking import reranked
 from raptor_core.retrieval.hybrid.scoring import Ranked, leaf_scores

@@ -9,7 +9,7 @@ from support.trees import leaf, outlined, summary, uid
 
 from raptor_core.documents.base import Document
 from raptor_core.retrieval import Query, Retriever
-from raptor_core.retrieval.hybrid.packing import Packing, in_document_order
+from raptor_core.retrieval.hybrid.context_packing import Packing, in_document_order
 from raptor_core.retrieval.hybrid.pool import Pool, mixed, standardized
 from raptor_core.retrieval.hybrid.scoring import Ranked, leaf_scores
 from raptor_core.retrieval.hybrid.themes import theme

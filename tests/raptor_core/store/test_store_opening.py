@@ -9,7 +9,7 @@ from support.stores import IDENTITY, make_tree, open_at, publish
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store, stored_identity
-from raptor_core.store.home import SCHEMA
+from raptor_core.store.folder import SCHEMA
 
 
 def test_a_store_is_as_it_was_when_it_is_opened_again(tmp_path, kind):

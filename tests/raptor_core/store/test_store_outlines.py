@@ -14,7 +14,7 @@ from raptor_core.nodes import Node
 from raptor_core.store import Where, edge
 from raptor_core.store.engine import TIED, ranked
 from raptor_core.store.files import OUTLINES
-from raptor_core.store.home import store_stamp
+from raptor_core.store.folder import store_stamp
 from raptor_core.store.outlines import OutlineFile, full_id
 
 

@@ -11,7 +11,7 @@ import pytest
 from support.stores import NEWER, make_tree, open_at, publish, vectors_of
 
 from raptor_core.errors import StoreError, StoreLockedError, StoreMismatchError
-from raptor_core.store import home
+from raptor_core.store import folder
 from raptor_core.store.locking import StoreLock
 
 
@@ -44,7 +44,7 @@ def read_only(root: Path, monkeypatch):
         path.chmod(0o555 if path.is_dir() else 0o444)
     with monkeypatch.context() as patched:
         if os.geteuid() == 0:  # whom no mode keeps from writing
-            patched.setattr(home.os, "access", lambda path, _: Path(path) != root)
+            patched.setattr(folder.os, "access", lambda path, _: Path(path) != root)
         yield
     for path in sorted(modes):
         path.chmod(modes[path])
@@ -115,7 +115,7 @@ def test_a_copy_is_made_while_nobody_writes(kept, monkeypatch):
     root, _, copies = kept
     lock = StoreLock(next(root.glob("*.lock")), 1)
     lock.acquire()
-    monkeypatch.setattr(home.os, "access", lambda path, _: Path(path) != root)
+    monkeypatch.setattr(folder.os, "access", lambda path, _: Path(path) != root)
     try:
         with pytest.raises(StoreLockedError, match=f"process {os.getpid()} "):
             open_at(root, lock_seconds=0.2)

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from support.stores import faults, make_tree, open_at, publish
 
-from raptor_core.store.home import store_stamp
+from raptor_core.store.folder import store_stamp
 
 
 @pytest.fixture(params=["edge", "local"])

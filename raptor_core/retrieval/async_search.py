@@ -10,7 +10,7 @@ from raptor_core.retrieval.base import Query, Retrieval
 from raptor_core.retrieval.trace import Trace
 
 
-class Awaited(ABC):
+class AsyncSearch(ABC):
     """Gives what searches and traces the same with ``await``: in a thread, as it would alone."""
 
     @abstractmethod

@@ -27,7 +27,6 @@ from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.identity import digest
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
-from raptor_core.store.copied import copy_to_read, refuse_writing
 from raptor_core.store.corpus import (
     Collection,
     Corpus,
@@ -46,6 +45,7 @@ from raptor_core.store.files import (
 )
 from raptor_core.store.journal import Journal
 from raptor_core.store.locking import StoreLock
+from raptor_core.store.read_only import copy_to_read, refuse_writing
 from raptor_core.store.store import VectorStore
 
 SCHEMA = 2
@@ -62,40 +62,42 @@ def open_embedded(
 
     A publication that a dead process left unfinished is completed before the store is returned.
     """
-    home = Home(root, settings.corpus, settings.kind)
+    folder = StoreFolder(root, settings.corpus, settings.kind)
     if root.is_dir() and not os.access(root, os.W_OK):
-        return _open_copy(home, settings.lock_seconds, identity)
+        return _open_copy(folder, settings.lock_seconds, identity)
     if identity is None:
-        home.existing()
+        folder.existing()
     with disk_errors(root):
         root.mkdir(parents=True, exist_ok=True)
-    lock = StoreLock(home.lock_path, settings.lock_seconds)
+    lock = StoreLock(folder.lock_path, settings.lock_seconds)
     lock.acquire()
     with ExitStack() as undo:
         undo.callback(lock.release)
-        chosen, is_live = home.choose(identity, beside=beside)
-        engine = _opened(chosen, home.engine_path(chosen))
+        chosen, is_live = folder.choose(identity, beside=beside)
+        engine = _opened(chosen, folder.engine_path(chosen))
         undo.callback(engine.close)
-        journal = Journal(home.journal_path(chosen), engine)
+        journal = Journal(folder.journal_path(chosen), engine)
         journal.recover()
         undo.pop_all()
-    promote = None if is_live else partial(home.promote, chosen)
+    promote = None if is_live else partial(folder.promote, chosen)
     return VectorStore(engine, chosen.identity, journal.commit, lock.release, promote)
 
 
-def _open_copy(home: Home, wait_seconds: float, identity: StoreIdentity | None) -> VectorStore:
-    """The corpus to read, where it cannot be written; see ``copied.py``."""
-    live = home.existing()
-    check_identity(live.identity, identity, home.where)
+def _open_copy(
+    folder: StoreFolder, wait_seconds: float, identity: StoreIdentity | None
+) -> VectorStore:
+    """The corpus to read, where it cannot be written; see ``read_only.py``."""
+    live = folder.existing()
+    check_identity(live.identity, identity, folder.where)
     with ExitStack() as undo:
-        source, journal = home.engine_path(live), home.journal_path(live)
-        place = undo.enter_context(copy_to_read(source, journal, home.lock_path, wait_seconds))
+        source, journal = folder.engine_path(live), folder.journal_path(live)
+        place = undo.enter_context(copy_to_read(source, journal, folder.lock_path, wait_seconds))
         engine = _opened(live, place)
         remove = undo.pop_all().close
     return VectorStore(engine, live.identity, refuse_writing, remove)
 
 
-class Home(Corpus):
+class StoreFolder(Corpus):
     """The files of one corpus under ``root``; ``kind`` is the engine that the settings want."""
 
     def __init__(self, root: Path, corpus: str, kind: str = "auto") -> None:
