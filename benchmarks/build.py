@@ -100,7 +100,7 @@ def _beside_sentence_transformers(documents: Sequence[Document], rounds: int) ->
     """Our vectors of 500 texts against theirs in float32, round by round in turn."""
     from sentence_transformers import SentenceTransformer
 
-    from raptor_core.embedding.bundled import bundled_model_folder
+    from raptor_core.models.embedding.bundled import bundled_model_folder
 
     chunks = [chunk.text for document in documents for chunk in _TOOLS.chunker.chunk(document)]
     texts = sorted(set(chunks), key=len)[:: max(1, len(set(chunks)) // 500)][:500]

@@ -41,8 +41,8 @@ def read(reader: str, path: Path) -> str:
             return "\n".join(page.extract_text() for page in pages)
         except Exception:  # noqa: BLE001 - whatever it is, nothing was read
             return ""
-    from raptor_core.documents import pdf
-    from raptor_core.documents.parsed import UnreadableError
+    from raptor_core.documents.formats import pdf
+    from raptor_core.documents.formats.parsed import UnreadableError
 
     keep = mock.patch.object(pdf, "without_running_lines", list)
     try:

@@ -12,11 +12,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
-from raptor_core.endpoints import pacing
-from raptor_core.endpoints.gate import Gate
-from raptor_core.endpoints.retry import FaultError, Retrier, RetryPolicy
-from raptor_core.endpoints.values import Endpoint
 from raptor_core.errors import EndpointError
+from raptor_core.models.endpoints import pacing
+from raptor_core.models.endpoints.gate import Gate
+from raptor_core.models.endpoints.retry import FaultError, Retrier, RetryPolicy
+from raptor_core.models.endpoints.values import Endpoint
 
 REFUSAL_SECONDS, ANSWER_SECONDS = 0.1, 0.05
 LONGEST = {"pauses": 0.0, "learnt": 10.0}

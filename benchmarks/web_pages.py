@@ -26,7 +26,7 @@ from pathlib import Path
 
 from lxml import html
 
-from raptor_core.documents.html import parse_html
+from raptor_core.documents.formats.html import parse_html
 
 _WORD = re.compile(r"\w+")
 _CONTROLS = "//script|//style|//noscript|//svg|//button|//select|//textarea|//title|//template"

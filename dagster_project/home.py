@@ -10,8 +10,8 @@ from pathlib import Path
 
 from dagster_project.settings_file import add_sources, settings_text
 from raptor_core.disk import replace_file
-from raptor_core.embedding.precision import settle_precision
 from raptor_core.errors import SettingsError, StoreError
+from raptor_core.models.embedding.precision import settle_precision
 from raptor_core.settings import Settings, load_settings
 from raptor_core.store import stored_identities
 

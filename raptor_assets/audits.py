@@ -13,7 +13,7 @@ from raptor_assets.report_links import NodeLink
 from raptor_assets.tables_markdown import markdown_table, shorten
 from raptor_core.audit.propagation import Propagation, measure_propagation
 from raptor_core.audit.report import AuditReport
-from raptor_core.money import Usage
+from raptor_core.models.money import Usage
 from raptor_core.nodes import Tree
 
 Metadata = dict[str, Any]

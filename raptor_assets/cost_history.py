@@ -10,7 +10,7 @@ import dagster as dg
 from raptor_assets.partition_state import PartitionState
 from raptor_assets.plots import cost_svg
 from raptor_assets.svg import svg_markdown
-from raptor_core.money import Usage
+from raptor_core.models.money import Usage
 
 KEPT_BUILDS = 12
 """Builds that are remembered and pictured."""

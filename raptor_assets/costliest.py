@@ -11,7 +11,7 @@ from raptor_assets.costs import Usages, is_metered, node_usages
 from raptor_assets.metadata import SHOWN_ROWS, Metadata, usage_metadata
 from raptor_assets.report_links import NodeLink
 from raptor_assets.tables_markdown import markdown_table
-from raptor_core.money.usage import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 

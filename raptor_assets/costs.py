@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
 from raptor_core.errors import DamagedTableError
-from raptor_core.money.usage import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 from raptor_core.tables import TableStore, table_to_usages, usages_to_table

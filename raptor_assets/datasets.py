@@ -25,7 +25,7 @@ from raptor_core.evaluation.index import Index, open_index
 from raptor_core.evaluation.strategy_check import BASELINE, DEFAULT_STRATEGY, evaluate_strategy
 from raptor_core.evaluation.systems import make_system
 from raptor_core.identity import fingerprint
-from raptor_core.money import Ledger
+from raptor_core.models.money import Ledger
 from raptor_core.settings import Settings
 from raptor_core.tree.publish import build_settings_fingerprint
 

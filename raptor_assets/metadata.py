@@ -15,7 +15,7 @@ import dagster as dg
 from raptor_assets.pictures import distributions_picture, layers_picture, map_picture
 from raptor_assets.tables_markdown import markdown_table, nodes_markdown, shorten
 from raptor_core.documents.base import Corpus, Document
-from raptor_core.money.usage import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.quality.compression import compressions
 from raptor_core.quality.distribution import distribution

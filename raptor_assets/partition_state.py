@@ -13,7 +13,7 @@ from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import DamagedTreeError, RaptorError, StoreError
-from raptor_core.money.usage import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.rebuild import TreePlan

@@ -7,7 +7,7 @@ import re
 import socket
 from collections.abc import Iterable
 
-from raptor_core.money import SUMMARIES, Ledger, Spending
+from raptor_core.models.money import SUMMARIES, Ledger, Spending
 from raptor_core.settings import Settings
 
 PROCESS_TAG = "raptor/process"

@@ -2,10 +2,10 @@ from .documents import Corpus as Corpus
 from .documents import Document as Document
 from .documents import load_documents as load_documents
 from .errors import RaptorError as RaptorError
+from .models.reading import Reader as Reader
 from .nodes import Layer as Layer
 from .nodes import Node as Node
 from .nodes import Tree as Tree
-from .reading import Reader as Reader
 from .retrieval import Query as Query
 from .retrieval import Retrieval as Retrieval
 from .retrieval import Retriever as Retriever

@@ -55,7 +55,7 @@ def told(heading):
     """What a table of the page says: by its first column, the names in its last, in its order."""
     rows = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0].splitlines()
     cells = [row.strip("| ").split(" | ") for row in rows if row.startswith("| `")]
-    return {first.strip("`"): re.findall(r"`(\w+)`", cell) for first, *_, cell in cells}
+    return {first.strip("`"): re.findall(r"`([\w.]+)`", cell) for first, *_, cell in cells}
 
 
 def test_packages_import_what_the_page_says():
@@ -70,16 +70,21 @@ def test_the_core_knows_nothing_of_dagster():
     assert [path for path in modules("raptor_core") if "dagster" in imported(path)] == []
 
 
+def room(parts):
+    """The room of a module, by its names below raptor_core: one of ``models`` is told with it."""
+    return ".".join(parts[: 2 if parts[0] == "models" else 1])
+
+
 def links():
-    """For each package or module right under raptor_core, those that it imports from."""
+    """For each room of raptor_core, those that it imports from."""
     found = {}
     for path in modules("raptor_core"):
-        here = path.relative_to(ROOT / "raptor_core").with_suffix("").parts[0]
+        here = room(path.relative_to(ROOT / "raptor_core").with_suffix("").parts)
         others = found.setdefault(here, set())
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("raptor_core."):
-                others.add(node.module.split(".")[1])
-    del found["__init__"]
+                others.add(room(node.module.split(".")[1:]))
+    del found["__init__"], found["models.__init__"]
     return {here: others - {here} for here, others in found.items()}
 
 

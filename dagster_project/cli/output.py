@@ -10,8 +10,8 @@ import click
 from pydantic_core import to_json
 
 if TYPE_CHECKING:
+    from raptor_core.models.reading import Passage, Quote
     from raptor_core.nodes import Node
-    from raptor_core.reading import Passage, Quote
     from raptor_core.retrieval import Retrieval
     from raptor_core.store.base import Hit
 

@@ -9,7 +9,7 @@ from dagster_project.home import Home
 from dagster_project.published import open_home, refuse_unknown
 from dagster_project.source_state import look
 from raptor_core.documents import Inventory, Scan, partition_key
-from raptor_core.money import Ledger
+from raptor_core.models.money import Ledger
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.spending import BudgetSettings
 from raptor_core.tables import TableStore

@@ -10,7 +10,7 @@ from raptor_assets.opening import HELD_NODES, KnownStore
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.run_context import RunContext
 from raptor_assets.versions import nodes_version
-from raptor_core.money.usage import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.tree.steps import embed_nodes
 

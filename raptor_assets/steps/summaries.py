@@ -15,12 +15,12 @@ from raptor_assets.run_context import RunContext
 from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import clusters_version, nodes_version
 from raptor_core.errors import SummaryError
-from raptor_core.money import AUDITS, Usage
+from raptor_core.models.money import AUDITS, Usage
+from raptor_core.models.summarizing.base import FailedSummary, remedy_of
 from raptor_core.nodes import Node
 from raptor_core.quality.registry import layer_means, layer_verdicts
 from raptor_core.quality.subjects import CheckedLayer
 from raptor_core.quality.verdicts import Verdict
-from raptor_core.summarizing.base import FailedSummary, remedy_of
 from raptor_core.tables import nodes_to_table
 from raptor_core.tree.steps import Summarized, summarize_clusters
 

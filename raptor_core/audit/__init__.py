@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from raptor_core.audit.base import Judge
-    from raptor_core.embedding.base import Embedder
-    from raptor_core.money import Ledger
+    from raptor_core.models.embedding.base import Embedder
+    from raptor_core.models.money import Ledger
     from raptor_core.settings.audits import AuditSettings
 
 __all__ = ["make_judge"]
@@ -38,7 +38,7 @@ def make_judge(
 
         return LlmJudge(sentences, settings, ledger)
     from raptor_core.audit.support import SupportJudge
-    from raptor_core.embedding import make_embedder
+    from raptor_core.models.embedding import make_embedder
     from raptor_core.settings.models import EmbedderSettings
 
     return SupportJudge(sentences, embedder or make_embedder(EmbedderSettings()))

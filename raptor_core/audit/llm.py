@@ -13,14 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from raptor_core.audit.base import Audited, Judgement, Segmenter, SentenceFinding, sentence_texts
 from raptor_core.audit.collage import folded
-from raptor_core.endpoints.client import EndpointClient
-from raptor_core.endpoints.fencing import defused, fence
-from raptor_core.endpoints.pool import run_concurrently
-from raptor_core.endpoints.retry import RetryPolicy
-from raptor_core.endpoints.values import ChatAsk, Endpoint, Objection
 from raptor_core.errors import EndpointError
 from raptor_core.identity import digest
-from raptor_core.money import AUDITS, Ledger
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.endpoints.fencing import defused, fence
+from raptor_core.models.endpoints.pool import run_concurrently
+from raptor_core.models.endpoints.retry import RetryPolicy
+from raptor_core.models.endpoints.values import ChatAsk, Endpoint, Objection
+from raptor_core.models.money import AUDITS, Ledger
 from raptor_core.settings.audits import AuditSettings
 
 SYSTEM = (

@@ -9,7 +9,7 @@ from itertools import islice
 from raptor_core.audit.base import Audited, Judge, NamedText, SentenceFinding
 from raptor_core.errors import BudgetError
 from raptor_core.identity import fingerprint
-from raptor_core.summarizing.base import FailedSummary, Summarizer, Summary, SummaryRequest
+from raptor_core.models.summarizing.base import FailedSummary, Summarizer, Summary, SummaryRequest
 
 BATCH_ANSWERS = 32
 """Answers that wait for one another to be judged together."""

@@ -15,7 +15,7 @@ from raptor_core.audit.base import (
 from raptor_core.audit.claims import DOUBTS, Claim, Doubts, Passages
 from raptor_core.audit.collage import folded, is_collage
 from raptor_core.blas import one_blas_thread
-from raptor_core.embedding.base import Embedder
+from raptor_core.models.embedding.base import Embedder
 from raptor_core.vectors import Vectors
 
 QUOTED_CHARS = 40

@@ -8,20 +8,20 @@ from raptor_core.documents.base import (
     Section,
     Skipped,
 )
-from raptor_core.documents.catalog import Catalog, Reading, parser_fingerprint
-from raptor_core.documents.entries import Entries
+from raptor_core.documents.catalog.catalog import Catalog, Reading, parser_fingerprint
+from raptor_core.documents.catalog.entries import Entries
+from raptor_core.documents.catalog.inventory import Inventory
+from raptor_core.documents.catalog.partitions import Partitions
+from raptor_core.documents.catalog.reading import read_documents
+from raptor_core.documents.catalog.scan import Scan, scan_source
+from raptor_core.documents.catalog.scanned import read_scanned
 from raptor_core.documents.grouping import (
     document_partition,
     partition_key,
     tree_name,
 )
-from raptor_core.documents.inventory import Inventory
-from raptor_core.documents.load import Progress, list_files, load_documents
-from raptor_core.documents.partitions import Partitions
-from raptor_core.documents.reading import read_documents
-from raptor_core.documents.scan import Scan, scan_source
-from raptor_core.documents.scanned import read_scanned
-from raptor_core.documents.source import SUPPORTED, SourceFile
+from raptor_core.documents.sources.base import SUPPORTED, SourceFile
+from raptor_core.documents.sources.load import Progress, list_files, load_documents
 
 __all__ = [
     "SUPPORTED",

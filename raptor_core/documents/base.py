@@ -14,6 +14,8 @@ from raptor_core.identity import digest
 
 MetadataValue = str | int | float | bool
 
+MEGABYTE = 1_000_000
+
 FOLDER = "folder"
 """Metadata that says where a document stands: the folder of its file, relative to the source."""
 

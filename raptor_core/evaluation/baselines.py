@@ -120,7 +120,7 @@ class Dpr:
 def _load(model: str) -> Any:
     from sentence_transformers import SentenceTransformer
 
-    from raptor_core.embedding.loading import no_progress_bar
+    from raptor_core.models.embedding.loading import no_progress_bar
 
     try:
         with no_progress_bar():

@@ -9,9 +9,9 @@ from statistics import mean
 
 import numpy as np
 
-from raptor_core.embedding.base import Embedder
 from raptor_core.evaluation.golden import GoldenCase
 from raptor_core.evaluation.runs import Runs, held, runs
+from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Retrieval, Retriever
 from raptor_core.store.store import VectorStore

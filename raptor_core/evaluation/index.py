@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 
 from raptor_core.documents.base import Document
+from raptor_core.documents.catalog.partitions import Partitions
 from raptor_core.documents.grouping import tree_name
-from raptor_core.documents.partitions import Partitions
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.identity import digest
 from raptor_core.nodes import Tree

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raptor_core.money import Cost, summary_cost
+from raptor_core.models.money import Cost, summary_cost
+from raptor_core.models.summarizing.prompts import prompt_tokens
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.rebuild.values import LayerPlan
-from raptor_core.summarizing.prompts import prompt_tokens
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering, cluster_top
 from raptor_core.tree.components import Components

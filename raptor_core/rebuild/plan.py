@@ -13,13 +13,13 @@ from functools import cached_property
 import numpy as np
 
 from raptor_core.documents.base import Document
-from raptor_core.money import Cost, embedding_cost
+from raptor_core.models.money import Cost, embedding_cost
+from raptor_core.models.summarizing.prompts import prompt_overhead
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.rebuild.estimate import children_per_parent, estimated_layers
 from raptor_core.rebuild.foresee import foresee, layer_plans
 from raptor_core.rebuild.values import NOTHING, LayerPlan, RebuildPlan, TreePlan
 from raptor_core.settings import Settings
-from raptor_core.summarizing.prompts import prompt_overhead
 from raptor_core.tree.anchoring import why_from_scratch
 from raptor_core.tree.cache import Known, MemoryCache, Together
 from raptor_core.tree.cluster import Clustering

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import reduce
 from typing import Any, Literal
 
-from raptor_core.money import Cost
+from raptor_core.models.money import Cost
 
 NOTHING = Cost()
 Action = Literal["build", "rebuild", "keep", "drop"]

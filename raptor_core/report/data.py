@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from raptor_core.documents.base import Document
-from raptor_core.money.usage import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.quality.cluster_size import PAPER_CHILDREN
 from raptor_core.quality.compression import PAPER_RATIO

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.documents.base import Document
-from raptor_core.money.usage import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 
 Figure = float | str | None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from raptor_core.embedding.base import Embedder
 from raptor_core.errors import EmptySourceError, SettingsError, StoreMismatchError
 from raptor_core.identity import embedding_key
+from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Tree
 from raptor_core.retrieval.async_search import AsyncSearch
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy

@@ -35,7 +35,7 @@ from raptor_core.store.corpus import (
     collection_name,
     is_collection_of,
 )
-from raptor_core.store.engine import Engine
+from raptor_core.store.engines.base import Engine
 from raptor_core.store.files import (
     OUTLINES,
     check_space,
@@ -194,11 +194,11 @@ class StoreFolder(Corpus):
 
 def _create(made: Collection, path: Path) -> None:
     if made.engine == "edge":
-        from raptor_core.store.edge import create_shard
+        from raptor_core.store.engines.edge import create_shard
 
         create_shard(path, made.identity.n_dims)
     else:
-        from raptor_core.store.local import open_local
+        from raptor_core.store.engines.local import open_local
 
         open_local(path, made.identity.n_dims).close()
 
@@ -210,10 +210,10 @@ def _opened(collection: Collection, path: Path) -> Engine:
             "or remove the .json of its corpus beside it and build again"
         )
     if collection.engine == "edge":
-        from raptor_core.store.edge import EdgeEngine
+        from raptor_core.store.engines.edge import EdgeEngine
 
         return EdgeEngine(path)
-    from raptor_core.store.local import open_local
+    from raptor_core.store.engines.local import open_local
 
     return open_local(path)
 

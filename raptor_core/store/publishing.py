@@ -14,7 +14,16 @@ import numpy as np
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
-from raptor_core.store.engine import LIVE, MANIFEST, Batch, Condition, Engine, Match, Point, Record
+from raptor_core.store.engines.base import (
+    LIVE,
+    MANIFEST,
+    Batch,
+    Condition,
+    Engine,
+    Match,
+    Point,
+    Record,
+)
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import (
     manifest_id,

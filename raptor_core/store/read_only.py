@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from raptor_core.errors import StoreError
-from raptor_core.store.engine import Batch
+from raptor_core.store.engines.base import Batch
 from raptor_core.store.files import check_space, disk_errors
 from raptor_core.store.locking import nobody_writes
 

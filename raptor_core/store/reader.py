@@ -14,7 +14,7 @@ import numpy as np
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Hit, Manifest, Mark, StoreIdentity, Where
-from raptor_core.store.engine import (
+from raptor_core.store.engines.base import (
     EVERYWHERE,
     LIVE,
     MANIFEST,

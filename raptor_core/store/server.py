@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 
 from raptor_core.errors import StoreError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store.qdrant import Place
-from raptor_core.store.retries import PatientClient
+from raptor_core.store.engines.qdrant import Place
+from raptor_core.store.engines.retries import PatientClient
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -44,11 +44,11 @@ from raptor_core.store.corpus import (
     collection_name,
     is_collection_of,
 )
-from raptor_core.store.engine import Batch, Point
-from raptor_core.store.layout import Layout
-from raptor_core.store.qdrant import ClientEngine
-from raptor_core.store.retries import is_conflict
-from raptor_core.store.server_engine import ServerEngine
+from raptor_core.store.engines.base import Batch, Point
+from raptor_core.store.engines.layout import Layout
+from raptor_core.store.engines.qdrant import ClientEngine
+from raptor_core.store.engines.retries import is_conflict
+from raptor_core.store.engines.server import ServerEngine
 from raptor_core.store.store import VectorStore
 
 if TYPE_CHECKING:

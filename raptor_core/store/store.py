@@ -24,7 +24,7 @@ from typing import Any
 
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
-from raptor_core.store.engine import Batch, Engine
+from raptor_core.store.engines.base import Batch, Engine
 from raptor_core.store.publishing import Publishing
 from raptor_core.store.reader import StoreReader, damaged_points
 from raptor_core.vectors import Vectors

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from typing import TYPE_CHECKING
 
-from raptor_core.money.usage import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.tables.schema import Schema
 
 if TYPE_CHECKING:

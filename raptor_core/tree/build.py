@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, InvariantError, SummaryError
+from raptor_core.models.summarizing.base import remedy_of
 from raptor_core.nodes import End, Fit, Layer, Node, Tree
 from raptor_core.settings import Settings
-from raptor_core.summarizing.base import remedy_of
 from raptor_core.tree.cache import Known, MemoryCache
 from raptor_core.tree.components import Components
 from raptor_core.tree.invariants import violations

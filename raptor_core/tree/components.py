@@ -14,16 +14,16 @@ from raptor_core.chunking import make_chunker
 from raptor_core.chunking.base import Chunker
 from raptor_core.clustering import make_clusterer
 from raptor_core.clustering.base import Clusterer
-from raptor_core.embedding import make_embedder
-from raptor_core.embedding.base import Embedder
-from raptor_core.embedding.precision import settle_precision
-from raptor_core.money import Ledger
+from raptor_core.models.embedding import make_embedder
+from raptor_core.models.embedding.base import Embedder
+from raptor_core.models.embedding.precision import settle_precision
+from raptor_core.models.money import Ledger
+from raptor_core.models.summarizing import make_summarizer
+from raptor_core.models.summarizing.base import Summarizer
+from raptor_core.models.summarizing.counted import CountedSummarizer
 from raptor_core.quality.unfit import find_unfit
 from raptor_core.settings import Settings
 from raptor_core.store.base import StoreIdentity
-from raptor_core.summarizing import make_summarizer
-from raptor_core.summarizing.base import Summarizer
-from raptor_core.summarizing.counted import CountedSummarizer
 from raptor_core.tokens import make_counter
 from raptor_core.tokens.base import TokenCounter
 from raptor_core.tree.cache import MemoryCache, NodeCache

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.documents.base import Document, Entry, Skipped
-from raptor_core.documents.load import (
+from raptor_core.documents.catalog.scan import Queue, loaded
+from raptor_core.documents.sources.base import SourceFile
+from raptor_core.documents.sources.load import (
     explain_empty,
     list_sources,
     named_sources,
     shown_path,
     split,
 )
-from raptor_core.documents.scan import Queue, loaded
-from raptor_core.documents.source import SourceFile
-from raptor_core.documents.unique import Unique
+from raptor_core.documents.sources.unique import Unique
 from raptor_core.errors import SourceError
 from raptor_core.quality.common_text import CommonText
 from raptor_core.quality.document_text import find_odd_text

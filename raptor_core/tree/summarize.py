@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raptor_core.identity import embedding_key
-from raptor_core.money.usage import Usage
+from raptor_core.models.money.usage import Usage
+from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.nodes import Layer, Node
 from raptor_core.quality.junk import Junk, find_junk
-from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.components import Components

@@ -10,8 +10,8 @@ from support.workshop import Workshop, prose
 from dagster_project.status import read_costs
 from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.chunking.sentences import sentences
+from raptor_core.models.summarizing.base import Summary
 from raptor_core.store.base import Where
-from raptor_core.summarizing.base import Summary
 from raptor_core.tables import table_to_findings
 
 pytestmark = pytest.mark.slow

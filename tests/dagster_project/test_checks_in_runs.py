@@ -12,7 +12,7 @@ from dagster_project.jobs import BUILD
 from dagster_project.ranges import range_tags
 from dagster_project.status import read_status
 from raptor_core.identity import fingerprint
-from raptor_core.summarizing.base import Summary
+from raptor_core.models.summarizing.base import Summary
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from support.openai_server import FakeOpenAI, default_answer
 from support.workshop import Workshop, prose
 
 from raptor_assets.costs import node_usages, read_usages
-from raptor_core.money.usage import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.store.base import Where
 from raptor_core.tables.values import NODES
 

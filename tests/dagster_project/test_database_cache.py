@@ -10,7 +10,7 @@ from support.workshop import Workshop, prose
 
 from dagster_project.database_cache import DatabaseCache
 from dagster_project.forecast import forecast
-from raptor_core.documents.scan import scan_source
+from raptor_core.documents.catalog.scan import scan_source
 from raptor_core.errors import RecordsError
 
 pytestmark = pytest.mark.slow

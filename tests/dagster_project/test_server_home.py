@@ -13,7 +13,7 @@ from dagster_project.transfer import export_home, import_home
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.identity import fingerprint
 from raptor_core.retrieval import Query
-from raptor_core.store import retries
+from raptor_core.store.engines import retries
 from raptor_core.tree.components import Components
 
 pytestmark = pytest.mark.slow

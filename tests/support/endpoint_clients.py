@@ -1,8 +1,8 @@
 """Clients of the stand-in endpoint, and what they ask."""
 
-from raptor_core.endpoints.client import EndpointClient
-from raptor_core.endpoints.retry import RetryPolicy
-from raptor_core.endpoints.values import ChatAsk, Endpoint
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.endpoints.retry import RetryPolicy
+from raptor_core.models.endpoints.values import ChatAsk, Endpoint
 
 QUICK = RetryPolicy(max_retries=2, base_seconds=0.001)
 SECRET = "sk-planted-4f1c9"

@@ -5,8 +5,8 @@ import zlib
 
 import numpy as np
 
-from raptor_core.embedding.distinct import embed_distinct
 from raptor_core.identity import fingerprint
+from raptor_core.models.embedding.distinct import embed_distinct
 
 
 class HashingEmbedder:

@@ -8,10 +8,10 @@ from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Document
 from raptor_core.identity import fingerprint
+from raptor_core.models.summarizing.base import Summary
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.settings import Settings
 from raptor_core.store import open_store
-from raptor_core.summarizing.base import Summary
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves

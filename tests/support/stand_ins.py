@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 from support.qdrant_server import QdrantServer, find_qdrant
 
-from raptor_core.store import retries
+from raptor_core.store.engines import retries
 
 
 @pytest.fixture(scope="session")

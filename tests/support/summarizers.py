@@ -1,7 +1,7 @@
 """Stand-in summarizers: what a model endpoint may do, on demand."""
 
 from raptor_core.identity import fingerprint
-from raptor_core.summarizing.base import FailedSummary, Summary
+from raptor_core.models.summarizing.base import FailedSummary, Summary
 
 
 class ScriptedSummarizer:

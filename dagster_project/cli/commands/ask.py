@@ -11,7 +11,7 @@ from dagster_project.cli.options import home_and_json, query_options
 
 if TYPE_CHECKING:
     from raptor_core.errors import MissingKeyError
-    from raptor_core.reading import Answer, Quote
+    from raptor_core.models.reading import Answer, Quote
     from raptor_core.retrieval import Retrieval
 
 
@@ -29,7 +29,7 @@ def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     from dagster_project.home_retriever import HomeRetriever
     from dagster_project.published import open_home
     from raptor_core.errors import MissingKeyError, UnknownTreeError
-    from raptor_core.reading import Passage, Reader, best_sentences
+    from raptor_core.models.reading import Passage, Reader, best_sentences
     from raptor_core.tree.components import Components
 
     require_words(question)

@@ -11,7 +11,7 @@ from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
     from dagster_project.forecast import Forecast
-    from raptor_core.money import Cost
+    from raptor_core.models.money import Cost
     from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
 
 NAMED = 20

@@ -13,7 +13,7 @@ from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
     from dagster_project.home import Home
-    from raptor_core.money import Usage
+    from raptor_core.models.money import Usage
     from raptor_core.nodes import Node
     from raptor_core.retrieval import Trace
     from raptor_core.settings import Settings

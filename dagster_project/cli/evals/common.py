@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from raptor_core.evaluation.datasets import Dataset
     from raptor_core.evaluation.index import Index
     from raptor_core.evaluation.tree_statistics import TreeStatistics
-    from raptor_core.money import Ledger
+    from raptor_core.models.money import Ledger
     from raptor_core.settings import Settings
     from raptor_core.tokens import TokenCounter
 

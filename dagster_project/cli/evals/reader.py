@@ -19,7 +19,7 @@ from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
     from raptor_core.evaluation.readers import AnswerReader
-    from raptor_core.money import Ledger
+    from raptor_core.models.money import Ledger
     from raptor_core.settings.models import ReaderSettings
 
 
@@ -57,7 +57,7 @@ def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     from dagster_project.cli.session import bounded
     from raptor_core.evaluation.compare import compare
     from raptor_core.evaluation.readers import AnswerMeasurer
-    from raptor_core.money import Ledger
+    from raptor_core.models.money import Ledger
     from raptor_core.tree.sqlite_cache import SqliteCache
 
     systems = the_ways(values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from raptor_core.documents.base import Section
-from raptor_core.documents.sections import Heading, nest
+from raptor_core.documents.formats.sections import Heading, nest
 
 HEADING = re.compile(r"^[A-Z0-9][^\n]{1,78}[^\s.?!:;,]$", re.MULTILINE)
 """A line of 3 to 80 characters that starts with a capital or a digit and ends without a stop."""

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from raptor_core.documents.base import Document, Skipped
-from raptor_core.documents.encoding import decode
-from raptor_core.documents.html import parse_html
-from raptor_core.documents.parsed import UnreadableError, clean_text, one_line
+from raptor_core.documents.formats.encoding import decode
+from raptor_core.documents.formats.html import parse_html
+from raptor_core.documents.formats.parsed import UnreadableError, clean_text, one_line
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.evaluation.datasets.rows import Row, read_text

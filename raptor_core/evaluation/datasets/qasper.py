@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from raptor_core.documents.base import Document
-from raptor_core.documents.parsed import clean_text, one_line
-from raptor_core.documents.records import find_sections
+from raptor_core.documents.formats.parsed import clean_text, one_line
+from raptor_core.documents.formats.records import find_sections
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.evaluation.datasets.rows import Row, parse_row
 

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from raptor_core.documents.base import Document
-from raptor_core.documents.html import parse_html
-from raptor_core.documents.parsed import clean_text, one_line
+from raptor_core.documents.formats.html import parse_html
+from raptor_core.documents.formats.parsed import clean_text, one_line
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.evaluation.datasets.rows import Row, json_lines
 

@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from raptor_core.documents.base import Document
-from raptor_core.documents.parsed import UnreadableError
-from raptor_core.documents.records import Table, row_document
+from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.formats.records import Table, row_document
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.evaluation.datasets.headings import line_sections

@@ -10,9 +10,9 @@ import numpy as np
 
 from raptor_core.documents.base import Document
 from raptor_core.evaluation.index import Index
+from raptor_core.models.summarizing.prompts import prompt_overhead, prompt_tokens
 from raptor_core.nodes import Node
 from raptor_core.settings import SummarizerSettings
-from raptor_core.summarizing.prompts import prompt_overhead, prompt_tokens
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
 

@@ -6,14 +6,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from raptor_core.endpoints.client import EndpointClient
-from raptor_core.endpoints.fencing import fence
-from raptor_core.endpoints.pool import run_concurrently
-from raptor_core.endpoints.retry import RetryPolicy
-from raptor_core.endpoints.values import ChatAsk, Endpoint
 from raptor_core.evaluation.readers.base import Ask
 from raptor_core.identity import fingerprint
-from raptor_core.money import Ledger
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.endpoints.fencing import fence
+from raptor_core.models.endpoints.pool import run_concurrently
+from raptor_core.models.endpoints.retry import RetryPolicy
+from raptor_core.models.endpoints.values import ChatAsk, Endpoint
+from raptor_core.models.money import Ledger
 from raptor_core.settings.models import ReaderSettings
 
 READING = "reading"

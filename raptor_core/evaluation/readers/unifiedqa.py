@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from raptor_core.embedding.loading import no_progress_bar
 from raptor_core.errors import MissingExtraError, ModelError
 from raptor_core.evaluation.readers.base import Ask
 from raptor_core.identity import fingerprint
+from raptor_core.models.embedding.loading import no_progress_bar
 
 MODEL = "allenai/unifiedqa-v2-t5-3b-1363200"
 """The size that the paper reads with."""

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from support.command import Place, embedder_made_by
 
-from raptor_core.embedding import make_embedder
+from raptor_core.models.embedding import make_embedder
 
 ISLAND = """# The lighthouse at Skerry Point
 

@@ -12,10 +12,10 @@ from raptor_core.audit.remembering import RememberingJudge
 from raptor_core.audit.report import Audit, run_audits
 from raptor_core.audit.revising import BATCH_ANSWERS, RevisingSummarizer
 from raptor_core.chunking.sentences import sentences
-from raptor_core.money import Usage
+from raptor_core.models.money import Usage
+from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.quality.hallucination import evaluate_audit
 from raptor_core.settings import Settings
-from raptor_core.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.tables import audit_to_table, known_findings, table_to_findings
 from raptor_core.tree.components import Components
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import offices
 
-from raptor_core.documents.formats import parse_file
-from raptor_core.documents.parsed import UnreadableError
-from raptor_core.documents.source import SourceFile
+from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.sources.base import SourceFile
+from raptor_core.documents.sources.parsing import parse_file
 from raptor_core.settings import SourceSettings
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"

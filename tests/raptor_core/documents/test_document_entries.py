@@ -20,9 +20,9 @@ from raptor_core.documents import (
     partition_key,
     tree_name,
 )
-from raptor_core.documents.entries import Gathered
-from raptor_core.documents.file_entries import FileEntries
-from raptor_core.documents.files import Files
+from raptor_core.documents.catalog.entries import Gathered
+from raptor_core.documents.catalog.file_entries import FileEntries
+from raptor_core.documents.sources.files import Files
 from raptor_core.identity import digest
 from raptor_core.settings import GroupingSettings
 

@@ -11,9 +11,9 @@ from raptor_core.documents import (
     partition_key,
     tree_name,
 )
-from raptor_core.documents.html import parse_html
-from raptor_core.documents.markdown import parse_markdown
-from raptor_core.documents.rst import parse_rst
+from raptor_core.documents.formats.html import parse_html
+from raptor_core.documents.formats.markdown import parse_markdown
+from raptor_core.documents.formats.rst import parse_rst
 from raptor_core.settings import GroupingSettings
 
 WORDS = st.text("abcdefgh äöü", min_size=1, max_size=20).map(

@@ -14,11 +14,11 @@ from support.browser import find_browser
 
 from raptor_core.documents import load_documents
 from raptor_core.documents.base import Document
-from raptor_core.documents.parsed import UnreadableError
-from raptor_core.documents.parser_process import ParserProcess
-from raptor_core.documents.pdf import parse_pdf, reflow
-from raptor_core.documents.running_lines import Line
-from raptor_core.reading import Passage
+from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.formats.parser_process import ParserProcess
+from raptor_core.documents.formats.pdf import parse_pdf, reflow
+from raptor_core.documents.formats.running_lines import Line
+from raptor_core.models.reading import Passage
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree

@@ -14,7 +14,6 @@ from support.examples import examples
 from raptor_core.documents import (
     Catalog,
     Reading,
-    formats,
     list_files,
     load_documents,
     parser_fingerprint,
@@ -22,8 +21,9 @@ from raptor_core.documents import (
     read_scanned,
     scan_source,
 )
-from raptor_core.documents.local import LocalSource
-from raptor_core.documents.remote import RemoteSource
+from raptor_core.documents.sources import parsing
+from raptor_core.documents.sources.local import LocalSource
+from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.errors import EmptySourceError, SourceError
 from raptor_core.settings import SourceSettings
 
@@ -106,13 +106,13 @@ def test_of_a_scan_the_wanted_documents_are_read(folder, reads):
 def parses(monkeypatch):
     """Ids of the files that were parsed."""
     told = []
-    original = formats.parse_file
+    original = parsing.parse_file
 
     def counted(file, *given):
         told.append(file.id)
         return original(file, *given)
 
-    monkeypatch.setattr(formats, "parse_file", counted)
+    monkeypatch.setattr(parsing, "parse_file", counted)
     return told
 
 
@@ -127,7 +127,7 @@ def test_a_new_file_is_parsed_once(folder, parses):
 
 
 def test_of_many_new_texts_a_scan_keeps_some(folder, parses, monkeypatch):
-    monkeypatch.setattr("raptor_core.documents.scan.KEPT_CHARS", 25)
+    monkeypatch.setattr("raptor_core.documents.catalog.scan.KEPT_CHARS", 25)
     scan = scan_source(of(folder))
     parses.clear()
     assert len(read_scanned(scan, ids(scan)).documents) == 3
@@ -184,7 +184,7 @@ def test_new_and_removed_files_cost_no_other_reading(folder, reads):
 def test_a_touched_file_is_not_parsed_again(folder, monkeypatch):
     first = scan_source(of(folder))
     os.utime(folder / "a.md", (2000, 2000))
-    monkeypatch.setattr("raptor_core.documents.formats.parse_file", None)
+    monkeypatch.setattr("raptor_core.documents.sources.parsing.parse_file", None)
     second = scan_source(of(folder), first.catalog)
     assert second.n_read == 1
     assert second.inventory == first.inventory
@@ -390,7 +390,7 @@ def test_what_cannot_be_read_is_tried_again_and_told_again(folder, monkeypatch):
     original = LocalSource._read
 
     def refused(self, file):
-        from raptor_core.documents.parsed import UnreadableError
+        from raptor_core.documents.formats.parsed import UnreadableError
 
         if file.id == "b.txt":
             raise UnreadableError("cannot be read: no")

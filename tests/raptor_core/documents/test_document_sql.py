@@ -10,8 +10,8 @@ import pytest
 import sqlalchemy
 
 from raptor_core.documents import load_documents, scan_source
-from raptor_core.documents import sql as module
-from raptor_core.documents.sql import SqlSource
+from raptor_core.documents.sources import sql as module
+from raptor_core.documents.sources.sql import SqlSource
 from raptor_core.errors import EmptySourceError, SettingsError, SourceError
 from raptor_core.settings import DatabaseTable, SourceSettings, load_settings
 

@@ -8,9 +8,9 @@ import openpyxl
 import pytest
 from support import offices
 
-from raptor_core.documents.formats import parse_file
-from raptor_core.documents.parsed import UnreadableError
-from raptor_core.documents.source import SourceFile
+from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.sources.base import SourceFile
+from raptor_core.documents.sources.parsing import parse_file
 from raptor_core.settings import SourceSettings
 
 ENTITIES = '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'

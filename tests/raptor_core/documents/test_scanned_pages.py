@@ -8,9 +8,9 @@ from fpdf import FPDF
 from support import tesseract
 
 from raptor_core.documents import load_documents, parser_fingerprint
-from raptor_core.documents.parsed import UnreadableError
-from raptor_core.documents.parser_process import PARSER
-from raptor_core.documents.pdf import parse_pdf
+from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.formats.parser_process import PARSER
+from raptor_core.documents.formats.pdf import parse_pdf
 from raptor_core.settings import SourceSettings
 
 pytestmark = pytest.mark.slow

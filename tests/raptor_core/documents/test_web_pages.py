@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_core.documents.html import parse_html
+from raptor_core.documents.formats.html import parse_html
 
 CONTENT = "<h1>Tides{anchor}</h1><p>The sea rises <a href=x>twice a day</a>.</p>"
 READ = "Tides\n\nThe sea rises twice a day."

@@ -21,7 +21,7 @@ from raptor_core.evaluation.readers import (
 from raptor_core.evaluation.readers.chat import prompt as chat_prompt
 from raptor_core.evaluation.readers.unifiedqa import prompt as t5_prompt
 from raptor_core.evaluation.systems import make_system
-from raptor_core.money import Ledger
+from raptor_core.models.money import Ledger
 from raptor_core.settings import Settings
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.settings.spending import BudgetSettings

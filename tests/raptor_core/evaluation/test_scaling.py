@@ -19,8 +19,8 @@ from raptor_core.evaluation.paper.scaling import (
     fit_slope,
     token_points,
 )
+from raptor_core.models.summarizing.prompts import prompt_of
 from raptor_core.settings import Settings
-from raptor_core.summarizing.prompts import prompt_of
 from raptor_core.tree.components import Components
 
 SETTINGS = {

@@ -9,8 +9,8 @@ from support.hashing import HashingEmbedder
 from support.workshop import SMALL, prose
 
 from raptor_core.documents.base import Document
-from raptor_core.embedding import bundled, make_embedder
 from raptor_core.errors import SettingsError, UnknownTreeError
+from raptor_core.models.embedding import bundled, make_embedder
 from raptor_core.retrieval import STRATEGIES, Query, Retriever
 from raptor_core.settings import EmbedderSettings, Settings
 from raptor_core.tree.build import build_trees

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_core.endpoints.values import Endpoint
+from raptor_core.models.endpoints.values import Endpoint
 from raptor_core.settings import EndpointPart, Settings, load_settings
 from raptor_core.tree.publish import build_settings_fingerprint, content_settings
 

@@ -4,7 +4,7 @@ from support.qdrant_server import KEY, find_qdrant
 from support.stand_ins import qdrant_by_grpc, stand_in
 from support.stores import open_at
 
-from raptor_core.store import retries
+from raptor_core.store.engines import retries
 
 __all__ = ["stand_in"]
 

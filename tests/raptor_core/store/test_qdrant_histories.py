@@ -32,7 +32,8 @@ from raptor_core.documents.base import Document
 from raptor_core.errors import StoreError
 from raptor_core.identity import embedding_key
 from raptor_core.settings import Settings
-from raptor_core.store import Edition, open_store, retries
+from raptor_core.store import Edition, open_store
+from raptor_core.store.engines import retries
 from raptor_core.tree import summarize
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.cache import MemoryCache

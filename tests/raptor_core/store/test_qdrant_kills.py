@@ -9,7 +9,7 @@ from support.qdrant_server import QdrantServer
 from support.stores import IDENTITY, NEWER, faults, make_tree, open_at, publish, publish_together
 
 from raptor_core.errors import StoreError
-from raptor_core.store import retries
+from raptor_core.store.engines import retries
 
 pytestmark = pytest.mark.slow
 

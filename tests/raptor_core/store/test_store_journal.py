@@ -13,7 +13,7 @@ from support.store_process import BESIDE, GONE, NEW, OLD
 from support.stores import PROCESS_PATH, make_manifest, open_at, publish, publish_together
 
 from raptor_core.errors import StoreError
-from raptor_core.store.engine import Batch, Point
+from raptor_core.store.engines.base import Batch, Point
 from raptor_core.store.journal import MAGIC, decode, encode
 from raptor_core.store.lexical import passage_vector
 

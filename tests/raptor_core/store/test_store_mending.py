@@ -6,7 +6,7 @@ from support.stores import make_manifest, make_node, make_tree, open_at, publish
 
 from raptor_core.errors import DamagedTreeError
 from raptor_core.store import Where
-from raptor_core.store.edge import EdgeEngine
+from raptor_core.store.engines.edge import EdgeEngine
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,9 @@ from support.stores import make_node, make_tree, open_at, publish, vectors_of
 from support.trees import outlined
 
 from raptor_core.nodes import Node
-from raptor_core.store import Where, edge
-from raptor_core.store.engine import TIED, ranked
+from raptor_core.store import Where
+from raptor_core.store.engines import edge
+from raptor_core.store.engines.base import TIED, ranked
 from raptor_core.store.files import OUTLINES
 from raptor_core.store.folder import store_stamp
 from raptor_core.store.outlines import OutlineFile, full_id

@@ -19,7 +19,7 @@ from support.stores import (
 
 from raptor_core.errors import StoreError
 from raptor_core.store import Edition, Published, publishing
-from raptor_core.store.engine import Batch
+from raptor_core.store.engines.base import Batch
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,8 @@ from support.stores import IDENTITY, faults, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import check_writable, open_store, retries
+from raptor_core.store import check_writable, open_store
+from raptor_core.store.engines import retries
 from raptor_core.store.server import connect
 
 pytestmark = pytest.mark.slow

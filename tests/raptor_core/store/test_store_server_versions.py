@@ -22,10 +22,12 @@ from support.stores import (
 
 from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.identity import NODE_NAMESPACE, digest
-from raptor_core.store import Where, qdrant, server_engine
-from raptor_core.store.engine import Batch, Point
+from raptor_core.store import Where
+from raptor_core.store.engines import qdrant
+from raptor_core.store.engines import server as server_engine
+from raptor_core.store.engines.base import Batch, Point
+from raptor_core.store.engines.qdrant import point_bytes, split
 from raptor_core.store.payload import manifest_id
-from raptor_core.store.qdrant import point_bytes, split
 
 NAME = "corpus-ab12cd34"
 OLD, NEW = make_tree(n=4, word="old"), make_tree(n=4, word="new")

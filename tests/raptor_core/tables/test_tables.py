@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from raptor_core.documents.base import Document, Section
 from raptor_core.errors import DamagedTableError, TableError
-from raptor_core.money.usage import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import End, Fit, Node
 from raptor_core.tables import (
     Schema,

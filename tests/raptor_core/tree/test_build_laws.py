@@ -12,8 +12,8 @@ from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, SummaryError
+from raptor_core.models.summarizing.base import Summary
 from raptor_core.settings import Settings
-from raptor_core.summarizing.base import Summary
 from raptor_core.tree.build import build_tree, build_trees
 from raptor_core.tree.cache import MemoryCache
 from raptor_core.tree.components import Components

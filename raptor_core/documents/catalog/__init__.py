@@ -1,0 +1,1 @@
+"""What was read before, so that only what changed is read again."""

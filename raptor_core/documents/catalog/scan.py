@@ -1,0 +1,221 @@
+"""Looking at a source again: only files whose stamp changed are read.
+
+A scan tells what there is by hashes, for whoever decides what to build; ``read_documents`` then
+reads the documents that are built. Both take the catalog of what was read before and give the
+next one, so that they also find what the other one read.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from raptor_core.documents.base import Entry, Skipped
+from raptor_core.documents.catalog.catalog import Catalog, Reading, catalog_key, make_reading
+from raptor_core.documents.catalog.entries import Entries, Gathered
+from raptor_core.documents.catalog.inventory import Inventory
+from raptor_core.documents.formats.records import Named
+from raptor_core.documents.sources.base import Content, Source, SourceFile
+from raptor_core.documents.sources.files import Files, side_by_side
+from raptor_core.documents.sources.load import (
+    Listed,
+    explain_empty,
+    list_sources,
+    named_sources,
+    shown_path,
+)
+from raptor_core.documents.sources.unique import Unique
+from raptor_core.settings import SourceSettings
+
+Queue = list[tuple[Source, Sequence[SourceFile]]]
+
+Parsed = dict[tuple[bytes, str], list[Named]]
+"""Documents of files by ``catalog_key`` and digest of the content."""
+
+KEPT_CHARS = 10_000_000
+"""Characters of new documents that a scan keeps for whoever reads them next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a source holds, the catalog for the next scan, how many files were read, and all files.
+
+    Hashes, names and times of each file and document. ``is_new`` says whether the catalog differs
+    from the one that was given. ``parsed`` are new files, up to ``KEPT_CHARS`` of text: a parser
+    is slower than all else that reading takes.
+    """
+
+    inventory: Inventory
+    catalog: Catalog
+    n_read: int
+    listed: Listed
+    is_new: bool
+    parsed: Parsed
+
+
+def scan_source(
+    settings: SourceSettings,
+    catalog: Catalog | None = None,
+    *,
+    clock: Callable[[], float] = time.time,
+) -> Scan:
+    """List the source, read what changed since the catalog, and leave alone what is being written.
+
+    A file is being written if it was modified within ``settle_seconds``, or differs between a
+    first listing and one after the reading. What was known of it stays. A storage that gives
+    versions of its own (etags) shows whole files only, and so does a database.
+
+    Args:
+        settings: of the source.
+        catalog: what an earlier scan gave; None reads everything.
+        clock: seconds since 1970 UTC.
+
+    Raises:
+        SourceError: no source is named, or one is missing or cannot be reached.
+        EmptySourceError: there is no document, and no file that is being written.
+        MissingExtraError: a file or URL needs an extra that is not installed.
+    """
+    scan = Scanning(settings, catalog or Catalog(), clock())
+    scan.read()
+    if settings.settle_seconds:
+        scan.look_again()
+    return scan.result()
+
+
+@dataclass
+class Scanning:
+    """One scan under way; ``readings`` is the next catalog, and what is not to be kept in it."""
+
+    settings: SourceSettings
+    catalog: Catalog
+    started: float
+    readings: Catalog = field(default_factory=Catalog)
+    unsettled: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    skipped: list[Skipped] = field(default_factory=list)
+    queue: Queue = field(default_factory=list)
+    parsed: Parsed = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.listed = list_sources(named_sources((), self.settings), self.skipped)
+
+    def read(self) -> None:
+        """Sort the files into unchanged, unsettled and the others, and read these."""
+        for source, files in self.listed:
+            changed = Files()
+            for file in files:
+                if self._is_known(file):
+                    continue
+                if self.age_left(source, file) > 0:
+                    self._hold(file)
+                else:
+                    changed.append(file)
+            self.queue.append((source, changed))
+        left = KEPT_CHARS
+        for file, content in loaded(self.queue):
+            key = catalog_key(file)
+            known = self.catalog.get(key)
+            self.readings[key], named = make_reading(file, content, known, self.started)
+            n_chars = sum(len(document.text) for _, document in named)
+            if 0 < n_chars <= left:
+                self.parsed[key, content.digest] = named
+                left -= n_chars
+
+    def look_again(self) -> None:
+        """List once more: hold what changed while it was read, or was not there for a moment."""
+        gone = {key for key in self.catalog if key not in self.readings}
+        for source, files in self.queue:
+            if source.is_transactional or not (files or gone):
+                continue
+            back = []
+            for file, again in side_by_side(files, source.list().files):
+                if file and (again is None or again.stamp != file.stamp):
+                    self._hold(file)
+                elif again and not file and catalog_key(again) in gone:
+                    back.append(again)
+            self.listed.append((source, tuple(back)))
+            for file in back:
+                self._hold(file)
+
+    def result(self) -> Scan:
+        """What was found.
+
+        Raises:
+            EmptySourceError: nothing.
+        """
+        is_new = self.readings != self.catalog
+        if not is_new:
+            self.readings = self.catalog  # and its copy can go
+        documents, taken, skipped = self._gather()
+        if taken:
+            skipped = self._tell_clashes(taken)
+        if not documents and not self.unsettled:
+            raise explain_empty((), self.settings, skipped)
+        inventory = Inventory(documents, tuple(skipped), self.unsettled)
+        n_read = sum(len(files) for _, files in self.queue)
+        self.readings.forget_unread()
+        return Scan(inventory, self.readings, n_read, self.listed, is_new, self.parsed)
+
+    def _gather(self) -> tuple[Entries, Collection[str], list[Skipped]]:
+        """All entries, ids that more than one document has, and what is skipped besides these."""
+        skipped = [*self.skipped]
+        gathered = Gathered()
+        for _, reading in self._found():
+            gathered.add(reading.documents)
+            skipped += reading.skipped
+        return *gathered.ordered(), skipped
+
+    def _tell_clashes(self, taken: Collection[str]) -> list[Skipped]:
+        """What is skipped, with all documents but the first of each of these ids."""
+        skipped = [*self.skipped]
+        corpus: Unique[Entry] = Unique(skipped)
+        seen: dict[bytes, list[tuple[str, Entry]]] = {}  # a source may be named twice
+        for file, reading in self._found():
+            named = [pair for pair in reading.documents if pair[1].id in taken]
+            if named:
+                named = seen.setdefault(catalog_key(file), named)
+            corpus.add(named, shown_path(file))
+            skipped += reading.skipped
+        return skipped
+
+    def _found(self) -> Iterator[tuple[SourceFile, Reading]]:
+        """Files and what is in them, one after the other."""
+        for _, files in self.listed:
+            for file in files:
+                reading = self.readings.get(catalog_key(file))
+                if reading:
+                    yield file, reading
+
+    def age_left(self, source: Source, file: SourceFile) -> float:
+        """Seconds until a file counts as settled; 0 or less if it does.
+
+        A time in the future says nothing: the clocks differ, or somebody set it.
+        """
+        if source.is_transactional or file.etag or file.modified is None:
+            return 0.0
+        settle = self.settings.settle_seconds
+        age = self.started - file.modified
+        return settle - age if -settle < age < settle else 0.0
+
+    def _is_known(self, file: SourceFile) -> bool:
+        """Whether the catalog answers for the file; then it does."""
+        key = catalog_key(file)
+        if not self.catalog.answers_for(key, file.stamp):
+            return False
+        self.readings.take(key, self.catalog)
+        return True
+
+    def _hold(self, file: SourceFile) -> None:
+        """Keep what is known of a file that is being written."""
+        key = catalog_key(file)
+        self.readings.pop(key, None)
+        known = self.catalog.get(key)
+        if known:
+            self.readings.take(key, self.catalog)
+        self.unsettled[file.id] = tuple(known.ids) if known else (file.id,)
+
+
+def loaded(queue: Queue) -> Iterator[tuple[SourceFile, Content]]:
+    """Files of several sources, read one after the other."""
+    for source, files in queue:
+        yield from zip(files, source.load(files), strict=True)

@@ -1,0 +1,1 @@
+"""Parsers: from the bytes of a file to texts with sections."""

@@ -1,0 +1,110 @@
+"""Documents that are zip archives of XML: what is refused before anything is unpacked."""
+
+from __future__ import annotations
+
+import lzma
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from io import BytesIO
+from typing import Any
+
+from raptor_core.documents.base import MEGABYTE
+from raptor_core.documents.formats.parsed import UnreadableError
+
+MAX_EXPANSION = 4
+"""Times ``max_file_mb`` that all parts of a document may hold uncompressed: pictures hardly shrink,
+and they are all held at once."""
+
+MAX_TEXT_MB = 24
+"""What its XML parts may hold uncompressed; as a tree, XML takes a good ten times its size. A page
+is 10 to 40 KB, so this is a book of a thousand pages."""
+
+DAMAGE = (
+    AttributeError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,  # a part is encrypted
+    SyntaxError,  # lxml's own derive from it
+    TypeError,
+    ValueError,
+    lzma.LZMAError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What the readers of such documents, the XML parser and zipfile let through on damaged files."""
+
+_MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
+
+
+def check_archive(
+    data: bytes, max_file_mb: float, kind: str, formats: tuple[str, str] | None = None
+) -> None:
+    """Refuse what is encrypted, no archive, or would grow beyond bounds.
+
+    Args:
+        data: the whole file.
+        max_file_mb: of the settings.
+        kind: what it should be, for people ("Word document").
+        formats: name extensions of Microsoft's format before this one, and of this one.
+
+    Raises:
+        UnreadableError: it is to be refused.
+    """
+    if formats and data.startswith(b"\xd0\xcf\x11\xe0"):
+        old, new = formats
+        raise UnreadableError(f"is encrypted, or in the old {old} format; save it as plain {new}")
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            sizes = {part.filename: part.file_size for part in archive.infolist()}
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise damaged(kind, error) from error
+    _check_sizes(sizes, max_file_mb)
+
+
+def damaged(kind: str, error: Exception) -> UnreadableError:
+    """What a file that a reader failed on is refused with."""
+    return UnreadableError(f"is damaged, or no {kind}: {error}")
+
+
+def _check_sizes(sizes: Mapping[str, int], max_file_mb: float) -> None:
+    markup = sum(size for name, size in sizes.items() if name.lower().endswith(_MARKUP))
+    if markup > MAX_TEXT_MB * MEGABYTE:
+        raise UnreadableError(
+            f"{markup / MEGABYTE:.0f} MB of text and layout uncompressed is over the limit of "
+            f"{MAX_TEXT_MB} MB; split the document"
+        )
+    size = sum(sizes.values())
+    if size > MAX_EXPANSION * max_file_mb * MEGABYTE:
+        raise UnreadableError(
+            f"{size / MEGABYTE:.0f} MB uncompressed is over the limit of "
+            f"{MAX_EXPANSION * max_file_mb:g} MB ({MAX_EXPANSION} x source.max_file_mb)"
+        )
+
+
+def read_xml(archive: zipfile.ZipFile, name: str) -> Any:
+    """The root element of a part; entities and files that it names are never read.
+
+    Raises:
+        UnreadableError: it declares entities.
+        Exception: as in ``DAMAGE``.
+    """
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+    root = etree.fromstring(archive.read(name), parser)
+    declared = root.getroottree().docinfo.internalDTD
+    if declared is not None and any(declared.iterentities()):
+        raise UnreadableError(f"its part {name} declares entities of XML")
+    return root
+
+
+def tag_of(element: Any) -> str:
+    """Name of an element without its namespace; comments have none."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""

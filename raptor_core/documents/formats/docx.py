@@ -1,0 +1,124 @@
+"""Word documents (.docx): text with its block structure, sections from heading styles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+
+from raptor_core.documents.base import MetadataValue
+from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged, tag_of
+from raptor_core.documents.formats.blocks import Blocks
+from raptor_core.documents.formats.parsed import Parsed, one_line
+from raptor_core.documents.formats.sections import nest
+from raptor_core.errors import MissingExtraError
+
+_HEADING = re.compile(r"heading (\d+)\Z", re.IGNORECASE)
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_BREAKS = {"tab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_CONTAINERS = frozenset({"sdt", "sdtContent", "customXml", "smartTag", "ins"})
+_LEFT_OUT = frozenset({"del", "moveFrom", "txbxContent", "Fallback"})
+
+
+def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
+    """Paragraphs apart by a blank line; items and table rows on lines of their own.
+
+    Deleted text under track changes, text boxes, notes, headers and footers are left out.
+
+    Raises:
+        UnreadableError: encrypted, damaged, or too large uncompressed.
+        MissingExtraError: python-docx is not installed.
+    """
+    try:
+        import docx
+        from docx.opc.exceptions import OpcError
+    except ImportError as error:
+        raise MissingExtraError("docx", "reading Word documents") from error
+    check_archive(data, max_file_mb, "Word document", (".doc", ".docx"))
+    try:
+        document = docx.Document(BytesIO(data))
+        styles = {style.style_id: style.name or "" for style in document.styles}
+        properties = document.core_properties
+        title, author = properties.title or "", properties.author or ""
+        body = document.element.body
+    except (OpcError, *DAMAGE) as error:
+        raise damaged("Word document", error) from error
+    reading = _Reading(styles)
+    reading.read(body)
+    text, headings = reading.blocks.finish()
+    name = one_line(title) or reading.title or next((h.title for h in headings), "")
+    metadata: dict[str, MetadataValue] = {"author": one_line(author)} if author.strip() else {}
+    return Parsed(text, name, nest(headings, len(text)), metadata)
+
+
+class _Reading:
+    """One pass over the body; ``title`` is the first paragraph of style Title."""
+
+    def __init__(self, styles: dict[str, str]) -> None:
+        self._styles = styles
+        self.blocks = Blocks()
+        self.title = ""
+
+    def read(self, parent: Any) -> None:
+        for child in parent.iterchildren():
+            tag = tag_of(child)
+            if tag == "p":
+                self._paragraph(child)
+            elif tag == "tbl":
+                self._table(child)
+            elif tag in _CONTAINERS:
+                self.read(child)
+
+    def _paragraph(self, paragraph: Any) -> None:
+        properties = paragraph.find(f"{_WORD}pPr")
+        style = self._style(properties)
+        heading = _HEADING.match(style)
+        text = "".join(_text(paragraph))
+        if heading:
+            self.blocks.begin_heading(int(heading.group(1)))
+        elif style == "Title":
+            self.title = self.title or one_line(text)
+        elif style.startswith("List") or _numbered(properties):
+            self.blocks.begin_item("- ")
+        self.blocks.text_with_breaks(text)
+        self.blocks.leave()
+
+    def _style(self, properties: Any) -> str:
+        style = None if properties is None else properties.find(f"{_WORD}pStyle")
+        return "" if style is None else self._styles.get(style.get(f"{_WORD}val"), "")
+
+    def _table(self, table: Any) -> None:
+        for row in _within(table, "tr"):
+            self.blocks.begin_row()
+            for cell in _within(row, "tc"):
+                self.blocks.cell()
+                paragraphs = ("".join(_text(p)) for p in cell.iter(f"{_WORD}p"))
+                self.blocks.text(" ".join(text for text in paragraphs if text))
+            self.blocks.leave()
+
+
+def _within(parent: Any, tag: str) -> Iterator[Any]:
+    """Children of one kind, also those inside content controls and insertions."""
+    for child in parent.iterchildren():
+        name = tag_of(child)
+        if name == tag:
+            yield child
+        elif name in _CONTAINERS:
+            yield from _within(child, tag)
+
+
+def _text(element: Any) -> Iterator[str]:
+    """Text of a paragraph, in pieces; the XML parser bounds the depth."""
+    for child in element.iterchildren():
+        tag = tag_of(child)
+        if tag == "t":
+            yield child.text or ""
+        elif tag in _BREAKS:
+            yield _BREAKS[tag]
+        elif tag not in _LEFT_OUT:
+            yield from _text(child)
+
+
+def _numbered(properties: Any) -> bool:
+    return properties is not None and properties.find(f"{_WORD}numPr") is not None

@@ -1,0 +1,123 @@
+"""Electronic books (.epub): chapters in reading order, a section for each."""
+
+from __future__ import annotations
+
+import posixpath
+import zipfile
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from typing import Any
+from urllib.parse import unquote
+
+from raptor_core.documents.base import MetadataValue
+from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged, read_xml, tag_of
+from raptor_core.documents.formats.html import parse_html
+from raptor_core.documents.formats.parsed import Parsed, UnreadableError, one_line
+from raptor_core.documents.formats.sections import Heading, nest
+
+_KIND = "EPUB book"
+_CONTAINER = "META-INF/container.xml"
+_PROTECTED = "META-INF/encryption.xml"
+_PAGES = frozenset({"application/xhtml+xml", "text/html"})
+_GAP = "\n\n"
+
+
+def parse_epub(data: bytes, max_file_mb: float) -> Parsed:
+    """Chapters as web pages are read, whole; one without a heading gets its name in the contents.
+
+    Raises:
+        UnreadableError: protected, damaged, or too large uncompressed.
+    """
+    check_archive(data, max_file_mb, _KIND)
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            book = _Book(archive)
+            text, headings = _join(book.chapters())
+    except (StopIteration, *DAMAGE) as error:
+        raise damaged(_KIND, error) from error
+    metadata: dict[str, MetadataValue] = {"chapters": book.n_chapters}
+    if book.author:
+        metadata["author"] = book.author
+    return Parsed(text, book.title, nest(headings, len(text)), metadata)
+
+
+def _join(chapters: Iterator[Parsed]) -> tuple[str, list[Heading]]:
+    parts: list[str] = []
+    headings: list[Heading] = []
+    start = 0
+    for chapter in chapters:
+        headings += [Heading(s.title, s.level, start + s.start) for s in chapter.sections]
+        parts.append(chapter.text)
+        start += len(chapter.text) + len(_GAP)
+    return _GAP.join(parts), headings
+
+
+class _Book:
+    """The package of an open book: what is in it, in which order, under which names."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        root = next(e for e in read_xml(archive, _CONTAINER).iter() if tag_of(e) == "rootfile")
+        self._package = root.get("full-path")
+        elements = list(read_xml(archive, self._package).iter())
+        items = {e.get("id"): e for e in elements if tag_of(e) == "item"}
+        order = [items.get(e.get("idref")) for e in elements if tag_of(e) == "itemref"]
+        self._pages = dict.fromkeys(
+            self._path(self._package, item.get("href"))
+            for item in order
+            if item is not None
+            and item.get("media-type") in _PAGES
+            and "nav" not in (item.get("properties") or "").split()
+        )
+        self._names = self._read_names(items)
+        self.title = self._first(elements, "title")
+        self.author = self._first(elements, "creator")
+        self.n_chapters = 0
+
+    def chapters(self) -> Iterator[Parsed]:
+        """Chapters that hold text."""
+        protected = self._protected()
+        for page in self._pages:
+            if page in protected:
+                raise UnreadableError("is protected (DRM); store it without")
+            chapter = parse_html(self._archive.read(page), whole=True)
+            if not chapter.text:
+                continue
+            self.n_chapters += 1
+            name = self._names.get(page, "")
+            if name and not chapter.sections:
+                text = f"{name}{_GAP}{chapter.text}"
+                chapter = Parsed(text, sections=nest([Heading(name, 1, 0)], len(text)))
+            yield chapter
+
+    def _read_names(self, items: Mapping[Any, Any]) -> dict[str, str]:
+        """Names of the chapters by path, from the contents of EPUB 2 or 3."""
+        names: dict[str, str] = {}
+        for item in items.values():
+            kind, properties = item.get("media-type") or "", item.get("properties") or ""
+            if not kind.endswith("ncx+xml") and "nav" not in properties.split():
+                continue
+            contents = self._path(self._package, item.get("href"))
+            for point in read_xml(self._archive, contents).iter():
+                if tag_of(point) not in {"navPoint", "a"}:
+                    continue
+                links = (e.get("src") or e.get("href") for e in point.iter())
+                link = next((found for found in links if found), "")
+                label = next((e for e in point.iter() if tag_of(e) in {"navLabel", "a"}), point)
+                path = self._path(contents, link.partition("#")[0])
+                names.setdefault(path, one_line(" ".join(label.itertext())))
+        return names
+
+    def _protected(self) -> set[str]:
+        if _PROTECTED not in self._archive.namelist():
+            return set()
+        marked = (e.get("URI") for e in read_xml(self._archive, _PROTECTED).iter())
+        return {unquote(path) for path in marked if path}
+
+    @staticmethod
+    def _path(base: str, link: str) -> str:
+        return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(link)))
+
+    @staticmethod
+    def _first(elements: list[Any], name: str) -> str:
+        return next((one_line(e.text) for e in elements if tag_of(e) == name and e.text), "")

@@ -1,0 +1,255 @@
+"""HTML: readable text with its block structure, and sections from h1 to h6.
+
+Nothing in a page is ever run or fetched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from raptor_core.documents.base import MetadataValue
+from raptor_core.documents.formats.blocks import Blocks
+from raptor_core.documents.formats.encoding import decode
+from raptor_core.documents.formats.page_parts import is_around, is_main, is_page_link
+from raptor_core.documents.formats.parsed import Parsed, clean_text, one_line
+from raptor_core.documents.formats.sections import nest
+
+_CHARSET = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_DECLARED_WITHIN_BYTES = 1024  # as in the HTML standard
+
+_VOID = frozenset(
+    "area base br col embed hr img input link meta param source track wbr".split()  # noqa: SIM905
+)
+_DROPPED = frozenset(
+    [
+        "script",
+        "style",
+        "noscript",
+        "template",
+        "svg",
+        "math",
+        "iframe",
+        "object",
+        "canvas",
+        "button",
+        "select",
+        "datalist",
+        "textarea",
+        "audio",
+        "video",
+    ]
+)
+_BLOCK = frozenset(
+    [
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "body",
+        "caption",
+        "center",
+        "dd",
+        "details",
+        "dialog",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "hgroup",
+        "hr",
+        "html",
+        "legend",
+        "li",
+        "main",
+        "menu",
+        "nav",
+        "ol",
+        "p",
+        "pre",
+        "section",
+        "summary",
+        "table",
+        "tbody",
+        "tfoot",
+        "thead",
+        "tr",
+        "ul",
+    ]
+)
+_HEADINGS = {f"h{rank}": rank for rank in range(1, 7)}
+_ROOTS = frozenset({"html", "body", "main"})
+_META = frozenset({"author", "date", "description", "keywords"})
+
+
+def parse_html(data: bytes, *, whole: bool = False) -> Parsed:
+    """Readable text of a page: paragraphs apart by a blank line, headings on their own lines.
+
+    Scripts, styles, navigation, controls and hidden elements are left out, and unless it is to be
+    ``whole`` or nothing else is in it, what stands around the content of a page. List items and
+    table rows have a line each, cells are parted by " | ", preformatted text is kept as it is. The
+    title is ``<title>``, else the first heading.
+
+    Raises:
+        UnreadableError: binary data, or an unknown encoding.
+    """
+    declared = _CHARSET.search(data[:_DECLARED_WITHIN_BYTES])
+    markup = clean_text(decode(data, declared.group(1).decode("ascii") if declared else ""))
+    page = _Page(whole=whole)
+    page.read(markup)
+    text, headings = page.blocks.finish()
+    if not text and not whole:
+        return parse_html(data, whole=True)
+    title = one_line("".join(page.title)) or next((h.title for h in headings if h.title), "")
+    return Parsed(text, title, nest(headings, len(text)), page.metadata)
+
+
+class _Page:
+    """Turns the parser's events into blocks; keeps the open elements on a stack."""
+
+    def __init__(self, *, whole: bool) -> None:
+        self.blocks = Blocks()
+        self.title: list[str] = []
+        self.metadata: dict[str, MetadataValue] = {}
+        self._whole = whole
+        self._open: list[str] = []
+        self._count: Counter[str] = Counter()
+        self._dropped_from: int | None = None
+        self._main_from: int | None = None
+        self._lists: list[int | None] = []  # next number of an ordered list; None for bullets
+        self._title_open = False
+        self._after_span = False
+
+    def read(self, page: str) -> None:
+        from lxml import etree
+
+        parser = etree.HTMLParser(target=self, huge_tree=True, remove_comments=True)
+        parser.feed(page)
+        parser.close()
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        """An element begins; called by the parser."""
+        if self._is_further_line(name, attributes):
+            self.blocks.line_break()
+        self._after_span = False
+        if name == "meta":
+            self._meta(attributes)
+        if name == "title" and not self._count["svg"]:
+            self._title_open = not self.title
+        if is_main(name, attributes):
+            self._enter_main(name)
+        if self._dropped_from is None:
+            if name not in _VOID and self._is_left_out(name, attributes):
+                self._dropped_from = len(self._open)
+            else:
+                self._start(name)
+        self._open.append(name)
+        self._count[name] += 1
+
+    def end(self, name: str) -> None:
+        """An element ends; called by the parser, also where the page left its end tag out."""
+        self._open.pop()
+        self._count[name] -= 1
+        self._after_span = name == "span"
+        if self._main_from is not None and len(self._open) <= self._main_from:
+            self._main_from = None
+        if name == "title":
+            self._title_open = False
+        if self._dropped_from is None:
+            self._end(name)
+        elif len(self._open) <= self._dropped_from:
+            self._dropped_from = None
+
+    def data(self, text: str) -> None:
+        """Text between tags; called by the parser."""
+        self._after_span = False
+        if self._title_open:
+            self.title.append(text)
+        elif self._dropped_from is None and not self._count["title"]:
+            if self._count["a"] and not self._whole and self._is_page_link(text):
+                return
+            if self._count["pre"]:
+                self.blocks.preformatted(text)
+            else:
+                self.blocks.text(text)
+
+    def close(self) -> None:
+        """The page ends; called by the parser."""
+
+    def _is_further_line(self, name: str, attributes: Mapping[str, str]) -> bool:
+        """Whether a span that says nothing of itself stands right after another.
+
+        It is there for a style to make it a line, as MediaWiki's templates do.
+        """
+        if name != "span" or attributes or not self._after_span or self._dropped_from is not None:
+            return False
+        return not (self._count["pre"] or self._count["code"])
+
+    def _enter_main(self, name: str) -> None:
+        """The content begins; a part before it whose end tag was forgotten must not swallow it."""
+        dropped = None if self._dropped_from is None else self._open[self._dropped_from]
+        if dropped == "nav" or (name != "article" and dropped not in _DROPPED):
+            self._dropped_from = None
+        if self._dropped_from is None and self._main_from is None:
+            self._main_from = len(self._open)
+
+    def _is_left_out(self, name: str, attributes: Mapping[str, str]) -> bool:
+        if name in _DROPPED:
+            return True
+        if name in _ROOTS or is_main(name, attributes):
+            return False
+        in_main = self._main_from is not None
+        around = not self._whole and is_around(name, attributes, in_main=in_main)
+        return around or "hidden" in attributes
+
+    def _is_page_link(self, text: str) -> bool:
+        return is_page_link(text, in_heading=any(self._count[tag] for tag in _HEADINGS))
+
+    def _start(self, tag: str) -> None:
+        if tag == "br":
+            self.blocks.line_break()
+        elif tag in {"td", "th"}:
+            self.blocks.cell()
+        elif tag in _BLOCK:
+            self.blocks.end()
+        if tag in _HEADINGS:
+            self.blocks.begin_heading(_HEADINGS[tag])
+        elif tag == "tr":
+            self.blocks.begin_row()
+        elif tag in {"ol", "ul", "menu"}:
+            self._lists.append(1 if tag == "ol" else None)
+        elif tag == "li":
+            self.blocks.begin_item(self._marker())
+
+    def _end(self, tag: str) -> None:
+        if tag in _HEADINGS or tag in {"li", "tr"}:
+            self.blocks.leave()
+        elif tag in _BLOCK:
+            self.blocks.end()
+        if tag in {"ol", "ul", "menu"} and self._lists:
+            self._lists.pop()
+
+    def _marker(self) -> str:
+        number = self._lists[-1] if self._lists else None
+        if number is None:
+            return "- "
+        self._lists[-1] = number + 1
+        return f"{number}. "
+
+    def _meta(self, values: Mapping[str, str]) -> None:
+        name = values.get("name", "").lower()
+        content = one_line(values.get("content", ""))
+        if name in _META and content:
+            self.metadata.setdefault(name, content)

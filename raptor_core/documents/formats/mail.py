@@ -1,0 +1,89 @@
+"""Mail: what its sender wrote; subject, sender, date and attachments as metadata."""
+
+from __future__ import annotations
+
+import email
+from collections.abc import Sequence
+from email import policy
+from email.message import EmailMessage
+from io import BytesIO
+
+from raptor_core.documents.base import MetadataValue
+from raptor_core.documents.formats.archive import DAMAGE, damaged
+from raptor_core.documents.formats.html import parse_html
+from raptor_core.documents.formats.parsed import (
+    Parsed,
+    UnreadableError,
+    clean_text,
+    one_line,
+)
+from raptor_core.errors import MissingExtraError
+
+
+def parse_eml(data: bytes) -> Parsed:
+    """The text of a message, plain where it has one, else from its page.
+
+    Raises:
+        UnreadableError: no message, or one without text; attachments are named.
+    """
+    try:
+        message = email.message_from_bytes(data, policy=policy.default)
+        if not message.keys():
+            raise UnreadableError("is no mail message: it begins with no header")
+        body = message.get_body(("plain", "html"))
+        attached = [part.get_filename() or "" for part in message.iter_attachments()]
+        about = {name: str(message[name] or "") for name in ("subject", "from", "to", "date")}
+        about["date"] = _date(message) or about["date"]
+        text = body.get_content() if body is not None else ""
+    except DAMAGE as error:
+        raise damaged("mail message", error) from error
+    if body is not None and body.get_content_subtype() == "html":
+        return _mail(parse_html(text.encode(), whole=True), about, attached)
+    return _mail(Parsed(clean_text(text)), about, attached)
+
+
+def _date(message: EmailMessage) -> str:
+    moment = getattr(message["date"], "datetime", None)
+    return moment.isoformat() if moment else ""
+
+
+def parse_msg(data: bytes) -> Parsed:
+    """The text of a message that Outlook stored.
+
+    Raises:
+        UnreadableError: no message, or one without text; attachments are named.
+        MissingExtraError: python-oxmsg is not installed.
+    """
+    try:
+        from oxmsg import Message
+    except ImportError as error:
+        raise MissingExtraError("msg", "reading Outlook messages") from error
+    try:
+        message = Message.load(BytesIO(data))
+        about = {
+            "subject": message.subject or "",
+            "from": message.sender or "",
+            "to": ", ".join(one.email_address for one in message.recipients),
+            "date": message.sent_date.isoformat() if message.sent_date else "",
+        }
+        attached = [attachment.file_name or "" for attachment in message.attachments]
+        plain, page = message.body or "", message.html_body or ""
+    except DAMAGE as error:
+        raise damaged("Outlook message", error) from error
+    written = Parsed(clean_text(plain)) if plain else parse_html(page.encode(), whole=True)
+    return _mail(written, about, attached)
+
+
+def _mail(written: Parsed, about: dict[str, str], attached: Sequence[str]) -> Parsed:
+    names = ", ".join(one_line(name) or "without a name" for name in attached)
+    if not written.text.strip():
+        raise UnreadableError(f"holds no text{f'; attached: {names}' if names else ''}")
+    found: dict[str, MetadataValue] = {
+        "subject": one_line(about["subject"]),
+        "sender": one_line(about["from"]),
+        "recipients": one_line(about["to"]),
+        "date": one_line(about["date"]),
+        "attachments": names,
+    }
+    metadata = {key: value for key, value in found.items() if value}
+    return Parsed(written.text, one_line(about["subject"]), written.sections, metadata)

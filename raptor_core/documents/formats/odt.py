@@ -1,0 +1,94 @@
+"""OpenDocument texts (.odt): text with its block structure, sections from headings."""
+
+from __future__ import annotations
+
+import zipfile
+from io import BytesIO
+from typing import Any
+
+from raptor_core.documents.base import MetadataValue
+from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged, read_xml, tag_of
+from raptor_core.documents.formats.blocks import Blocks
+from raptor_core.documents.formats.parsed import Parsed, UnreadableError, one_line
+from raptor_core.documents.formats.sections import nest
+
+_KIND = "OpenDocument text"
+_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_BREAKS = {"s": " ", "tab": " ", "line-break": "\n"}
+_LEFT_OUT = frozenset(
+    ["annotation", "forms", "frame", "note", "table-of-content", "tracked-changes"]
+)
+_MAX_RANK = 6
+
+
+def parse_odt(data: bytes, max_file_mb: float) -> Parsed:
+    """Paragraphs apart by a blank line; items and table rows on lines of their own.
+
+    Notes, comments, frames, tables of contents and what changes deleted are left out.
+
+    Raises:
+        UnreadableError: encrypted, damaged, or too large uncompressed.
+    """
+    check_archive(data, max_file_mb, _KIND)
+    blocks = Blocks()
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            if b"encryption-data" in archive.read("META-INF/manifest.xml"):
+                raise UnreadableError("is encrypted with a password; store it without")
+            body = next(e for e in read_xml(archive, "content.xml") if tag_of(e) == "body")
+            about = read_xml(archive, "meta.xml") if "meta.xml" in archive.namelist() else ()
+        _read(blocks, body)
+        found = {tag_of(e): one_line(e.text or "") for part in about for e in part}
+    except (StopIteration, *DAMAGE) as error:
+        raise damaged(_KIND, error) from error
+    text, headings = blocks.finish()
+    title = found.get("title") or next((h.title for h in headings), "")
+    author = found.get("initial-creator") or found.get("creator")
+    metadata: dict[str, MetadataValue] = {"author": author} if author else {}
+    return Parsed(text, title, nest(headings, len(text)), metadata)
+
+
+def _read(blocks: Blocks, parent: Any) -> None:
+    """Write what an element holds; the XML parser bounds the depth."""
+    for child in parent:
+        tag = tag_of(child)
+        if tag == "h":
+            level = child.get(f"{_TEXT}outline-level", "1")
+            blocks.begin_heading(min(int(level), _MAX_RANK))
+            _write(blocks, child)
+        elif tag == "p":
+            _write(blocks, child)
+        elif tag == "table-row":
+            _write_row(blocks, child)
+        elif tag in {"list-item", "list-header"}:
+            blocks.begin_item("- ")
+            _read(blocks, child)
+            blocks.leave()
+        elif tag not in _LEFT_OUT:
+            _read(blocks, child)
+
+
+def _write(blocks: Blocks, paragraph: Any) -> None:
+    blocks.text_with_breaks(_text(paragraph))
+    blocks.leave()
+
+
+def _write_row(blocks: Blocks, row: Any) -> None:
+    blocks.begin_row()
+    for cell in row:
+        if tag_of(cell) == "table-cell":
+            blocks.cell()
+            blocks.text(" ".join(_text(paragraph) for paragraph in cell.iter(f"{_TEXT}p")))
+    blocks.leave()
+
+
+def _text(element: Any) -> str:
+    pieces = [element.text or ""]
+    for child in element:
+        tag = tag_of(child)
+        if tag in _BREAKS:
+            pieces.append(_BREAKS[tag])
+        elif tag and tag not in _LEFT_OUT:
+            pieces.append(_text(child))
+        pieces.append(child.tail or "")
+    return "".join(pieces)

@@ -1,0 +1,189 @@
+"""Rows of a table as documents, and JSON Lines."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from raptor_core.documents.base import Document, MetadataValue, Section, Skipped
+from raptor_core.documents.formats.encoding import decode
+from raptor_core.documents.formats.parsed import UnreadableError, clean_text, one_line
+from raptor_core.documents.formats.sections import Heading, nest
+from raptor_core.identity import digest
+from raptor_core.settings import SourceSettings
+
+NESTED_NAME = " ::: "
+"""Parts the names of nested sections in the ``sections`` field of a row."""
+
+Named = tuple[str, Document]
+"""A document and where it was found, for people."""
+
+_SECTION_NAMES = ("name", "title", "heading")
+_BIGGEST_INTEGER = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What rows come from: its name for people, their source, what its documents share."""
+
+    name: str
+    source: str
+    metadata: Mapping[str, MetadataValue]
+
+
+def read_json_lines(
+    data: bytes, table: Table, settings: SourceSettings
+) -> Iterator[Named | Skipped]:
+    """Documents of a JSON Lines file, named by their lines ("papers.jsonl:7"), from 1.
+
+    Raises:
+        UnreadableError: the file as a whole is no text.
+    """
+    for number, line in enumerate(decode(data).removeprefix("\ufeff").split("\n"), start=1):
+        if not line.strip():
+            continue
+        name = f"{table.name}:{number}"
+        try:
+            yield name, row_document(_load(line), table, settings)
+        except UnreadableError as error:
+            yield Skipped(name, str(error))
+
+
+def _load(line: str) -> Mapping[str, Any]:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise UnreadableError(f"is not valid JSON: {error.msg} at column {error.colno}") from error
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError(f"cannot be read as JSON: {error}") from error
+    if not isinstance(row, dict):
+        raise UnreadableError(f"is a JSON {type(row).__name__}, expected an object")
+    return row
+
+
+def row_document(row: Mapping[str, Any], table: Table, settings: SourceSettings) -> Document:
+    """The document in one row.
+
+    Its id is the field ``settings.id_field``; for "auto" ``id``, else the first field whose
+    name ends in ``_id``, else a digest of the text. Single values in other fields, and in the
+    object ``metadata``, become metadata (the latter win); nested and missing ones are left out.
+
+    Raises:
+        UnreadableError: no text, or no id in the field that was named.
+    """
+    raw = row.get(settings.text_field)
+    if not isinstance(raw, str):
+        came = "is missing" if raw is None else f"holds a {type(raw).__name__}"
+        raise UnreadableError(
+            f"its field {settings.text_field!r} {came}, expected text (source.text_field)"
+        )
+    text = clean_text(raw)
+    if not text.strip():
+        raise UnreadableError("holds no text")
+    id_field, row_id = _identify(row, settings.id_field)
+    title = row.get(settings.title_field)
+    used = {id_field, settings.text_field, settings.title_field, "metadata", "sections"}
+    own = {key: value for key, value in row.items() if key not in used}
+    nested = row.get("metadata")
+    return Document(
+        id=row_id or digest("document", text),
+        text=text,
+        title=one_line(title) if isinstance(title, str) else "",
+        source=table.source,
+        sections=find_sections(text, row.get("sections")),
+        metadata={
+            **table.metadata,
+            **single_values(own),
+            **single_values(nested if isinstance(nested, Mapping) else {}),
+        },
+    )
+
+
+def _identify(row: Mapping[str, Any], id_field: str) -> tuple[str, str]:
+    """The field that holds the id, and the id; both empty if there is none."""
+    if id_field != "auto":
+        found = _as_id(row.get(id_field))
+        if not found:
+            raise UnreadableError(
+                f"its field {id_field!r} holds no id: {row.get(id_field)!r:.60} (source.id_field)"
+            )
+        return id_field, found
+    candidates = ["id", *(name for name in row if name.endswith("_id"))]
+    ids = ((name, _as_id(row.get(name))) for name in candidates)
+    return next((pair for pair in ids if pair[1]), ("", ""))
+
+
+def _as_id(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # an integer column of a table that has gaps
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return one_line(value) if isinstance(value, str) else ""
+
+
+def single_values(values: Mapping[Any, Any]) -> dict[str, MetadataValue]:
+    """The entries that metadata can hold: text, booleans, finite numbers, dates as ISO text."""
+    kept: dict[str, MetadataValue] = {}
+    for key, value in values.items():
+        single = _single(value)
+        if single is not None:
+            kept[clean_text(str(key))] = single
+    return kept
+
+
+def _single(value: object) -> MetadataValue | None:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, int):  # booleans too; what no store can index becomes text
+        return value if abs(value) <= _BIGGEST_INTEGER else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    moment = getattr(value, "isoformat", None)
+    return str(moment()) if moment else None
+
+
+def find_sections(text: str, listed: object) -> tuple[Section, ...]:
+    """Sections of a row from its list of objects that have a ``name``.
+
+    Every name must stand in the text as a whole line, in order; if one does not, there are no
+    sections at all. A name "Data ::: Sources" is "Sources" nested in a "Data" before it.
+    """
+    names = _section_names(listed)
+    headings: list[Heading] = []
+    path: list[str] = []
+    at = 0
+    for name in names:
+        start = _find_line(text, name, at)
+        if start < 0:
+            return ()
+        while path and not name.startswith(path[-1] + NESTED_NAME):
+            path.pop()
+        title = name.removeprefix(path[-1] + NESTED_NAME) if path else name
+        path.append(name)
+        headings.append(Heading(title, len(path), start))
+        at = start + len(name)
+    return nest(headings, len(text))
+
+
+def _section_names(listed: object) -> list[str]:
+    names: list[str] = []
+    for item in listed if isinstance(listed, list) else ():
+        values = [item.get(key) for key in _SECTION_NAMES] if isinstance(item, Mapping) else []
+        name = next((value for value in values if isinstance(value, str)), None)
+        if name is None:
+            return []
+        cleaned = clean_text(name).strip()
+        if cleaned:
+            names.append(cleaned)
+    return names
+
+
+def _find_line(text: str, line: str, at: int) -> int:
+    """Start of the first whole line at or after ``at`` that reads ``line``; -1 without one."""
+    pattern = re.compile(rf"^[ \t]*({re.escape(line)})[ \t]*$", re.MULTILINE)
+    found = pattern.search(text, at)
+    return found.start(1) if found else -1

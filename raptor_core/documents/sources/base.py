@@ -1,0 +1,188 @@
+"""Where documents come from: a path, a URL or a table, listed by rules, read item by item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from raptor_core.documents.base import MEGABYTE, Skipped
+from raptor_core.documents.formats.records import Named
+from raptor_core.documents.sources.patterns import IGNORE_FILE, compile_patterns
+from raptor_core.identity import digest
+from raptor_core.redaction import hide_password
+from raptor_core.settings import SourceSettings
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+FORMATS = {
+    ".txt": "text",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".rst": "rst",
+    ".html": "html",
+    ".htm": "html",
+    ".pdf": "pdf",
+    ".docx": "docx",
+    ".pptx": "pptx",
+    ".xlsx": "xlsx",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".epub": "epub",
+    ".odt": "odt",
+    ".eml": "eml",
+    ".msg": "msg",
+    ".jsonl": "jsonl",
+    ".parquet": "parquet",
+}
+"""Name of the format by file name extension, lower case."""
+
+SUPPORTED = frozenset(FORMATS)
+"""File name extensions that are read, lower case."""
+
+MANY_DOCUMENTS = frozenset({"jsonl", "parquet"})
+"""Formats whose files hold a document for each row; of all others the file's id is the only one."""
+
+CLOCK_SECONDS = 2.0
+"""Two writes that are further apart have different times, on the coarsest file systems too."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file of a source, or one row of a table in a database, not yet read.
+
+    ``id`` is the POSIX path relative to the source folder, or the file's name when the source
+    is the file itself. ``path`` is a local path or a URL. ``modified`` is in seconds since 1970
+    UTC. ``etag`` is the storage's own version of the content: equal ones mean equal content.
+    ``mark`` is whatever else changes when it is written. Each is given where it is known. Two
+    writes may have one time where they are not ``clock_seconds`` apart.
+    """
+
+    id: str
+    path: str
+    size_bytes: int | None
+    modified: float | None = None
+    etag: str = ""
+    mark: str = ""
+    clock_seconds: float = CLOCK_SECONDS
+
+    @property
+    def extension(self) -> str:
+        """Extension of the name with its dot, lower case; empty if there is none."""
+        name = self.id.rpartition("/")[2]
+        dot = name.rfind(".")
+        return name[dot:].lower() if dot > 0 else ""
+
+    @property
+    def stamp(self) -> str:
+        """Changes when the file was written again: digest of all that a listing knows."""
+        parts = (repr(self.size_bytes), repr(self.modified), self.etag, self.mark)
+        return digest(self.path, *parts)
+
+    @property
+    def source(self) -> str:
+        """What its documents name as their source: the URL without password, or else the id."""
+        return hide_password(self.path) if "://" in self.path else self.id
+
+    @property
+    def only_id(self) -> str | None:
+        """Id of the one document that it can hold; None if only its content tells."""
+        return None if FORMATS.get(self.extension) in MANY_DOCUMENTS else self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of a source that are to be read, ordered by id, and what is left out by name.
+
+    ``omitted`` are files and whole folders that are hidden, or left out by a rule that somebody
+    wrote: nobody has to be told of them unasked.
+    """
+
+    files: Sequence[SourceFile]
+    skipped: tuple[Skipped, ...] = ()
+    omitted: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A file that was read: the digest of what was read, and the parser of it.
+
+    ``digest`` has 32 hexadecimal characters, or none when it could not be read this time;
+    another time it may be.
+    """
+
+    digest: str
+    parse: Callable[[], list[Named | Skipped]]
+
+
+class Source(Protocol):
+    """A file, a folder or a table that can be listed and read.
+
+    ``is_transactional`` says that nobody can see it half written, as rows of a database.
+    """
+
+    is_transactional: bool
+
+    def list(self) -> Listing:
+        """What there is to read.
+
+        Raises:
+            SourceError: the source as a whole is missing or cannot be reached.
+        """
+
+    def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
+        """Listed files, read one after the other, in this order.
+
+        Raises:
+            SourceError: the connection failed; whether a file exists is not known.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Which files of a folder are read."""
+
+    include: GitIgnoreSpec
+    exclude: GitIgnoreSpec
+    ignore: GitIgnoreSpec
+
+    @classmethod
+    def of(cls, settings: SourceSettings, ignore_lines: Iterable[str] = ()) -> Rules:
+        """Rules of the settings and the lines of the source's ignore file."""
+        given = (settings.include, settings.exclude, ignore_lines)
+        return cls(*map(compile_patterns, given))
+
+    def omission(self, path: str, *, is_folder: bool = False) -> str:
+        """Why a relative path is left out without a word; empty if it is not.
+
+        The include patterns, if there are any, concern files only.
+        """
+        if path.rpartition("/")[2].startswith("."):
+            return "is hidden"
+        name = f"{path}/" if is_folder else path
+        for patterns, where in ((self.exclude, "source.exclude"), (self.ignore, IGNORE_FILE)):
+            if patterns.match_file(name):
+                return f"is left out by {where}"
+        if not is_folder and self.include.patterns and not self.include.match_file(path):
+            return "is not named in source.include"
+        return ""
+
+
+def unsupported(file: SourceFile) -> Skipped | None:
+    """Why a file cannot be read by its name, if so."""
+    if file.extension in SUPPORTED:
+        return None
+    kind = f"files of type {file.extension}" if file.extension else "files without an extension"
+    known = " ".join(sorted(SUPPORTED))
+    return Skipped(file.id, f"{kind} are not supported (supported: {known})")
+
+
+def too_large(size_bytes: int, max_file_mb: float) -> str:
+    """Reason for an oversized file; empty if it is not."""
+    if size_bytes <= max_file_mb * MEGABYTE:
+        return ""
+    return (
+        f"{size_bytes / MEGABYTE:.1f} MB is over the limit of {max_file_mb:g} MB "
+        f"(source.max_file_mb)"
+    )

@@ -1,0 +1,137 @@
+"""Reading sources: everything there is, or only the list of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from raptor_core.documents.base import Corpus, Document, Skipped
+from raptor_core.documents.formats.records import Named
+from raptor_core.documents.sources.base import Source, SourceFile
+from raptor_core.documents.sources.opening import open_source
+from raptor_core.documents.sources.sql import SqlSource
+from raptor_core.documents.sources.unique import Unique
+from raptor_core.errors import EmptySourceError, SourceError
+from raptor_core.redaction import hide_password
+from raptor_core.settings import SourceSettings
+
+Progress = Callable[[int, int, str], None]
+"""Called after every file with: files done, files in all, id of the file."""
+
+Listed = list[tuple[Source, Sequence[SourceFile]]]
+"""Sources with their files."""
+
+_NAMED_IN_ERROR = 5
+
+
+def load_documents(
+    *paths: str | Path,
+    settings: SourceSettings | None = None,
+    progress: Progress | None = None,
+) -> Corpus:
+    """Read files, folders, fsspec URLs and tables of databases.
+
+    What cannot be read is in ``Corpus.skipped`` by name with the reason: the file's id, or for
+    a row the file's id and the number of its line or row ("papers.jsonl:7").
+
+    Args:
+        paths: what to read; without any, ``settings.paths`` and ``settings.tables``.
+        settings: rules, limits and field names; None for the defaults.
+        progress: see ``Progress``.
+
+    Raises:
+        SourceError: no source is named, or one is missing or cannot be reached.
+        EmptySourceError: there is no document in any of them.
+        MissingExtraError: a file or URL needs an extra that is not installed.
+    """
+    settings = settings or SourceSettings()
+    skipped: list[Skipped] = []
+    work = list_sources(named_sources(paths, settings), skipped)
+    n_files = sum(len(files) for _, files in work)
+    corpus: Unique[Document] = Unique(skipped)
+    done = 0
+    for source, files in work:
+        for file, content in zip(files, source.load(files), strict=True):
+            corpus.add(split(content.parse(), skipped), shown_path(file))
+            done += 1
+            if progress:
+                progress(done, n_files, file.id)
+    documents = corpus.ordered()
+    if not documents:
+        raise explain_empty(paths, settings, skipped)
+    return Corpus(documents, tuple(skipped))
+
+
+def list_files(
+    paths: Sequence[str | Path] = (), settings: SourceSettings | None = None
+) -> list[SourceFile]:
+    """The files that ``load_documents`` would read, without reading them, ordered by id.
+
+    Raises:
+        SourceError: as ``load_documents``; a source that holds no file gives an empty list.
+    """
+    settings = settings or SourceSettings()
+    listed = list_sources(named_sources(paths, settings), [])
+    found = [file for _, files in listed for file in files]
+    return sorted(found, key=lambda file: (file.id, file.path))
+
+
+def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list[Source]:
+    """The sources at these paths; without any, all that the settings name.
+
+    Raises:
+        SourceError: nothing is named, or a source is missing or cannot be reached.
+    """
+    if not paths and not settings.is_named:
+        raise SourceError(
+            "no source is named; give a file, a folder or a URL, or set paths under [source]"
+        )
+    opened = [open_source(path, settings) for path in paths or settings.paths]
+    return opened if paths else [*opened, *(SqlSource(table) for table in settings.tables)]
+
+
+def list_sources(
+    sources: Iterable[Source], skipped: list[Skipped], omitted: list[Skipped] | None = None
+) -> Listed:
+    """Every source with its files; ``skipped`` takes what is left out, ``omitted`` what by rule."""
+    listed: Listed = []
+    for source in sources:
+        listing = source.list()
+        skipped += listing.skipped
+        if omitted is not None:
+            omitted += listing.omitted
+        listed.append((source, listing.files))
+    return listed
+
+
+def split(found: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Named]:
+    """The documents; ``skipped`` takes the others."""
+    documents: list[Named] = []
+    for item in found:
+        if isinstance(item, Skipped):
+            skipped.append(item)
+        else:
+            documents.append(item)
+    return documents
+
+
+def shown_path(file: SourceFile) -> str:
+    """Path or URL of a file for people."""
+    return hide_password(file.path)
+
+
+def explain_empty(
+    paths: Sequence[str | Path], settings: SourceSettings, skipped: Sequence[Skipped]
+) -> EmptySourceError:
+    """The error for sources without a document."""
+    named = [hide_password(str(path)) for path in paths or settings.paths]
+    where = ", ".join(named if paths else [*named, *(table.label for table in settings.tables)])
+    if not skipped:
+        return EmptySourceError(
+            f"no document in {where}: no file there passes the rules; "
+            f"see include and exclude under [source]"
+        )
+    told = "; ".join(f"{item.name}: {item.reason}" for item in skipped[:_NAMED_IN_ERROR])
+    more = len(skipped) - _NAMED_IN_ERROR
+    rest = f"; and {more} more" if more > 0 else ""
+    return EmptySourceError(f"no document in {where}; {len(skipped)} skipped: {told}{rest}")

@@ -1,0 +1,183 @@
+"""Files and folders of this machine."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from raptor_core.documents.base import MEGABYTE, Skipped
+from raptor_core.documents.formats.encoding import decode
+from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.sources.base import (
+    Content,
+    Listing,
+    Rules,
+    SourceFile,
+    too_large,
+    unsupported,
+)
+from raptor_core.documents.sources.files import Files
+from raptor_core.documents.sources.parsing import load_files
+from raptor_core.documents.sources.patterns import IGNORE_FILE
+from raptor_core.errors import SourceError
+from raptor_core.settings import SourceSettings
+
+_HERE = os.path.join(os.curdir, "")  # noqa: PTH118 - "./", which a Path cannot hold
+
+
+class LocalSource:
+    """A local file, or a folder with all that is below it; see ``Source``.
+
+    Symbolic links are followed while they stay inside the folder; the others are reported.
+    """
+
+    is_transactional = False
+
+    def __init__(self, path: str, settings: SourceSettings) -> None:
+        self._settings = settings
+        self._root = Path(path).expanduser()
+
+    def list(self) -> Listing:
+        """What there is to read; see ``Source.list``."""
+        root = self._root
+        try:
+            mode = root.stat().st_mode
+        except OSError as error:
+            raise SourceError(
+                f"cannot read the source {root}: {error.strerror}; give an existing file or "
+                f"folder, or a URL such as s3://bucket/folder"
+            ) from error
+        if not stat.S_ISDIR(mode):
+            return self._named(root)
+        files, skipped = Files(), []
+        walk = _Walk(root, self._rules())
+        for found in walk.folder(root, ""):
+            if isinstance(found, SourceFile):
+                files.append(found)
+            else:
+                skipped.append(found)
+        skipped.sort(key=lambda item: item.name)
+        return Listing(files.ordered(), tuple(skipped), tuple(walk.omitted))
+
+    def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
+        """See ``Source.load``."""
+        return load_files(files, self._read, self._settings)
+
+    def _read(self, file: SourceFile) -> bytes:
+        limit = int(self._settings.max_file_mb * MEGABYTE)
+        try:
+            # Not to wait for a writer, should the file have become a named pipe.
+            descriptor = os.open(file.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            with os.fdopen(descriptor, "rb") as stream:
+                size = os.fstat(descriptor).st_size
+                data = stream.read(limit + 1) if size <= limit else b""
+        except OSError as error:
+            raise UnreadableError(f"cannot be read: {error.strerror}") from error
+        reason = too_large(max(size, len(data)), self._settings.max_file_mb)
+        if reason:
+            raise UnreadableError(reason)
+        return data
+
+    def _named(self, path: Path) -> Listing:
+        found = _file(str(path), path.name)
+        problem = found if isinstance(found, Skipped) else unsupported(found)
+        if problem or isinstance(found, Skipped):
+            return Listing((), (problem,) if problem else ())
+        return Listing((found,))
+
+    def _rules(self) -> Rules:
+        path = self._root / IGNORE_FILE
+        if not path.is_file():
+            return Rules.of(self._settings)
+        try:
+            lines = decode(path.read_bytes()).splitlines()
+        except (OSError, UnreadableError) as error:
+            raise SourceError(f"cannot read the ignore rules in {path}: {error}") from error
+        return Rules.of(self._settings, lines)
+
+
+class _Walk:
+    """One walk over a folder; remembers the links that it followed, so that it ends."""
+
+    def __init__(self, root: Path, rules: Rules) -> None:
+        self._rules = rules
+        self._real_root = root.resolve()
+        self._followed: set[Path] = set()
+        self.omitted: list[Skipped] = []
+
+    def folder(self, path: Path, relative: str) -> Iterator[SourceFile | Skipped]:
+        """All below one folder whose path relative to the source is ``relative``."""
+        try:
+            entries = sorted(os.scandir(path), key=lambda entry: entry.name)
+        except OSError as error:
+            if not relative:
+                raise SourceError(
+                    f"cannot list the source folder {path}: {error.strerror}"
+                ) from error
+            yield Skipped(relative, f"cannot be listed: {error.strerror}")
+            return
+        for entry in entries:
+            yield from self._entry(entry, f"{relative}/{entry.name}" if relative else entry.name)
+
+    def _entry(self, entry: os.DirEntry[str], name: str) -> Iterator[SourceFile | Skipped]:
+        try:
+            is_folder = entry.is_dir()
+        except OSError as error:
+            yield Skipped(_printable(name), f"cannot be read: {error.strerror}")
+            return
+        omission = self._rules.omission(name, is_folder=is_folder)
+        if omission:
+            self.omitted.append(Skipped(_printable(f"{name}/" if is_folder else name), omission))
+            return
+        problem = _unstorable(name) or (self._link(entry, name) if entry.is_symlink() else None)
+        if problem:
+            yield problem
+        elif is_folder:
+            yield from self.folder(Path(entry.path), name)
+        else:
+            found = _file(entry.path.removeprefix(_HERE), name)
+            yield (unsupported(found) or found) if isinstance(found, SourceFile) else found
+
+    def _link(self, entry: os.DirEntry[str], name: str) -> Skipped | None:
+        """Why a symbolic link is not followed, if so."""
+        try:
+            target = Path(entry.path).resolve(strict=True)
+        except (OSError, RuntimeError):  # Python 3.11 and 3.12 raise RuntimeError on a loop
+            return Skipped(name, "is a symbolic link that leads nowhere")
+        if not target.is_relative_to(self._real_root):
+            return Skipped(
+                name,
+                f"is a symbolic link that leaves the source, to {_printable(str(target))}; "
+                f"name that path as a source of its own to read it",
+            )
+        if target.is_dir():
+            if Path(entry.path).parent.resolve().is_relative_to(target):
+                return Skipped(name, "is a symbolic link to a folder that holds it")
+            if target in self._followed:
+                return Skipped(name, "is a further symbolic link to a folder already read")
+            self._followed.add(target)
+        return None
+
+
+def _file(path: str, name: str) -> SourceFile | Skipped:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - a Path of each file takes as long as the rest
+    except OSError as error:
+        return Skipped(name, f"cannot be read: {error.strerror}")
+    if not stat.S_ISREG(status.st_mode):
+        return Skipped(name, "is not a regular file")
+    # A copy may carry an old time of modification along; the inode and its own time tell.
+    mark = f"{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
+    return SourceFile(name, path, status.st_size, status.st_mtime, mark=mark)
+
+
+def _unstorable(name: str) -> Skipped | None:
+    """A name that is no valid text (it comes with lone surrogates) cannot be an id."""
+    shown = _printable(name)
+    return None if shown == name else Skipped(shown, "its name is not valid text; rename it")
+
+
+def _printable(name: str) -> str:
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")

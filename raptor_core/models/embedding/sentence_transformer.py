@@ -1,0 +1,178 @@
+"""Embedders that run a sentence-transformers model on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import groupby
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from raptor_core.errors import ModelError
+from raptor_core.models.embedding.distinct import PrefixingEmbedder
+from raptor_core.models.embedding.exact import run_batches
+from raptor_core.models.embedding.loading import no_progress_bar
+from raptor_core.models.embedding.precision import (
+    embedder_fingerprint,
+    settle_precision,
+    tell_slow_precision,
+)
+from raptor_core.settings import EmbedderSettings
+from raptor_core.vectors import Vectors
+
+_STEP_TOKENS = 16
+"""Texts are padded to a multiple of so many tokens."""
+
+_BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}
+_MAX_ROWS = {"cpu": 16, "cuda": 128}
+
+
+class SentenceTransformerEmbedder(PrefixingEmbedder):
+    """Any sentence-transformers model by hub name or local path.
+
+    A vector depends on its text alone: texts are padded to a few lengths, and the model computes
+    batches of a fixed number of rows for each, the last one filled with copies. A model that is no
+    plain transformer, or puts a prompt of its own before each text, gets one text at a time.
+
+    The model is loaded at the first use. Hub access follows the hub's own environment
+    variables; with ``HF_HUB_OFFLINE=1`` only what is cached or local is used. One object may be
+    shared by threads; they take turns at the model, whose tokenizer serves one at a time.
+    """
+
+    def __init__(self, settings: EmbedderSettings) -> None:
+        super().__init__(settle_precision(settings))
+        self._turn = RLock()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Fingerprint of the model's name, revision and prefixes, and of the precision."""
+        values: dict[str, object] = {
+            "model": self._settings.model,
+            "revision": self._settings.revision,
+            "query_prefix": self._settings.query_prefix,
+            "passage_prefix": self._settings.passage_prefix,
+        }
+        return embedder_fingerprint("sentence-transformers", values, self._settings.precision)
+
+    @property
+    def n_dims(self) -> int:
+        """Length of a vector, as the model says."""
+        return int(self._transformer.get_embedding_dimension())
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens that the model reads."""
+        return int(self._transformer.max_seq_length)
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        with self._turn:
+            model = self._transformer
+            inputs = _inputs(model, texts)
+            if inputs is None:
+                return np.stack([model.encode(text, show_progress_bar=False) for text in texts])
+            device = model.device.type
+            batches = list(_batches(inputs, device))
+            n_threads = self._settings.threads if device == "cpu" else 1
+            parts = run_batches(partial(_forward, model, inputs), batches, n_threads)
+            vectors = np.empty((len(texts), parts[0].shape[1]), dtype=np.float32)
+            for batch, part in zip(batches, parts, strict=True):
+                vectors[batch.rows] = part
+        return vectors
+
+    @property
+    def _transformer(self) -> Any:
+        with self._turn:  # so that the first users together load it once
+            return self._loaded
+
+    @cached_property
+    def _loaded(self) -> Any:
+        from sentence_transformers import SentenceTransformer
+
+        settings = self._settings
+        try:
+            with no_progress_bar():
+                model = SentenceTransformer(settings.model, revision=settings.revision or None)
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                f"the embedding model {settings.model!r} cannot be loaded: {error}. "
+                "Check embedder.model (a hub name or a local folder) and that the hub can be "
+                'reached, or set embedder.kind = "bundled"'
+            ) from error
+        tell_slow_precision(settings.precision)
+        if settings.precision == "bfloat16":
+            model[0].bfloat16()
+            model[0].register_forward_hook(_to_float32)  # pooling and what follows it
+        return model
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """``rows`` of the texts, to be padded to ``n_tokens`` each and to ``n_rows`` by copies."""
+
+    rows: list[int]
+    n_tokens: int
+    n_rows: int
+
+
+def _inputs(model: Any, texts: Sequence[str]) -> dict[str, Any] | None:
+    """What the model's tokenizer makes of all texts, padded to the longest one.
+
+    None for a model whose input is no matrix of tokens and their mask, or that puts a prompt of
+    its own before a text.
+    """
+    if getattr(model, "default_prompt_name", None):
+        return None
+    inputs: dict[str, Any] = getattr(model, "preprocess", model.tokenize)(list(texts))
+    mask, ids = inputs.get("attention_mask"), inputs.get("input_ids")
+    plain = mask is not None and ids is not None and mask.shape == ids.shape and ids.dim() == 2
+    return inputs if plain else None
+
+
+def _batches(inputs: dict[str, Any], device: str) -> Iterator[_Batch]:
+    """Batches of few shapes: the number of rows follows from the length alone."""
+    lengths = inputs["attention_mask"].sum(1).tolist()
+    padded = [max(1, -(-length // _STEP_TOKENS)) * _STEP_TOKENS for length in lengths]
+    order = sorted(range(len(padded)), key=padded.__getitem__, reverse=True)
+    for n_tokens, group in groupby(order, key=padded.__getitem__):
+        n_rows = max(1, min(_MAX_ROWS[device], _BATCH_TOKENS[device] // n_tokens))
+        rows = list(group)
+        for start in range(0, len(rows), n_rows):
+            yield _Batch(rows[start : start + n_rows], n_tokens, n_rows)
+
+
+def _forward(model: Any, inputs: dict[str, Any], batch: _Batch) -> Vectors:
+    """Vectors of a batch, shape ``(len(batch.rows), n_dims)``."""
+    import torch
+
+    rows = batch.rows + batch.rows[:1] * (batch.n_rows - len(batch.rows))
+    width = min(batch.n_tokens, model.max_seq_length or batch.n_tokens)
+    left = model.tokenizer.padding_side == "left"
+    given = dict(inputs)
+    for name, values in inputs.items():
+        if torch.is_tensor(values):
+            filler = (model.tokenizer.pad_token_id or 0) if name == "input_ids" else 0
+            given[name] = _fit(values[rows], width, filler, left).to(model.device)
+    with torch.inference_mode():
+        found = model(given)["sentence_embedding"][: len(batch.rows)]
+    vectors: Vectors = found.float().cpu().numpy()
+    return vectors
+
+
+def _fit(values: Any, width: int, filler: int, left: bool) -> Any:
+    """Columns cut or filled to ``width``, at the side that is padded."""
+    from torch.nn.functional import pad
+
+    missing = width - values.shape[1]
+    return pad(values, (missing, 0) if left else (0, missing), value=filler)
+
+
+def _to_float32(_module: Any, _given: Any, found: dict[str, Any]) -> dict[str, Any]:
+    import torch
+
+    return {
+        name: value.float() if torch.is_tensor(value) and value.is_floating_point() else value
+        for name, value in found.items()
+    }

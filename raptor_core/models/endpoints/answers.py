@@ -1,0 +1,121 @@
+"""Reads and checks what an endpoint answered: only a whole answer passes."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from raptor_core.models.endpoints.faults import scrub
+from raptor_core.models.endpoints.retry import FaultError
+from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.models.money.estimates import estimate_tokens
+from raptor_core.models.money.usage import Usage
+from raptor_core.vectors import Vectors
+
+
+def read_usage(response: Any, prompt_tokens: int) -> Usage:
+    """One answered call and its tokens, as the endpoint counted.
+
+    Where it counts none, they are ``prompt_tokens`` and an estimate of the answer's.
+    """
+    usage = getattr(response, "usage", None)
+    counted = Usage(
+        calls=1,
+        prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
+        completion_tokens=_count(getattr(usage, "completion_tokens", None)),
+    )
+    if counted.tokens:
+        return counted
+    text = getattr(_message(response), "content", None)
+    n_tokens = estimate_tokens(text) if isinstance(text, str) else 0
+    return Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=n_tokens)
+
+
+def read_chat(response: Any, secret: str) -> str:
+    """The text of a chat completion that ended by itself, stripped; faults never show ``secret``.
+
+    Raises:
+        FaultError: malformed, refused, filtered, truncated, empty, or ended in another way.
+    """
+    message = _message(response)
+    if message is None:
+        raise FaultError(
+            f"the answer is malformed: it holds no message ({scrub(str(response), secret)})"
+        )
+    refusal = getattr(message, "refusal", None)
+    if refusal:
+        raise FaultError(f"the model refused: {scrub(str(refusal), secret)}")
+    finish = response.choices[0].finish_reason
+    if finish == "length":
+        raise FaultError("the answer was cut off at its token limit", too_long=True)
+    if finish == "content_filter":
+        raise FaultError("the endpoint's content filter stopped the answer")
+    text = message.content
+    if not isinstance(text, str) or not text.strip():
+        raise FaultError("the answer is empty")
+    if finish != "stop":
+        raise FaultError(f"the answer ended by {finish!r}, expected 'stop'")
+    return text.strip()
+
+
+def checked(text: str, ask: ChatAsk) -> str:
+    """The text, where the question has no objection to it.
+
+    Raises:
+        FaultError: it has one.
+    """
+    objection = ask.check(text)
+    if objection is not None:
+        raise FaultError(objection.reason, too_long=objection.too_long, plea=objection.plea)
+    return text
+
+
+def _message(response: Any) -> Any:
+    choices: Any = getattr(response, "choices", None)
+    return getattr(choices[0], "message", None) if choices else None
+
+
+def read_embeddings(response: Any, n_texts: int, secret: str) -> Vectors:
+    """The vectors in the order of the texts, shape ``(n_texts, n_dims)``, float32, as sent.
+
+    Raises:
+        FaultError: malformed, a vector is missing, or one is not of finite numbers.
+    """
+    data = getattr(response, "data", None)
+    if not isinstance(data, list):
+        raise FaultError(
+            f"the answer is malformed: it holds no vectors ({scrub(str(response), secret)})"
+        )
+    by_index = {getattr(item, "index", None): getattr(item, "embedding", None) for item in data}
+    if len(data) != n_texts or any(index not in by_index for index in range(n_texts)):
+        raise FaultError(f"expected vectors 0 to {n_texts - 1}, got {len(data)} vectors")
+    vectors = [_vector(by_index[index]) for index in range(n_texts)]
+    lengths = sorted({len(vector) for vector in vectors})
+    if len(lengths) != 1 or lengths[0] == 0:
+        raise FaultError(f"vectors of lengths {lengths}, expected one length above 0")
+    stacked = np.stack(vectors)
+    if not np.isfinite(stacked).all():
+        raise FaultError("a vector holds numbers that are not finite")
+    return stacked
+
+
+def _vector(value: Any) -> Vectors:
+    """A vector sent as base64 of little-endian float32, or as a list of numbers.
+
+    Raises:
+        FaultError: it is neither.
+    """
+    try:
+        if isinstance(value, str):
+            raw = base64.b64decode(value, validate=True)
+            return np.frombuffer(raw, dtype="<f4").astype(np.float32)
+        return np.asarray(value, dtype=np.float32).reshape(-1)
+    except (ValueError, TypeError):
+        reason = "a vector is neither base64 nor a list of numbers"
+    raise FaultError(reason)
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0

@@ -1,0 +1,107 @@
+"""What an error of the openai client means: a reason for people, and whether to try again."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from raptor_core.models.endpoints.headers import retry_after_seconds
+from raptor_core.models.endpoints.retry import FaultError
+
+if TYPE_CHECKING:
+    from openai import APIError, APIStatusError
+
+Result = TypeVar("Result")
+
+_RETRYABLE = frozenset({408, 409, 425, 429})
+_FOR_GOOD = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})  # of httpx
+_REMEDIES = {
+    400: "check the model's name and limits",
+    401: "check the key",
+    403: "check that the key may use this model",
+    404: "check base_url and the model's name",
+}
+_HINTS = {
+    "max_completion_tokens": "max_tokens_field",
+    "max_tokens": "max_tokens_field",
+    "temperature": "sends_temperature = false",
+    "response_format": "json_format",
+    "json_schema": "json_format",
+    "encoding_format": "encoding",
+    "api-version": "api_version",
+}
+"""Settings that change what an endpoint complains of, see docs/endpoints.md."""
+_MAX_DETAIL_CHARS = 240
+
+
+def translated(call: Callable[[], Result], timeout_seconds: float, secret: str) -> Result:
+    """What a request to an endpoint gives.
+
+    Raises:
+        FaultError: it failed; ``secret`` never shows in it.
+    """
+    from openai import APIError
+
+    try:
+        return call()
+    except APIError as error:
+        fault = fault_of(error, timeout_seconds=timeout_seconds, secret=secret)
+    except json.JSONDecodeError as error:
+        fault = FaultError(f"the answer is no JSON ({scrub(error.msg, secret)})")
+    # Outside "except": the fault must not drag the request along, whose headers hold the key.
+    raise fault
+
+
+def fault_of(error: APIError, *, timeout_seconds: float, secret: str) -> FaultError:
+    """The fault behind an error of the client; ``secret`` never shows in it.
+
+    The fault keeps no reference to the error, whose request holds the key.
+    """
+    import openai
+
+    cause = error.__cause__
+    unsent = type(cause).__name__ in _UNSENT
+    if isinstance(error, openai.APITimeoutError):
+        reason = f"no answer within {timeout_seconds:g} s"
+        return FaultError(reason, unbilled=unsent, is_down=True)
+    if isinstance(error, openai.APIConnectionError):
+        detail = f"{type(cause).__name__}: {cause}" if cause is not None else error.message
+        reason = f"the connection failed ({scrub(detail, secret)})"
+        return FaultError(reason, unbilled=unsent, is_down=True)
+    if isinstance(error, openai.APIStatusError):
+        return _status_fault(error, secret)
+    return FaultError(f"the answer is malformed ({scrub(error.message, secret)})")
+
+
+def scrub(text: str, secret: str) -> str:
+    """``text`` on one line, shortened, without the secret."""
+    line = " ".join(text.replace(secret, "[key]").split()) if secret else " ".join(text.split())
+    return line if len(line) <= _MAX_DETAIL_CHARS else f"{line[:_MAX_DETAIL_CHARS]}…"
+
+
+def _status_fault(error: APIStatusError, secret: str) -> FaultError:
+    status = error.status_code
+    retryable = (status in _RETRYABLE or status >= 500) and error.code not in _FOR_GOOD
+    detail = _detail(error)
+    remedy = _REMEDIES.get(status, "")
+    if status in {400, 404, 422}:
+        hints = (hint for word, hint in _HINTS.items() if word in detail)
+        remedy = next((f"set {hint} for it in the settings" for hint in hints), remedy)
+    return FaultError(
+        f"HTTP {status} ({scrub(detail, secret)}){f'; {remedy}' if remedy else ''}",
+        retryable=retryable,
+        retry_after_seconds=retry_after_seconds(error.response.headers, time.time()),
+        unbilled=True,
+        is_limit=status == 429 and retryable,
+        is_down=status >= 500,
+    )
+
+
+def _detail(error: APIStatusError) -> str:
+    """The endpoint's own message, or what it sent in its place."""
+    body = error.body
+    message = body.get("message") if isinstance(body, Mapping) else body
+    return str(message or error.code or "no message")

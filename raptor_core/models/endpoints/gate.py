@@ -1,0 +1,162 @@
+"""The gate before an endpoint: everything in this process that calls it goes through one.
+
+It keeps to the rates that the settings name and to what the endpoint says of its own limits, lets
+one refusal for the rate slow all callers, and holds all of them back while the endpoint is down.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from raptor_core.errors import EndpointDownError, EndpointError
+from raptor_core.models.endpoints.circuit import Circuit
+from raptor_core.models.endpoints.headers import read_allowances
+from raptor_core.models.endpoints.keys import shown_url
+from raptor_core.models.endpoints.pacing import Begun, Pace
+from raptor_core.models.endpoints.retry import FaultError, RetryPolicy, sleep
+from raptor_core.models.endpoints.values import Endpoint
+
+_LONGEST_NAP_SECONDS = 5.0
+"""After it a waiting call looks again whether the pause still lasts."""
+
+
+@dataclass(eq=False, slots=True)
+class _Turn:
+    """One attempt: its place in the row, and what ``Pace.begin`` gave."""
+
+    slot: float | None = None
+    begun: Begun | None = None
+
+
+class Gate:
+    """Limits, pauses and the circuit of one endpoint; may be used from many threads at once.
+
+    ``clock`` is a seam for tests.
+    """
+
+    def __init__(self, endpoint: Endpoint, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._pace = Pace()
+        self._circuit = Circuit(endpoint.down_after, endpoint.down_seconds)
+        self._policy = RetryPolicy()
+        self._n_pauses = 0
+        self.limit(endpoint)
+
+    @classmethod
+    def of(cls, endpoint: Endpoint) -> Gate:
+        """The one gate of an endpoint in this process, as long as anybody holds it.
+
+        Of several limits that its users set, the strictest holds.
+        """
+        key = (endpoint.base_url, endpoint.model, endpoint.api_key_env)
+        with _LOCK:
+            gate = _GATES.get(key)
+            if gate is None:
+                gate = _GATES[key] = cls(endpoint)
+        gate.limit(endpoint)
+        return gate
+
+    def limit(self, endpoint: Endpoint) -> None:
+        """Keep to this endpoint's rates too, by this process's part of them."""
+        with self._lock:
+            self._pace.limit(
+                endpoint.requests_per_minute / endpoint.shared_by,
+                endpoint.tokens_per_minute / endpoint.shared_by,
+            )
+
+    @contextmanager
+    def turn(
+        self, endpoint: Endpoint, tokens: int, stop: threading.Event | None = None
+    ) -> Iterator[Callable[[Mapping[str, str]], None]]:
+        """Around one attempt of at most ``tokens`` tokens; waits until it may begin.
+
+        Gives what to call with the headers once it is answered. A ``FaultError`` that leaves the
+        block is heard of, and marked where the attempt was a probe.
+
+        Raises:
+            EndpointDownError: the endpoint is down, and was waited for.
+            EndpointError: ``stop`` was set while it waited.
+        """
+        turn = _Turn()
+        try:
+            self._enter(turn, endpoint, tokens, stop)
+            yield lambda headers: self._answered(turn, headers)
+        except FaultError as fault:
+            self._failed(turn, fault)
+            raise
+        finally:
+            with self._lock:
+                self._circuit.dropped(turn)
+
+    def _enter(
+        self, turn: _Turn, endpoint: Endpoint, tokens: int, stop: threading.Event | None
+    ) -> None:
+        wait = stop.wait if stop is not None else sleep
+        while (seconds := self._wait_seconds(turn, endpoint, tokens)) > 0:
+            if wait(min(seconds, _LONGEST_NAP_SECONDS)):
+                raise EndpointError(f"{endpoint.purpose}: the call was cancelled before it began")
+
+    def _wait_seconds(self, turn: _Turn, endpoint: Endpoint, tokens: int) -> float:
+        """0 where the attempt may begin, and then counts as begun."""
+        with self._lock:
+            now = self._clock()
+            if turn.slot is None:
+                turn.slot = self._pace.slot(tokens, now)
+            seconds = self._pace.wait_seconds(turn.slot, now)
+            if seconds > 0:
+                return seconds
+            seconds = self._circuit.wait_seconds(turn, now)
+            if seconds > 0:
+                if self._circuit.is_hopeless:
+                    raise EndpointDownError(self._told(endpoint, now))
+                return seconds
+            seconds = self._pace.exhausted_seconds(tokens, now)
+            if 0 < seconds <= self._policy.patience_seconds:
+                self._pace.pause(seconds, now)
+                return seconds
+            turn.begun = self._pace.begin(tokens)
+            return 0.0
+
+    def _answered(self, turn: _Turn, headers: Mapping[str, str]) -> None:
+        said = read_allowances(headers)
+        with self._lock:
+            self._circuit.succeeded()
+            if turn.begun is not None:
+                self._pace.heard(said, turn.begun, self._clock())
+            self._n_pauses = 0
+
+    def _failed(self, turn: _Turn, fault: FaultError) -> None:
+        with self._lock:
+            now = self._clock()
+            if fault.is_down:
+                fault.is_probe = self._circuit.is_probe(turn)
+                self._circuit.failed(turn, fault.reason, now)
+                return
+            self._circuit.succeeded()
+            if not fault.is_limit or turn.begun is None:
+                return
+            seconds = fault.retry_after_seconds
+            if seconds is None:
+                seconds = self._policy.backoff_seconds(self._n_pauses + 1, 1.0)
+            if seconds <= self._policy.patience_seconds:
+                self._n_pauses += self._pace.limited(turn.begun, seconds, now)
+
+    def _told(self, endpoint: Endpoint, now: float) -> str:
+        circuit = self._circuit
+        return (
+            f"{endpoint.purpose}: {endpoint.model!r} at {shown_url(endpoint.base_url)} is down: "
+            f"{circuit.n_failed} attempts in a row failed, {circuit.n_probes} of them probes over "
+            f"{circuit.open_seconds(now):.0f} s, the last by: {circuit.reason}. Check that the "
+            f"endpoint runs and that {endpoint.purpose}.base_url is right, then run again: what "
+            "is finished is kept"
+        )
+
+
+_LOCK = threading.Lock()
+_GATES: weakref.WeakValueDictionary[tuple[str, str, str], Gate] = weakref.WeakValueDictionary()

@@ -1,0 +1,149 @@
+"""When the next call may begin: slots in a row, and pauses that move them all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from raptor_core.models.endpoints.headers import Allowance, Kind
+
+_MINUTE_SECONDS = 60.6
+_FIRST_LEARNT = 4.0
+"""The first spacing lets a quarter of those that came too fast begin in the time of a pause."""
+_MIN_LEARNT_SECONDS = 0.005
+_MAX_LEARNT_SECONDS = 10.0
+_RECOVERY = 0.98
+"""Of the learnt spacing, after each call that was answered."""
+
+
+@dataclass
+class _Left:
+    remaining: float
+    resets_at: float
+
+
+@dataclass
+class _Wave:
+    """Calls begun between two pauses, and how many of them were turned away."""
+
+    n_begun: int = 0
+    n_limited: int = 0
+    is_judged: bool = False
+
+    def is_too_fast(self) -> bool:
+        """Whether most were turned away; true once."""
+        if self.is_judged or self.n_limited <= max(2, self.n_begun / 2):
+            return False
+        self.is_judged = True
+        return True
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A call that was sent: what had been sent by then, and beside which others."""
+
+    sent: Mapping[Kind, float]
+    wave: _Wave
+
+
+@dataclass
+class Pace:
+    """Slots for calls, in the order in which they asked.
+
+    A call of ``n`` tokens takes ``60 / requests_per_minute`` or ``60 n / tokens_per_minute``
+    seconds, what is longer, and a hundredth more, since some travel faster than others; the next
+    slot begins after it. So limits are kept in any minute, but for one call's tokens. Time stands
+    still in a pause: slots given before keep their order and their spacing after it. Times are of
+    one monotonic clock, in seconds. The owner locks.
+
+    An endpoint that turns away most of what it is sent has no settings for its limits here: then
+    a spacing is learnt, which wears off with every call that is answered.
+    """
+
+    requests_per_minute: float = 0.0
+    tokens_per_minute: float = 0.0
+    learnt_seconds: float = 0.0
+    _next_slot: float = 0.0
+    _moved: float = 0.0
+    _paused_until: float = 0.0
+    _left: dict[Kind, _Left] = field(default_factory=dict)
+    _sent: dict[Kind, float] = field(default_factory=lambda: {"requests": 0.0, "tokens": 0.0})
+    _wave: _Wave = field(default_factory=_Wave)
+
+    def limit(self, requests_per_minute: float, tokens_per_minute: float) -> None:
+        """Keep these too: of several limits the strictest holds; 0 is none."""
+        self.requests_per_minute = _strictest(self.requests_per_minute, requests_per_minute)
+        self.tokens_per_minute = _strictest(self.tokens_per_minute, tokens_per_minute)
+
+    def slot(self, tokens: int, now: float) -> float:
+        """The place in the row for a call; give it to ``wait_seconds``."""
+        still = max(now, self._paused_until) - self._moved
+        begins = max(still, self._next_slot)
+        self._next_slot = begins + self._lasts(tokens)
+        return begins
+
+    def wait_seconds(self, slot: float, now: float) -> float:
+        """Until the slot begins, no pause lasts and the endpoint has something left."""
+        return max(slot + self._moved, self._paused_until) - now
+
+    def pause(self, seconds: float, now: float) -> None:
+        """Nobody begins before so many seconds are over."""
+        until = max(self._paused_until, now + seconds)
+        self._moved += until - max(now, self._paused_until)
+        self._paused_until = until
+
+    def exhausted_seconds(self, tokens: int, now: float) -> float:
+        """Until the endpoint's own count allows the call; 0 where it does."""
+        costs: dict[Kind, float] = {"requests": 1.0, "tokens": float(tokens)}
+        waits = [
+            left.resets_at - now
+            for kind, left in self._left.items()
+            if left.remaining < costs[kind] and left.resets_at > now
+        ]
+        return max(waits, default=0.0)
+
+    def begin(self, tokens: int) -> Begun:
+        """Count a call as sent; ``heard`` and ``limited`` want what this gives."""
+        costs: dict[Kind, float] = {"requests": 1.0, "tokens": float(tokens)}
+        for kind, cost in costs.items():
+            self._sent[kind] += cost
+            if kind in self._left:
+                self._left[kind].remaining -= cost
+        self._wave.n_begun += 1
+        return Begun(dict(self._sent), self._wave)
+
+    def heard(self, said: Mapping[Kind, Allowance], begun: Begun, now: float) -> None:
+        """A call was answered; what was sent after it is taken off what its headers say."""
+        for kind, allowance in said.items():
+            since = self._sent[kind] - begun.sent[kind]
+            self._left[kind] = _Left(allowance.remaining - since, now + allowance.reset_seconds)
+        self.learnt_seconds *= _RECOVERY
+        if self.learnt_seconds < _MIN_LEARNT_SECONDS:
+            self.learnt_seconds = 0.0
+
+    def limited(self, begun: Begun, seconds: float, now: float) -> bool:
+        """A call was turned away for its rate: all pause, and keep apart where most were.
+
+        Gives whether this began a pause; calls that were under way beside the first find one.
+        """
+        wave = begun.wave
+        wave.n_limited += 1
+        if wave.is_too_fast():
+            first = _FIRST_LEARNT * max(seconds, 0.1) / wave.n_begun
+            learnt = max(2 * self.learnt_seconds, first, _MIN_LEARNT_SECONDS)
+            self.learnt_seconds = min(learnt, _MAX_LEARNT_SECONDS)
+        is_new = now >= self._paused_until
+        if is_new:
+            self._wave = _Wave()
+        self.pause(seconds, now)
+        return is_new
+
+    def _lasts(self, tokens: int) -> float:
+        requests, per_minute = self.requests_per_minute, self.tokens_per_minute
+        per_request = _MINUTE_SECONDS / requests if requests else 0.0
+        per_tokens = _MINUTE_SECONDS * tokens / per_minute if per_minute else 0.0
+        return max(per_request, per_tokens, self.learnt_seconds)
+
+
+def _strictest(one: float, other: float) -> float:
+    return min(one, other) if one and other else one or other

@@ -1,0 +1,160 @@
+"""What a run has spent, and the bounds that it does not pass.
+
+Before a call its worst case is reserved; afterwards what it took is settled. Calls under way
+count with their worst case, so that no bound is passed however many are made at once. A call
+that would fit once those under way have settled for less waits for them; one that would not
+fit even then ends the budget: from there on every reservation is refused.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from raptor_core.errors import BudgetError, SettingsError
+from raptor_core.models.money.account import Account
+from raptor_core.models.money.prices import FREE, part_of
+from raptor_core.models.money.spending import Spending
+from raptor_core.models.money.usage import Usage
+from raptor_core.settings.models import Settings
+from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price
+
+_ROUNDING = 1e-9  # relative; sums of dollars end in a wrong last bit
+
+
+class Ledger:
+    """Spendings of one run and its budget; may be used from many threads at once."""
+
+    def __init__(
+        self,
+        budget: BudgetSettings | None = None,
+        prices: Mapping[str, PriceSettings] | None = None,
+    ) -> None:
+        self._budget = budget or BudgetSettings()
+        self._prices = prices or {}
+        self._turn = threading.Condition()
+        self._spendings: dict[tuple[str, str], Spending] = {}
+        self._held = Usage()
+        self._n_held = 0
+        self._end: str | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Ledger:
+        """A ledger with the settings' budget and prices.
+
+        Raises:
+            SettingsError: the budget is in dollars, and an endpoint's model has no price.
+        """
+        if settings.budget.usd is not None and settings.unpriced_models:
+            raise SettingsError(missing_price(settings.unpriced_models[0]))
+        return cls(settings.budget, settings.prices)
+
+    def begin(self) -> None:
+        """Begin a run: nothing is spent. Calls under way would be counted in the new run."""
+        with self._turn:
+            self._spendings.clear()
+            self._end = None
+
+    @property
+    def spendings(self) -> tuple[Spending, ...]:
+        """By purpose and model, sorted."""
+        with self._turn:
+            return tuple(self._spendings[key] for key in sorted(self._spendings))
+
+    def spent(self, purpose: str | None = None) -> Usage:
+        """What answered calls took, for one purpose or in all."""
+        return _total(line.usage for line in self.spendings if purpose in (None, line.purpose))
+
+    def account(
+        self, purpose: str, model: str, *, free: bool = False, share: float = 1.0
+    ) -> Account:
+        """Where calls of one model for one purpose are reserved and settled; ``free`` costs 0.
+
+        ``share`` is of the price in the settings, for calls that cost less.
+
+        Raises:
+            SettingsError: the budget is in dollars, and the model has no price.
+        """
+        price = FREE if free else self._prices.get(model)
+        if price is None and self._budget.usd is not None:
+            raise SettingsError(missing_price(model))
+        return Account(self, purpose, model, part_of(price, share))
+
+    def hold(self, worst: Usage, *, wait: bool) -> bool:
+        """Reserve ``worst``, or end the budget; see ``Account.reserve``.
+
+        Raises:
+            BudgetError: it does not fit beside what is spent, or the budget has ended before.
+        """
+        with self._turn:
+            while True:
+                self._refuse(worst)
+                if self._passed(self._counted() + self._held + worst) is None:
+                    self._held += worst
+                    self._n_held += 1
+                    return True
+                if not wait:
+                    return False
+                self._turn.wait()
+
+    def release(self, worst: Usage, spending: Spending) -> None:
+        """End a reservation and count what came of it."""
+        with self._turn:
+            self._n_held -= 1
+            self._held = self._held - worst if self._n_held else Usage()
+            self._count(spending)
+            self._turn.notify_all()
+
+    def count(self, spending: Spending) -> None:
+        """Count what needs no reservation."""
+        with self._turn:
+            self._count(spending)
+
+    def _count(self, more: Spending) -> None:
+        key = (more.purpose, more.model)
+        old = self._spendings.get(key, Spending(*key))
+        self._spendings[key] = replace(old, usage=old.usage + more.usage, lost=old.lost + more.lost)
+
+    def _counted(self) -> Usage:
+        return _total(used for s in self._spendings.values() for used in (s.usage, s.lost))
+
+    def _passed(self, usage: Usage) -> str | None:
+        """Name of the first bound that ``usage`` would pass."""
+        budget = self._budget
+        if budget.calls is not None and usage.calls > budget.calls:
+            return "calls"
+        if budget.tokens is not None and usage.tokens > budget.tokens:
+            return "tokens"
+        if budget.usd is not None and (usage.usd or 0.0) > budget.usd * (1 + _ROUNDING):
+            return "usd"
+        return None
+
+    def _refuse(self, worst: Usage) -> None:
+        if self._end is None:
+            spent = self._counted()
+            bound = self._passed(spent + worst)
+            if bound is None:
+                return
+            self._end = self._told(bound, spent, worst)
+            self._turn.notify_all()
+        raise BudgetError(self._end)
+
+    def _told(self, bound: str, spent: Usage, worst: Usage) -> str:
+        needed = {
+            "calls": f"{worst.calls} call",
+            "tokens": f"up to {worst.tokens:,} tokens",
+            "usd": f"up to {worst.usd or 0:.6g} USD",
+        }
+        money = "an unknown sum (no price is set)" if spent.usd is None else f"{spent.usd:.6g} USD"
+        return (
+            f"the run stops before it would pass budget.{bound} = "
+            f"{getattr(self._budget, bound)}: {spent.calls:,} calls with {spent.tokens:,} tokens "
+            f"took {money}, and the next would take {needed[bound]} more. Everything finished is "
+            "kept, and what was published stays. Run again to go on from there, or raise "
+            f"budget.{bound}"
+        )
+
+
+def _total(usages: Iterable[Usage]) -> Usage:
+    return sum(usages, start=Usage())

@@ -1,0 +1,179 @@
+"""Summaries by an OpenAI-compatible chat endpoint."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Protocol
+
+from raptor_core.errors import EndpointError
+from raptor_core.identity import fingerprint
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.endpoints.pool import run_concurrently
+from raptor_core.models.endpoints.retry import RetryPolicy
+from raptor_core.models.endpoints.values import ChatAsk, Endpoint, Meter, Objection
+from raptor_core.models.money import SUMMARIES, Ledger
+from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
+from raptor_core.models.summarizing.prompts import (
+    language_line,
+    limit_line,
+    objection_lines,
+    prompt_of,
+    prompt_overhead,
+    prompt_tokens,
+)
+from raptor_core.settings.models import SummarizerSettings
+from raptor_core.tokens.base import TokenCounter
+
+
+class Unfit(Protocol):
+    """Why an answer is no summary of its sources."""
+
+    @property
+    def reason(self) -> str:
+        """For people."""
+
+    @property
+    def language(self) -> str:
+        """What it should have been written in; empty where that is not the reason."""
+
+
+Fits = Callable[[str, Sequence[str]], Unfit | None]
+"""Says of an answer and its sources why it is no summary of them; None where it may be one."""
+
+Keep = Callable[[str, str], None]
+"""Puts a paid answer where a crash cannot lose it: its request's key, its text."""
+
+# Models that refuse in words rather than in the refusal field; only at an answer's beginning.
+_REFUSAL = re.compile(
+    r"(?:(?:(?:i['’]m|i am|we['’]re) (?:very |so |truly )?sorry|sorry|i apologi[sz]e|unfortunately)"
+    r"[,.;]?\s*)?(?:but |as an ai(?: language)? model,? )*"
+    r"i(?:['’]m| am)? (?:can(?:['’]t|not| not)|unable to|not able to|won['’]t be able to)"
+    r" (?:assist|help|fulfil|comply|provide|summari[sz]e|create|process|continue|do that|generate"
+    r"|engage|answer|access|see|find)",
+    re.IGNORECASE,
+)
+
+
+class ChatSummarizer:
+    """Asks a chat model for each summary; at most ``concurrency`` calls are under way.
+
+    An answer counts only when it is whole: not refused, filtered, empty or cut off, at most
+    ``max_tokens`` long by the tree's own counter, and not unfit. Anything else is asked again, a
+    too long answer with a smaller bound on its words; after ``max_retries`` that node fails by
+    name.
+
+    ``ledger`` holds the run's budget and prices; None knows neither. ``keep`` gets the key and
+    the text of each answer in the thread that received it, before anything else happens to it.
+    ``unfit`` looks at every answer beside its sources; None takes them all.
+    """
+
+    def __init__(
+        self,
+        settings: SummarizerSettings,
+        counter: TokenCounter,
+        policy: RetryPolicy | None = None,
+        *,
+        ledger: Ledger | None = None,
+        keep: Keep | None = None,
+        unfit: Fits | None = None,
+    ) -> None:
+        self._settings = settings
+        self._counter = counter
+        self._keep = keep
+        self._unfit = unfit
+        self._prompt = prompt_of(settings)
+        self._endpoint = Endpoint.of("summarizer", settings)
+        self._client = EndpointClient(
+            self._endpoint,
+            policy or RetryPolicy(max_retries=settings.max_retries),
+            account=(ledger or Ledger()).account(SUMMARIES, settings.model),
+        )
+
+    @cached_property
+    def _overhead(self) -> int:
+        return prompt_overhead(self._settings, self._counter)
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the model, the prompt, the temperature and the length.
+
+        The URL is left out: the same model behind another address gives the same summaries, so
+        a move to another host or a proxy redoes nothing.
+        """
+        settings = self._settings
+        return fingerprint(
+            "chat",
+            {
+                "model": settings.model,
+                "prompt": self._prompt.version,
+                "temperature": settings.temperature,
+                "max_tokens": settings.max_tokens,
+            },
+        )
+
+    def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
+        """One answer for each request, as they finish; closing the iterator drops the rest.
+
+        Raises:
+            MissingKeyError: OpenAI's own API needs a key; raised before the first call.
+            BudgetError: the run's budget ends; raised after the answers of the calls under way.
+        """
+        if requests:
+            self.prepare()
+        yield from run_concurrently(self._answer, requests, self._endpoint.share)
+
+    def prepare(self) -> None:
+        """Does what is to be done once before any call.
+
+        Raises:
+            MissingKeyError: OpenAI's own API needs a key.
+        """
+        self._client.require_key()
+        _ = self._overhead  # counted here, once, and not by every thread
+
+    def _answer(self, request: SummaryRequest, stop: threading.Event) -> Summary | FailedSummary:
+        meter = Meter()
+        try:
+            answer = self._client.chat(self.ask(request), meter=meter, stop=stop)
+        except EndpointError as error:
+            # The seam's own way to report: named, counted, and no text of any node.
+            return FailedSummary(
+                request.key, request.name, str(error), meter.usage, error.comes_again
+            )
+        if self._keep is not None:
+            self._keep(request.key, answer.text)
+        return Summary(request.key, answer.text, answer.usage)
+
+    def ask(self, request: SummaryRequest) -> ChatAsk:
+        """What the model is asked, and what is objected to in its answers."""
+        settings = self._settings
+        objections = objection_lines(request.objections)
+        question = self._prompt.question(request.texts, settings.max_tokens)
+        counted = self._counter.count([objections])[0] if objections else 0
+        return ChatAsk(
+            system=self._prompt.system,
+            user=f"{question}\n\n{objections}" if objections else question,
+            max_tokens=settings.max_tokens,
+            temperature=settings.temperature,
+            shorten=partial(limit_line, settings.max_tokens),
+            check=partial(self._objection, request),
+            prompt_tokens=prompt_tokens(request.n_tokens, self._overhead) + counted,
+        )
+
+    def _objection(self, request: SummaryRequest, text: str) -> Objection | None:
+        if _REFUSAL.match(text):
+            return Objection("the model refused in words")
+        n_tokens = self._counter.count([text])[0]
+        if n_tokens > self._settings.max_tokens:
+            limit = self._settings.max_tokens
+            return Objection(
+                f"the answer has {n_tokens} tokens, at most {limit} fit", too_long=True
+            )
+        unfit = self._unfit(text, request.texts) if self._unfit is not None else None
+        if unfit is None:
+            return None
+        plea = language_line(unfit.language) if unfit.language else ""
+        return Objection(unfit.reason, plea=plea)

@@ -1,0 +1,214 @@
+"""Extractive summaries: the children's sentences that say most, whole and in source order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from raptor_core.identity import fingerprint
+from raptor_core.models.money.usage import Usage
+from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
+from raptor_core.models.summarizing.salience import Budget, Candidate, pick
+from raptor_core.models.summarizing.sentence import (
+    JUNK,
+    PARTIAL,
+    UNSPACED,
+    WHOLE,
+    Segmenter,
+    Sentence,
+    split_sentences,
+)
+from raptor_core.settings.models import SummarizerSettings
+from raptor_core.tokens.base import TokenCounter
+
+VERSION = 1
+"""Raised whenever a change to the method changes a text."""
+
+BATCH = 64
+"""Requests worked on together: one tokenizer call for all their texts."""
+
+_TIER_WEIGHTS = {WHOLE: 1.0, PARTIAL: 0.4, JUNK: 0.1}
+_NO_SPACE = re.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uffef]")
+_CLAUSE_END = re.compile(r"[,;:，；：、،؛)\]]|\s[–—-](?=\s)")
+
+
+class ExtractiveSummarizer:
+    """Chooses sentences by word coverage; deterministic, calls no model.
+
+    A summary depends on its children's texts in document order, their token counts and vectors
+    (how central a child is), the settings and the token counter, on nothing else in its layer.
+    It aims at ``ratio`` times the children's tokens, at least ``min_tokens`` where there is as
+    much to say, and never passes ``max_tokens``. Headings, tables, code, references and
+    fragments are used only where there is too little prose. A sentence is cut only when no
+    sentence of the cluster fits: then the best one ends at a clause, or else at a word.
+    """
+
+    def __init__(
+        self,
+        settings: SummarizerSettings,
+        counter: TokenCounter,
+        embedder_fingerprint: str,
+        segmenter: Segmenter,
+    ) -> None:
+        self._settings = settings
+        self._counter = counter
+        self._segmenter = segmenter
+        self._fingerprint = fingerprint(
+            "extractive",
+            {
+                "version": VERSION,
+                "ratio": settings.ratio,
+                "min_tokens": settings.min_tokens,
+                "max_tokens": settings.max_tokens,
+                "counter": counter.fingerprint,
+                "embedder": embedder_fingerprint,
+            },
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the method, its limits, the token counter and the embedder."""
+        return self._fingerprint
+
+    def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
+        """One answer for each request, in order; lazily, ``BATCH`` requests at a time.
+
+        Only a request whose children hold no visible text fails.
+        """
+        for start in range(0, len(requests), BATCH):
+            yield from self._summarize_batch(requests[start : start + BATCH])
+
+    def _summarize_batch(
+        self, requests: Sequence[SummaryRequest]
+    ) -> Iterator[Summary | FailedSummary]:
+        known: dict[tuple[str, int], tuple[Sentence, ...]] = {}
+        clusters = [self._candidates(request, known) for request in requests]
+        budgets = [self._budget(request) for request in requests]
+        drafts = [
+            _join(_pick_prose(candidates, budget, self._settings.min_tokens))
+            for candidates, budget in zip(clusters, budgets, strict=True)
+        ]
+        counts = self._counter.count(drafts)
+        for row, request in enumerate(requests):
+            text, n_tokens = drafts[row], counts[row]
+            if not text or n_tokens > self._settings.max_tokens:
+                text = self._exact(clusters[row], budgets[row])
+                n_tokens = self._counter.count([text])[0]
+            if text:
+                yield Summary(request.key, text, Usage(1, sum(request.n_tokens), n_tokens))
+            else:
+                reason = "its children hold no text"
+                yield FailedSummary(request.key, request.name, reason, comes_again=True)
+
+    def _budget(self, request: SummaryRequest) -> Budget:
+        settings = self._settings
+        target = settings.ratio * sum(request.n_tokens)
+        target = min(max(target, settings.min_tokens), settings.max_tokens)
+        return Budget(target=target, limit=settings.max_tokens)
+
+    def _candidates(
+        self, request: SummaryRequest, known: dict[tuple[str, int], tuple[Sentence, ...]]
+    ) -> list[Candidate]:
+        """The distinct sentences of the cluster in source order."""
+        candidates: list[Candidate] = []
+        seen: set[str] = set()
+        order = 0
+        children = zip(request.texts, request.n_tokens, _centrality(request), strict=True)
+        for child, (text, n_tokens, centrality) in enumerate(children):
+            if (text, n_tokens) not in known:
+                known[text, n_tokens] = split_sentences(text, n_tokens, self._segmenter)
+            order += 1  # no sentence follows on one of another child
+            for sentence in known[text, n_tokens]:
+                order += 1
+                folded = sentence.text.casefold()
+                if folded not in seen:
+                    seen.add(folded)
+                    candidates.append(Candidate(sentence, child, order, centrality))
+        return candidates
+
+    def _exact(self, candidates: Sequence[Candidate], budget: Budget) -> str:
+        """A summary within the limit where estimated token counts were too low."""
+        counts = self._counter.count([c.sentence.text for c in candidates])
+        exact = [
+            replace(c, sentence=replace(c.sentence, n_tokens=float(max(1, n))))
+            for c, n in zip(candidates, counts, strict=True)
+        ]
+        picked = _pick_prose(exact, budget, self._settings.min_tokens)
+        while picked:
+            text = _join(picked)
+            if self._counter.count([text])[0] <= self._settings.max_tokens:
+                return text
+            picked.pop()
+        best = _pick_prose(exact, Budget(target=0, limit=float("inf")), 1)
+        return self._cut(best[0].sentence.text) if best else ""
+
+    def _cut(self, text: str) -> str:
+        """The longest beginning within ``max_tokens``, ended at a clause or a word if it can."""
+        limit = self._settings.max_tokens
+        spans = self._counter.token_spans(text)
+        for n_tokens in range(min(limit, len(spans)), 0, -1):
+            head = _clean_end(text[: spans[n_tokens - 1][1]], text)
+            if head and self._counter.count([head])[0] <= limit:
+                return head
+        return text[:1]
+
+
+def _centrality(request: SummaryRequest) -> list[float]:
+    """Cosine of each child to the cluster's mean, relative to the largest, in [0.2, 1].
+
+    Two decimals: enough to rank, and equal on machines whose vectors differ in the last bits.
+    """
+    vectors = np.asarray(request.vectors, dtype=np.float64)
+    if len(vectors) != len(request.texts):
+        raise ValueError(
+            f"{request.name}: expected {len(request.texts)} vectors, one for each text, "
+            f"got {len(vectors)}"
+        )
+    cosines = vectors @ vectors.mean(axis=0)
+    top = cosines.max()
+    if not top > 0:
+        return [1.0] * len(vectors)
+    return [float(c) for c in np.round(np.clip(cosines / top, 0.2, 1.0), 2)]
+
+
+def _pick_prose(candidates: Sequence[Candidate], budget: Budget, enough: float) -> list[Candidate]:
+    """Sentences to keep, best first: whole ones, and lower tiers only below ``enough`` tokens."""
+    picked: list[Candidate] = []
+    for tier in (WHOLE, PARTIAL, JUNK):
+        allowed = [c for c in candidates if c.sentence.tier <= tier]
+        if len(allowed) > len(picked):
+            picked = pick([_weighted(c) for c in allowed] if tier else allowed, budget)
+        if sum(c.sentence.n_tokens for c in picked) >= enough:
+            break
+    return picked
+
+
+def _weighted(candidate: Candidate) -> Candidate:
+    sentence = candidate.sentence
+    weight = sentence.weight * _TIER_WEIGHTS[sentence.tier]
+    return replace(candidate, sentence=replace(sentence, weight=weight))
+
+
+def _join(picked: Sequence[Candidate]) -> str:
+    """The sentences in source order, with a space between those of spaced scripts."""
+    text = ""
+    for candidate in sorted(picked, key=lambda c: c.order):
+        piece = candidate.sentence.text
+        glued = not text or (_NO_SPACE.match(text[-1]) and _NO_SPACE.match(piece[0]))
+        text += piece if glued else f" {piece}"
+    return text
+
+
+def _clean_end(head: str, text: str) -> str:
+    """``head``, a beginning of ``text``, taken back to the end of a clause or of a word."""
+    if len(head) < len(text):
+        clauses = [m.start() for m in _CLAUSE_END.finditer(head) if m.start() > len(head) // 2]
+        if clauses:
+            return head[: clauses[-1]].rstrip()
+        inside_word = not text[len(head)].isspace() and text[len(head)].isalnum()
+        if inside_word and not _NO_SPACE.match(text[len(head)]) and " " in head.strip():
+            head = head.rsplit(maxsplit=1)[0]
+    return head.rstrip()

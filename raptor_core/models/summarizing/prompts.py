@@ -1,0 +1,110 @@
+"""The prompts of the chat summarizer, each with a version that is part of its fingerprint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from raptor_core.models.endpoints.fencing import DATA, fence
+from raptor_core.settings.models import SummarizerSettings
+from raptor_core.tokens.base import TokenCounter
+
+_MESSAGE_TOKENS = 12  # roles and marks around a system and a user message (OpenAI's chat format)
+
+# Paper, table 11, word for word.
+_PAPER_SYSTEM = "You are a Summarizing Text Portal"
+_PAPER_USER = (
+    "Write a summary of the following, including as many key details as possible: {context}:"
+)
+
+# The common short recipe asks in one sentence, with the text behind it.
+_SIMPLE_SYSTEM = "You are a helpful assistant."
+_SIMPLE_USER = "Summarize the following text concisely, keeping the key information:\n\n{context}"
+
+_BOUNDED_SYSTEM = f"{_PAPER_SYSTEM}. {DATA}"
+_BOUNDED_USER = (
+    "Write a summary of the following in its language, including as many key details as "
+    "possible:\n{context}"
+)
+_TAG = "excerpts"
+
+_WORDS_PER_TOKEN = 0.6
+"""Words that fit into a token: fewer than the usual 0.75, so that an obedient answer fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryPrompt:
+    """What a chat model is asked. Change a word, raise the version.
+
+    ``says_limit``: the first question already says how long the summary may be; ``fences``: the
+    text stands in a fence.
+    """
+
+    version: str
+    system: str
+    user: str
+    says_limit: bool
+    fences: bool
+
+    def question(self, texts: Sequence[str], max_tokens: int) -> str:
+        """The user message over the children's texts in document order."""
+        joined = "\n\n".join(texts)
+        context = fence(_TAG, joined) if self.fences else joined
+        question = self.user.replace("{context}", context)
+        return f"{question}\n\n{limit_line(max_tokens, 0)}" if self.says_limit else question
+
+
+PROMPTS = {
+    "paper": SummaryPrompt("paper-1", _PAPER_SYSTEM, _PAPER_USER, says_limit=False, fences=False),
+    "simple": SummaryPrompt(
+        "simple-1", _SIMPLE_SYSTEM, _SIMPLE_USER, says_limit=False, fences=False
+    ),
+    "bounded": SummaryPrompt(
+        "bounded-2", _BOUNDED_SYSTEM, _BOUNDED_USER, says_limit=True, fences=True
+    ),
+}
+
+
+def prompt_of(settings: SummarizerSettings) -> SummaryPrompt:
+    """The prompt that the settings name."""
+    return PROMPTS[settings.prompt]
+
+
+def objection_lines(objections: Sequence[str]) -> str:
+    """Names what an earlier summary made up, so that this one does without; empty for nothing."""
+    if not objections:
+        return ""
+    listed = "\n".join(f"- {told}" for told in objections)
+    return (
+        "An earlier summary said the following, which the text does not support. Say nothing of "
+        f"the kind:\n{fence('claims', listed)}"
+    )
+
+
+def limit_line(max_tokens: int, n_too_long: int) -> str:
+    """Asks for a bounded answer, a quarter shorter for each one that was too long."""
+    n_words = max(8, round(max_tokens * _WORDS_PER_TOKEN * 0.75**n_too_long))
+    return f"Write at most {n_words} words, in complete sentences. Output only the summary."
+
+
+def prompt_overhead(settings: SummarizerSettings, counter: TokenCounter) -> int:
+    """Tokens of a summary's prompt beside its children's; 0 where no model is asked."""
+    if settings.kind != "openai":
+        return 0
+    prompt = prompt_of(settings)
+    counts = counter.count([prompt.system, prompt.question((), settings.max_tokens)])
+    return sum(counts) + _MESSAGE_TOKENS
+
+
+def prompt_tokens(child_tokens: Sequence[int], overhead: int) -> int:
+    """Prompt tokens of one summary over children of so many tokens each.
+
+    ``overhead`` is ``prompt_overhead``; a mark between two children counts as one token. An
+    endpoint that is asked counts by its own vocabulary, so its figure differs by some percent.
+    """
+    return sum(child_tokens) + (overhead + len(child_tokens) - 1 if overhead else 0)
+
+
+def language_line(language: str) -> str:
+    """Asks for the language or script of the text, where an answer was in another."""
+    return f"Write in the language that the text is written in ({language})."

@@ -1,0 +1,158 @@
+"""Which sentences of one cluster say most about it, by word coverage.
+
+A set of sentences earns something for each content word that it holds, more for words that
+much of the cluster holds, and less each further time (submodular coverage: Lin and Bilmes, ACL
+2011; Gillick and Favre, 2009). Greedy choice is near the best for such a function, and the
+falling returns keep out redundancy by themselves. No step compares all pairs of sentences.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raptor_core.blas import one_blas_thread
+from raptor_core.models.summarizing.sentence import Sentence
+
+MAX_TERMS = 2048
+"""Terms kept per cluster, the most frequent first; bounds memory for very large clusters."""
+
+REPEAT = 0.5
+"""What a word earns each further time, as a share of the time before."""
+
+SPREAD = 0.5
+"""How much each sentence taken from a child holds back the child's others."""
+
+COST_POWER = 0.8
+"""Gain is divided by the sentence's tokens to this power: 0 favours long, 1 short sentences."""
+
+LEANING = 0.7
+"""Weight of a sentence that leans on the one before it, which is not in the summary."""
+
+DUPLICATE_OVERLAP = 0.7
+"""Share of the shorter sentence's terms from which two sentences say the same."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sentence of the cluster: ``child`` is its child's row, ``order`` its place in all."""
+
+    sentence: Sentence
+    child: int
+    order: int
+    centrality: float
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Tokens aimed at, and tokens never passed."""
+
+    target: float
+    limit: float
+
+    def takes(self, used: float, costs: Floats) -> NDArray[np.bool_]:
+        """For each cost, whether it stays within the limit and brings the total nearer."""
+        within: NDArray[np.bool_] = used + costs <= self.limit
+        return within if used == 0 else within & (used + costs / 2 <= self.target)
+
+
+@one_blas_thread
+def pick(candidates: Sequence[Candidate], budget: Budget) -> list[Candidate]:
+    """The sentences to keep, best first; empty when none is within the limit.
+
+    Takes ``len(candidates) * n_terms`` steps for each sentence that it keeps.
+    """
+    if not candidates:
+        return []
+    return _Greedy(candidates).run(budget)
+
+
+class _Greedy:
+    """State of one greedy choice."""
+
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        sentences = [c.sentence for c in candidates]
+        self._candidates = candidates
+        self._children = np.array([c.child for c in candidates])
+        self._holds, self._worth = _weigh_terms(sentences, self._children)
+        self._costs = np.array([s.n_tokens for s in sentences])
+        weights = np.array([c.sentence.weight * c.centrality**2 for c in candidates])
+        leaning = np.array([LEANING if s.dependent else 1.0 for s in sentences])
+        self._scale = weights * leaning / self._costs**COST_POWER
+        self._sizes = np.maximum(self._holds.sum(axis=1), 1.0)
+        self._open = np.ones(len(candidates), dtype=bool)
+        self._covered = np.zeros(self._holds.shape[1])
+        self._from_child = np.zeros(int(self._children[-1]) + 1)
+
+    def run(self, budget: Budget) -> list[Candidate]:
+        picked: list[Candidate] = []
+        used = 0.0
+        while (fits := self._open & budget.takes(used, self._costs)).any():
+            best = int(np.where(fits, self._gains(), -1.0).argmax())
+            picked.append(self._candidates[best])
+            used += float(self._costs[best])
+            self._take(best)
+        return picked
+
+    def _gains(self) -> Floats:
+        """What each sentence would add, per cost, shape ``(n_sentences,)``."""
+        gains = self._holds @ (REPEAT**self._covered * self._worth)
+        spread = 1.0 + SPREAD * self._from_child[self._children]
+        # Rounded, so that the last bits of a vector from another machine decide nothing. A
+        # little is added, so that sentences without a content word differ by their form.
+        rounded: Floats = ((gains + 1e-3) * self._scale / spread).round(9)
+        return rounded
+
+    def _take(self, row: int) -> None:
+        self._open[row] = False
+        self._covered += self._holds[row]
+        self._from_child[self._children[row]] += 1
+        self._support(row + 1, self._candidates[row].order + 1)
+        shared = self._holds @ self._holds[row]
+        smaller = np.minimum(self._sizes, self._sizes[row])
+        self._open &= (shared < DUPLICATE_OVERLAP * smaller) | (smaller < 3)
+
+    def _support(self, row: int, order: int) -> None:
+        """Once a sentence is taken, the next one has what it leans on."""
+        if row == len(self._candidates) or self._candidates[row].order != order:
+            return
+        if self._candidates[row].sentence.dependent:
+            self._scale[row] /= LEANING
+
+
+def _weigh_terms(
+    sentences: Sequence[Sentence], children: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
+    """Which sentence holds which term, ``(n_sentences, n_terms)`` of 0 and 1, and their worth.
+
+    ``children`` gives each sentence's child, ascending. A term's worth grows with the number of
+    sentences and of children that hold it, and with its length (common words are short, in any
+    language); it is more for a name or a number.
+    """
+    terms = _most_frequent(sentences)
+    column = {term: place for place, term in enumerate(terms)}
+    rows = [row for row, s in enumerate(sentences) for term in s.terms if term in column]
+    columns = [column[term] for s in sentences for term in s.terms if term in column]
+    holds = np.zeros((len(sentences), len(terms)))
+    holds[rows, columns] = 1.0
+    starts = np.flatnonzero(np.diff(children, prepend=-1))
+    n_children = np.maximum.reduceat(holds, starts, axis=0).sum(axis=0)
+    names = frozenset().union(*(s.names for s in sentences))
+    length = np.array([min(len(term), 8) if term.isascii() else 8 for term in terms]) / 8
+    spread = (n_children + 0.3 * (holds.sum(axis=0) - n_children)) ** 1.3
+    named = np.array([1.3 if term in names else 1.0 for term in terms])
+    return holds, spread * (0.4 + 0.6 * length) * named
+
+
+def _most_frequent(sentences: Sequence[Sentence]) -> list[str]:
+    """The terms, at most ``MAX_TERMS``, in an order that no hash seed changes."""
+    counts = Counter(term for sentence in sentences for term in sentence.terms)
+    if len(counts) <= MAX_TERMS:
+        return sorted(counts)
+    return sorted(counts, key=lambda term: (-counts[term], term))[:MAX_TERMS]

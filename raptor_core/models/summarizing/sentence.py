@@ -1,0 +1,180 @@
+"""One sentence of a cluster: its terms, and how well it stands on its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from raptor_core.models.summarizing.stopwords import STOPWORDS
+
+Segmenter = Callable[[str], list[tuple[int, int]]]
+"""Sentence spans ``(start, end)`` of a text, in order, end exclusive."""
+
+# Scripts that are written without spaces: a pair of characters stands for a word.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+)
+_WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
+_UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
+_TERMINAL = re.compile(r"[.!?…。！？؟।۔｡][\"'”’»)\]」』）]*(?:\s*\[[\d,; ]+\])?$")
+_END_CHARS = 16
+_CODE = re.compile(r"[{};=<>|\\$#`~^_]|::|->|\(\)")
+_DIGIT = re.compile(r"\d")
+_URL = re.compile(r"(?:https?://|www\.)\S+")
+_ENTRY = re.compile(r"\[\d+\]\s+[A-Z]|\d+\.\s+[A-Z][\w'-]+,\s+[A-Z]\b")
+_CITED = re.compile(r"\bdoi: ?\d|\bpp\. ?\d|\bet al\.?,? \(?\d{4}\)?\.?$")
+_CAPTION = re.compile(
+    r"(?:figure|fig\.|table|chapter|section|isbn)\s*[\divxlc]*\b[.:]?\s*\S{0,40}$", re.IGNORECASE
+)
+_BULLET = re.compile(r"(?:[-*+•▪·‣–—]|\(?\d{1,3}[.)]|#{1,6})\s+")
+_PAIRS = (("(", ")"), ("[", "]"))
+_OTHER_PAIRS = (("“", "”"), ("«", "»"), ("「", "」"), ("『", "』"))
+_OPENERS = "\"'“‘«「"
+_LEANING_LIST = """he she it they this that these those his her its their him them such but and or
+so then however also thus therefore hence moreover furthermore instead otherwise yes no well oh"""
+_LEANING = frozenset(_LEANING_LIST.split())
+
+WHOLE, PARTIAL, JUNK = 0, 1, 2
+"""Tiers of a sentence: complete and readable, a fragment, or no prose at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence with white space folded.
+
+    ``n_tokens`` is an estimate: the child's tokens, shared out by characters. ``terms`` are its
+    distinct content words, ``names`` those that are names or numbers. ``weight`` (0..1] is how
+    much its form recommends it; ``dependent`` says that it leans on the sentence before it.
+    """
+
+    text: str
+    n_tokens: float
+    terms: frozenset[str]
+    names: frozenset[str]
+    tier: int
+    weight: float
+    dependent: bool
+
+
+def split_sentences(text: str, n_tokens: int, segment: Segmenter) -> tuple[Sentence, ...]:
+    """The sentences of a child of ``n_tokens`` tokens; empty when it holds only white space."""
+    rate = n_tokens / max(1, sum(map(len, text.split())))
+    pieces: list[str] = []
+    for start, end in segment(text):
+        pieces += _split_headings(text[start:end])
+    folded = (" ".join(piece.split()) for piece in pieces)
+    return tuple(_sentence(piece, rate) for piece in folded if piece)
+
+
+def _split_headings(text: str) -> list[str]:
+    """Headings that a segmenter left before the first sentence, then the sentence.
+
+    A first line is a heading when it ends without punctuation though the next line's first word
+    had room on it, and that word begins with a capital.
+    """
+    if "\n" not in text:
+        return [text]
+    lines = text.strip().splitlines()
+    n_headings = 0
+    for line, following in pairwise(lines):
+        words = following.split(maxsplit=1)
+        if words and not words[0][0].isupper():
+            break
+        room = 0.8 * max(map(len, lines)) - len(line) - 1
+        if words and (len(words[0]) > room or _TERMINAL.search(line.rstrip()) or "," in line[-1:]):
+            break
+        n_headings += 1
+    return [*lines[:n_headings], "\n".join(lines[n_headings:])]
+
+
+def _sentence(text: str, tokens_per_char: float) -> Sentence:
+    words = (_ASCII_WORD if text.isascii() else _WORD).findall(text)
+    joined = " ".join(words)
+    n_letters = len(joined) - max(0, len(words) - 1)
+    n_chars = len(text) - text.count(" ")
+    terms = _terms(joined)
+    return Sentence(
+        text=text,
+        n_tokens=max(1.0, n_chars * tokens_per_char),
+        terms=terms,
+        names=_terms(" ".join([word for word in words[1:] if not word.islower()])),
+        tier=_tier(text, len(words), n_letters, n_chars),
+        weight=_weight(text, len(words), len(terms)),
+        dependent=bool(words) and words[0].casefold() in _LEANING,
+    )
+
+
+def _terms(words: str) -> frozenset[str]:
+    """Content words, folded; runs of an unspaced script become pairs of characters."""
+    distinct = set(words.casefold().split()) - STOPWORDS
+    if words.isascii():
+        return frozenset([_stem(term) for term in distinct if len(term) > 1])
+    terms: set[str] = set()
+    for term in distinct:
+        if _UNSPACED_RUN.match(term):
+            terms.update(term[i : i + 2] for i in range(max(1, len(term) - 1)))
+        elif len(term) > 1 or not term.isascii():
+            terms.add(_stem(term))
+    return frozenset(terms)
+
+
+def _stem(term: str) -> str:
+    """A plural and its singular count as one word."""
+    if term[-1] != "s" or len(term) < 4 or term[-2] == "s":
+        return term
+    return f"{term[:-3]}y" if len(term) > 4 and term.endswith("ies") else term[:-1]
+
+
+def _tier(text: str, n_words: int, n_letters: int, n_chars: int) -> int:
+    if _is_unspaced(text):
+        n_words = n_letters // 2
+    if n_words < 2 or n_letters < 0.6 * n_chars or _is_junk(text, n_letters, n_chars):
+        return JUNK
+    if n_words < 4 or not _TERMINAL.search(text[-_END_CHARS:]):
+        return PARTIAL
+    return PARTIAL if _starts_inside(text) or _unbalanced(text) else WHOLE
+
+
+def _is_unspaced(text: str) -> bool:
+    return not text.isascii() and _UNSPACED_RUN.search(text) is not None
+
+
+def _is_junk(text: str, n_letters: int, n_chars: int) -> bool:
+    """Tables, code, URLs, references and captions: text that is not prose."""
+    n_marks_allowed = max(1, n_chars // 25)
+    if n_chars - n_letters > n_marks_allowed and len(_CODE.findall(text)) > n_marks_allowed:
+        return True
+    if ("://" in text or "www." in text) and len("".join(_URL.findall(text))) > 0.4 * n_chars:
+        return True
+    if _DIGIT.search(text) and (len(_DIGIT.findall(text)) > 0.3 * n_chars or _CITED.search(text)):
+        return True
+    return _ENTRY.match(text) is not None or _CAPTION.match(text) is not None
+
+
+def _starts_inside(text: str) -> bool:
+    """Whether the text begins in the middle of a sentence, or is an item of a list."""
+    if text[0] in ",;:.!?)]}%…" or _BULLET.match(text):
+        return True
+    return next((c for c in text if c.isalnum()), "").islower()
+
+
+def _unbalanced(text: str) -> bool:
+    pairs = _PAIRS if text.isascii() else _PAIRS + _OTHER_PAIRS
+    return text.count('"') % 2 == 1 or any(text.count(a) != text.count(b) for a, b in pairs)
+
+
+def _weight(text: str, n_words: int, n_terms: int) -> float:
+    """How much the form of a sentence recommends it, in (0, 1]."""
+    weight = 1.0
+    if n_terms < 4 and not _is_unspaced(text):
+        weight *= 0.4 + 0.15 * n_terms
+    if text.rstrip("\"'”’»)").endswith(("?", "？", "؟")):
+        weight *= 0.6  # a question without its answer tells little
+    if text.rstrip(" .").endswith(":"):
+        weight *= 0.6  # announces what is not there
+    if text[0] in _OPENERS:
+        weight *= 0.8 if n_words >= 10 else 0.5  # a scrap of talk
+    return weight

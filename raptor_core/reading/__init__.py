@@ -1,7 +1,0 @@
-"""The reader: answers from retrieved context, with citations; and quotes, without a model."""
-
-from raptor_core.reading.quotes import Quote, best_sentences
-from raptor_core.reading.reader import Reader
-from raptor_core.reading.values import Answer, Passage
-
-__all__ = ["Answer", "Passage", "Quote", "Reader", "best_sentences"]

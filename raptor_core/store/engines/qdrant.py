@@ -1,0 +1,425 @@
+"""An engine over qdrant-client: its local mode and a server answer the same calls."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from raptor_core.errors import StoreError, StoreRefusedError
+from raptor_core.store.engines.base import (
+    DENSE,
+    LEXICAL,
+    Batch,
+    Condition,
+    Match,
+    Point,
+    Question,
+    Record,
+    Scored,
+    just_under,
+    ranked,
+)
+from raptor_core.store.engines.retries import is_refusal, reason, remedy
+from raptor_core.store.lexical import Sparse
+from raptor_core.store.outlines import OUTLINED, Candidates, outlined
+from raptor_core.store.payload import Payload
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient, models
+
+    from raptor_core.store.engines.layout import Layout
+
+READ_POINTS = 1000
+"""Points that are read at once."""
+
+AGREE_SECONDS = 10.0
+"""How long a copy that lags is waited for."""
+
+DEAD_SECONDS = 10.0
+"""How long a copy that did not answer is taken for dead: a question to all waits for it."""
+
+_POLL_SECONDS = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the collection is, for messages: a path or URL, what to do, what never to show.
+
+    ``key`` names a server's key, never its value.
+    """
+
+    name: str
+    remedy: str
+    secret: str | None = None
+    key: str = ""
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn what qdrant-client raises into a StoreError that names the place."""
+        import sqlite3
+
+        import grpc
+        from qdrant_client.common.client_exceptions import QdrantException
+        from qdrant_client.http.exceptions import ApiException
+
+        # The client asserts that an answer has a result, and local mode raises ValueError.
+        local = (sqlite3.Error, OSError, ValueError, AssertionError)
+        try:
+            yield
+        except (ApiException, QdrantException, grpc.RpcError, *local) as error:
+            kind = StoreRefusedError if is_refusal(error) else StoreError
+            helps = remedy(error, self.key) or self.remedy
+            raise kind(f"{self.name}: {self._reason(error)}; {helps}") from None
+
+    def _reason(self, error: Exception) -> str:
+        said = reason(error)
+        return (said.replace(self.secret, "***") if self.secret else said)[:500]
+
+
+Row = tuple[str, float, Payload]
+"""Id, score and payload of a point."""
+
+
+class Search(NamedTuple):
+    """One search: at most ``limit`` points that score ``least`` or more, where that is given."""
+
+    question: Question
+    limit: int
+    least: float | None = None
+
+
+class ClientEngine:
+    """One collection behind a qdrant-client."""
+
+    def __init__(
+        self, client: QdrantClient, collection: str, place: Place, layout: Layout | None = None
+    ) -> None:
+        """``layout`` says how a server is to search; None for local mode, which is exact."""
+        self._client = client
+        self._collection = collection
+        self._place = place
+        self._consistency = layout.consistency() if layout else {}
+        self._params = layout.search_params() if layout else None
+        self._has_graph = layout is not None
+        self._has_copies = layout is not None and layout.has_copies
+        self._dead_until = 0.0
+        self.where = place.name
+
+    def apply(self, batch: Batch) -> None:
+        """Write and delete, in this order, with as few requests as a server takes."""
+        self._update(batch)
+
+    def replace(self, points: Sequence[Point], publications: Sequence[str]) -> None:
+        """Write points where they are new, or are of one of these publications."""
+        only = _filter(Condition((Match("publication", tuple(publications)),)))
+        self._update(Batch(tuple(points)), only)
+
+    def settle(self, ids: Sequence[str], publication: str, manifests: Sequence[str]) -> None:
+        """Delete points; then manifests of a publication go, or forget what it left over."""
+        from qdrant_client import models
+
+        own = Match("publication", (publication,))
+        dropped = Condition((own, Match("state", ("dropped",))), tuple(manifests))
+        stays = _filter(Condition((own,), tuple(manifests)))
+        forget = models.DeletePayload(keys=["gone"], filter=stays)
+        self._update(
+            Batch(deletes=tuple(ids)),
+            None,
+            models.DeleteOperation(delete=models.FilterSelector(filter=_filter(dropped))),
+            models.DeletePayloadOperation(delete_payload=forget),
+        )
+
+    def _update(self, batch: Batch, only: models.Filter | None = None, *then: Any) -> None:
+        """Apply the batch, points that exist ``only`` where they match, and then operations.
+
+        Of a cluster one node orders the requests, and another when that one is dead.
+        """
+        from qdrant_client import models
+
+        parts = [_operations(part, only) for part in split(batch)] or [[]]
+        parts[-1] += then
+        with self._place.errors():
+            for operations in filter(None, parts):
+                self._client.batch_update_points(
+                    self._collection, operations, wait=True, ordering=models.WriteOrdering.MEDIUM
+                )
+
+    def fetch(
+        self, ids: Sequence[str], fields: Sequence[str] | None, *, dense: bool
+    ) -> list[Record]:
+        """The points that exist among ``ids``; ``fields`` None gives the whole payload.
+
+        Where copies must agree, one that is just being written is asked for until they do.
+        """
+        wanted = _wanted(fields, [DENSE] if dense else [])
+        found = self._retrieve(ids, wanted | self._consistency)
+        give_up = time.monotonic() + AGREE_SECONDS
+        while self._consistency and time.monotonic() < give_up:
+            known = {record.id for record in found}
+            lacking = [point_id for point_id in ids if point_id not in known]
+            some = [record.id for record in self._retrieve(lacking, _wanted((), []))]
+            if not some:
+                break
+            found += self._retrieve(some, wanted | self._consistency)
+        return found
+
+    def agreed(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
+        """Points that were written, once all copies that live have them alike."""
+        from qdrant_client import models
+
+        if not self._has_copies:
+            return self.fetch(ids, fields, dense=False)
+        wanted = _wanted(fields, [])
+        give_up = time.monotonic() + AGREE_SECONDS
+        while True:
+            try:
+                kind = models.ReadConsistencyType.QUORUM
+                client = self._client
+                if time.monotonic() >= self._dead_until:
+                    kind = models.ReadConsistencyType.ALL
+                    client = getattr(client, "bare", client)
+                found = self._retrieve(ids, wanted | {"consistency": kind}, client)
+            except StoreError:
+                if time.monotonic() < self._dead_until:
+                    raise
+                self._dead_until = time.monotonic() + DEAD_SECONDS
+                continue
+            if len(found) == len(ids) or time.monotonic() > give_up:
+                return found
+            time.sleep(_POLL_SECONDS)
+
+    def words(self, ids: Sequence[str]) -> list[Sparse | None]:
+        """Of the points that exist among ``ids``."""
+        wanted = _wanted((), [LEXICAL]) | self._consistency
+        return [record.lexical for record in self._retrieve(ids, wanted)]
+
+    def _retrieve(
+        self, ids: Sequence[str], wanted: Mapping[str, Any], client: QdrantClient | None = None
+    ) -> list[Record]:
+        found: list[Any] = []
+        with self._place.errors():
+            for at in range(0, len(ids), READ_POINTS):
+                part = list(ids[at : at + READ_POINTS])
+                found += (client or self._client).retrieve(self._collection, part, **wanted)
+        return [_record(point) for point in found]
+
+    def scroll(
+        self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
+    ) -> list[Record]:
+        """All points that match; ``fields`` None gives the whole payload.
+
+        Where copies must agree, points that are just being written are missing, but for manifests,
+        which change in place.
+        """
+        states = next((m.values for m in condition.matches if m.field == "state"), None)
+        if not self._consistency or states is None or "live" in states:
+            return self._scrolled(
+                condition, _wanted(fields, [DENSE] if dense else []) | self._consistency
+            )
+        ids = [record.id for record in self._scrolled(condition, _wanted((), []))]
+        found = self.fetch(ids, None if fields is None else (*fields, "state"), dense=dense)
+        return [record for record in found if record.payload["state"] in states]
+
+    def _scrolled(self, condition: Condition, wanted: Mapping[str, Any]) -> list[Record]:
+        records: list[Record] = []
+        offset: Any = None
+        while True:
+            with self._place.errors():
+                found, offset = self._client.scroll(
+                    self._collection,
+                    scroll_filter=_filter(condition),
+                    limit=READ_POINTS,
+                    offset=offset,
+                    **wanted,
+                )
+            records += map(_record, found)
+            if offset is None:
+                return records
+
+    def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
+        """Best points for each question, in one request."""
+        rows = self._ranked(questions, limit, None)
+        return [[Scored(payload, score) for _, score, payload in row] for row in rows]
+
+    def outlines(self, questions: Sequence[Question], limit: int) -> list[Candidates]:
+        """What ``search`` finds, to be ranked."""
+        rows = self._ranked(questions, limit, OUTLINED)
+        return [outlined((payload, score) for _, score, payload in row) for row in rows]
+
+    def _ranked(
+        self, questions: Sequence[Question], limit: int, fields: Sequence[str] | None
+    ) -> list[list[Row]]:
+        """The best points of each question with these fields, or whole payloads."""
+
+        def ask(least: Mapping[int, float | None], n: int) -> list[list[Any]]:
+            searches = [Search(questions[row], n, score) for row, score in least.items()]
+            return self.query(searches, fields)
+
+        return ranked(ask, len(questions), limit)
+
+    def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
+        """The best points of each search, in one request; ``fields`` None gives whole payloads."""
+        payload = True if fields is None else list(fields)
+        requests = [self._request(search, payload) for search in searches]
+        with self._place.errors():
+            answers = self._client.query_batch_points(
+                self._collection, requests, **self._consistency
+            )
+        return [[(str(p.id), p.score, p.payload or {}) for p in a.points] for a in answers]
+
+    def _request(self, search: Search, payload: Any) -> models.QueryRequest:
+        from qdrant_client import models
+
+        asked, condition, is_exact = search.question
+        if isinstance(asked, Sparse):
+            query, using, params = _sparse(asked), LEXICAL, None
+        else:
+            query, using, params = asked.tolist(), DENSE, self._params
+            if is_exact and self._has_graph:
+                params = models.SearchParams(exact=True)
+        return models.QueryRequest(
+            query=query,
+            using=using,
+            filter=_filter(condition),
+            limit=search.limit,
+            score_threshold=just_under(search.least),
+            with_payload=payload,
+            params=params,
+        )
+
+    def count(self, condition: Condition) -> int:
+        """Number of points that match."""
+        if self._consistency:  # which the client's count does not take
+            return len(self.scroll(condition, ()))
+        with self._place.errors():
+            answer = self._client.count(
+                self._collection, count_filter=_filter(condition), exact=True
+            )
+        return answer.count
+
+    def flush(self) -> None:
+        """Nothing to do: a write that was waited for is in the log (or in SQLite)."""
+
+    def optimize(self) -> None:
+        """Nothing to do: a server does it in the background, local mode searches exactly."""
+
+    def close(self) -> None:
+        """Close the client."""
+        with self._place.errors():
+            self._client.close()
+
+
+def _wanted(fields: Sequence[str] | None, vectors: list[str]) -> dict[str, Any]:
+    """What is read of points: fields of the payload, or all, and vectors."""
+    return {
+        "with_payload": True if fields is None else list(fields),
+        "with_vectors": vectors or False,
+    }
+
+
+def _operations(batch: Batch, only: models.Filter | None) -> list[Any]:
+    from qdrant_client import models
+
+    found: list[Any] = []
+    if batch.upserts:
+        points = [_point(point) for point in batch.upserts]
+        written = models.PointsList(points=points, update_filter=only)
+        found.append(models.UpsertOperation(upsert=written))
+    if batch.deletes:
+        ids = models.PointIdsList(points=list(batch.deletes))
+        found.append(models.DeleteOperation(delete=ids))
+    return found
+
+
+def _point(point: Point) -> models.PointStruct:
+    from qdrant_client import models
+
+    vector: dict[str, Any] = {}
+    if point.dense is not None:
+        vector[DENSE] = point.dense.tolist()
+    if point.lexical is not None:
+        vector[LEXICAL] = _sparse(point.lexical)
+    return models.PointStruct(id=point.id, vector=vector, payload=point.payload)
+
+
+def _sparse(sparse: Sparse) -> models.SparseVector:
+    from qdrant_client import models
+
+    return models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
+
+
+def _filter(condition: Condition) -> models.Filter:
+    from qdrant_client import models
+
+    must = _conditions(condition.matches, condition.ids)
+    hidden = _conditions(condition.hidden, condition.hidden_ids or None)
+    return models.Filter(must=must or None, must_not=hidden or None)
+
+
+def _conditions(matches: Sequence[Match], ids: Sequence[str] | None) -> list[Any]:
+    from qdrant_client import models
+
+    found: list[Any] = [models.FieldCondition(key=m.field, match=_match(m)) for m in matches]
+    if ids is not None:
+        found.append(models.HasIdCondition(has_id=list(ids)))
+    return found
+
+
+def _match(match: Match) -> Any:
+    from qdrant_client import models
+
+    if len(match.values) == 1:
+        return models.MatchValue(value=match.values[0])
+    return models.MatchAny(any=list(match.values))
+
+
+def _record(point: Any) -> Record:
+    vectors = point.vector if isinstance(point.vector, dict) else {}
+    vector, words = vectors.get(DENSE), vectors.get(LEXICAL)
+    dense = None if vector is None else np.asarray(vector, dtype=np.float32)
+    lexical = None if words is None else Sparse(tuple(words.indices), tuple(words.values))
+    return Record(str(point.id), point.payload or {}, dense, lexical)
+
+
+PART_BYTES = 16 * 2**20
+"""Largest request that is sent, as estimated: half of what a server takes by default."""
+
+_NUMBER_BYTES = 24
+_ID_BYTES = 40
+
+
+def split(batch: Batch, limit_bytes: int | None = None) -> Iterator[Batch]:
+    """The batch in parts, to be applied in this order.
+
+    First comes all that is written, then what is deleted. A point over the limit has a part of its
+    own.
+    """
+    limit = limit_bytes or PART_BYTES
+    upserts: list[Point] = []
+    size = 0
+    for point in batch.upserts:
+        n_bytes = point_bytes(point)
+        if upserts and size + n_bytes > limit:
+            yield Batch(tuple(upserts))
+            upserts, size = [], 0
+        upserts.append(point)
+        size += n_bytes
+    if upserts:
+        yield Batch(tuple(upserts))
+    n_ids = max(1, limit // _ID_BYTES)
+    for at in range(0, len(batch.deletes), n_ids):
+        yield Batch(deletes=batch.deletes[at : at + n_ids])
+
+
+def point_bytes(point: Point) -> int:
+    """Bytes of a point as JSON, at the most."""
+    n_numbers = 0 if point.dense is None else len(point.dense)
+    if point.lexical is not None:
+        n_numbers += 2 * len(point.lexical.indices)
+    return n_numbers * _NUMBER_BYTES + len(json.dumps(point.payload)) + 2 * _ID_BYTES

@@ -1,0 +1,116 @@
+"""The law of exact vectors: the same bits alone, in any company and order, by any threads."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.examples import examples
+from support.tiny_models import build_tiny_model
+
+from raptor_core.models.embedding import make_embedder
+from raptor_core.settings import EmbedderSettings
+
+WORDS = ["tide", "gauge", "harbour", "öre", "中文", "3.14", "the", "of", "unbelievably", "?"]
+SENTENCES = [" ".join(WORDS[n % 7 : n % 7 + 1 + n % 4] * (1 + n * 7 % 60)) for n in range(24)]
+TEXTS = ["", "x", "a line\nand another", "\ud800 alone", *SENTENCES]
+
+KINDS = ["bundled", "bundled in bfloat16", "tiny", "tiny in bfloat16", "one text at a time"]
+
+
+@pytest.fixture(scope="module")
+def tiny_model(tmp_path_factory):
+    return build_tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def making(request, tiny_model, tmp_path_factory):
+    """Makes an embedder with some number of threads."""
+    values = {"precision": "bfloat16" if "bfloat16" in request.param else "float32"}
+    if "bundled" not in request.param:
+        values |= {"kind": "sentence-transformers", "model": str(tiny_model)}
+    if request.param == "one text at a time":
+        values["model"] = str(with_prompt(tiny_model, tmp_path_factory.mktemp("prompt")))
+    return lambda threads: make_embedder(EmbedderSettings(threads=threads, **values))
+
+
+@pytest.fixture(scope="module")
+def known(making):
+    """Embedders of one and of several threads, and the vectors of all texts."""
+    embedders = {threads: making(threads) for threads in (1, 3)}
+    texts = [text.replace("\ud800", "?") for text in TEXTS]
+    return embedders, dict(zip(texts, embedders[3].embed(texts), strict=True))
+
+
+def with_prompt(model, folder):
+    from sentence_transformers import SentenceTransformer
+
+    transformer = SentenceTransformer(str(model), prompts={"a": "about: "}, device="cpu")
+    transformer.default_prompt_name = "a"
+    transformer.save(str(folder / "model"))
+    return folder / "model"
+
+
+@examples(25)
+@given(data=st.data())
+def test_a_vector_depends_on_its_text_alone(known, data):
+    embedders, vectors = known
+    texts = data.draw(st.lists(st.sampled_from(list(vectors)), min_size=1, max_size=20))
+    embedder = embedders[data.draw(st.sampled_from(list(embedders)))]
+    for text, vector in zip(texts, embedder.embed(texts), strict=True):
+        assert vector.tobytes() == vectors[text].tobytes()
+
+
+def test_a_text_alone_has_the_vector_that_it_has_among_others(known):
+    embedders, vectors = known
+    for text, vector in vectors.items():
+        assert embedders[1].embed([text])[0].tobytes() == vector.tobytes()
+        assert embedders[3].embed_queries([text])[0].tobytes() == vector.tobytes()
+
+
+def test_torch_has_its_threads_again_afterwards():
+    import torch
+
+    before = torch.get_num_threads()
+    make_embedder(EmbedderSettings(threads=3)).embed(SENTENCES)
+    assert torch.get_num_threads() == before
+
+
+def test_the_bundled_vectors_are_those_of_sentence_transformers():
+    from raptor_core.models.embedding.bundled import bundled_model_folder
+
+    ours = make_embedder(EmbedderSettings(precision="float32")).embed(SENTENCES)
+    model = str(bundled_model_folder())
+    settings = EmbedderSettings(kind="sentence-transformers", model=model, precision="float32")
+    theirs = make_embedder(settings)._transformer.encode(SENTENCES)
+    assert np.abs(ours - theirs).max() < 1e-6
+
+
+def test_a_model_without_packed_products_gives_the_same_vectors_but_for_rounding(monkeypatch):
+    import torch
+
+    packed = make_embedder(EmbedderSettings(precision="float32")).embed(SENTENCES[:6])
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    plain = make_embedder(EmbedderSettings(precision="float32")).embed(SENTENCES[:6])
+    assert np.abs(packed - plain).max() < 1e-6
+
+
+def test_bfloat16_is_near_float32():
+    half = make_embedder(EmbedderSettings(precision="bfloat16")).embed(SENTENCES)
+    full = make_embedder(EmbedderSettings(precision="float32")).embed(SENTENCES)
+    assert (half * full).sum(axis=1).min() > 0.9995
+    assert not np.array_equal(half, full)
+
+
+def test_the_bundled_model_loads_without_the_libraries_over_torch():
+    code = (
+        "import sys\n"
+        "from raptor_core.models.embedding import make_embedder\n"
+        "from raptor_core.settings import EmbedderSettings\n"
+        "make_embedder(EmbedderSettings()).embed(['a tide gauge'])\n"
+        "print(sorted({'transformers', 'sentence_transformers', 'sklearn'} & set(sys.modules)))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

@@ -1,0 +1,120 @@
+import threading
+
+import numpy as np
+import pytest
+from support.openai_server import FakeOpenAI, Fault, hash_vector
+
+from raptor_core.errors import EndpointError, MissingKeyError, ModelError
+from raptor_core.models.embedding.openai import OpenAIEmbedder
+from raptor_core.models.endpoints.retry import RetryPolicy
+from raptor_core.settings.models import EmbedderSettings
+
+CONCURRENCY = 4  # by default
+QUICK = RetryPolicy(max_retries=2, base_seconds=0.001)
+
+
+@pytest.fixture
+def server():
+    with FakeOpenAI() as fake:
+        yield fake
+
+
+def embedder(server, **values):
+    values = {"model": "tiny", "batch_size": 4, "api_key_env": "PLANTED_KEY", **values}
+    return OpenAIEmbedder(
+        EmbedderSettings(kind="openai", base_url=server.base_url, **values), QUICK
+    )
+
+
+def sent_texts(server):
+    return [text for body in server.bodies for text in body["input"]]
+
+
+def unit(text):
+    vector = hash_vector(text, 8)
+    return vector / np.linalg.norm(vector)
+
+
+def test_vectors_are_units_in_the_order_of_the_texts(server):
+    texts = [f"text {n % 7}" for n in range(20)]
+    vectors = embedder(server).embed(texts)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, [unit(text) for text in texts], atol=1e-6)
+
+
+def test_every_distinct_text_is_sent_once_in_batches(server):
+    made = embedder(server)
+    assert made.n_dims == 8
+    n_before = server.n_requests
+    made.embed(["a", "b"] * 10 + ["c", "d", "e"])
+    assert sorted(sent_texts(server)[n_before:]) == ["a", "b", "c", "d", "e"]
+    assert [len(body["input"]) for body in server.bodies[n_before:]] in ([4, 1], [1, 4])
+
+
+def test_batches_are_under_way_together_up_to_a_bound(server):
+    made = embedder(server, batch_size=1)
+    assert made.n_dims == 8
+    barrier = threading.Barrier(CONCURRENCY, timeout=10)
+    server.hold = lambda _body: barrier.wait()
+    made.embed([str(n) for n in range(5 * CONCURRENCY)])
+    assert server.peak == CONCURRENCY
+
+
+def test_no_texts_give_no_rows(server):
+    assert embedder(server).embed([]).shape == (0, 8)
+
+
+def test_the_dimension_is_asked_for_once_or_known(server):
+    made = embedder(server)
+    assert (made.n_dims, made.n_dims) == (8, 8)
+    assert server.n_requests == 1
+    assert embedder(server, model="text-embedding-3-large").n_dims == 3072
+    assert server.n_requests == 1
+
+
+def test_prefixes_are_read_and_are_in_the_fingerprint(server):
+    made = embedder(server, query_prefix="query: ", passage_prefix="passage: ")
+    np.testing.assert_allclose(made.embed_queries(["x"])[0], unit("query: x"), atol=1e-6)
+    np.testing.assert_allclose(made.embed(["x"])[0], unit("passage: x"), atol=1e-6)
+    assert made.fingerprint != embedder(server).fingerprint
+
+
+def test_the_address_is_not_in_the_fingerprint(server):
+    with FakeOpenAI() as elsewhere:
+        assert embedder(server).fingerprint == embedder(elsewhere).fingerprint
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault.rate_limited(), Fault.error(500), Fault.cut_connection(), Fault.malformed()]
+)
+def test_faults_are_retried_and_then_named(server, fault):
+    made = embedder(server)
+    server.fail(fault, times=2)
+    assert made.embed(["a"]).shape == (1, 8)
+    server.fail(fault, times=None)
+    with pytest.raises(EndpointError, match=r"embedder: embeddings with 'tiny'.*after 3 attempts"):
+        made.embed(["b"])
+
+
+def test_a_change_of_dimension_is_an_error_with_the_remedy(server):
+    made = embedder(server)
+    assert made.n_dims == 8
+    server.n_dims = 5
+    with pytest.raises(ModelError, match=r"5 dimensions, expected 8.*embedder\.base_url"):
+        made.embed(["a"])
+
+
+def test_a_zero_vector_is_an_error_that_shows_the_text(server):
+    made = embedder(server)
+    assert made.n_dims == 8
+    zeros = b'{"data": [{"index": 0, "embedding": [0, 0, 0, 0, 0, 0, 0, 0]}]}'
+    server.fail(Fault.malformed(zeros))
+    with pytest.raises(ModelError, match="the blank page"):
+        made.embed(["the blank page"])
+
+
+def test_without_a_key_it_says_what_is_missing(monkeypatch):
+    monkeypatch.delenv("PLANTED_KEY", raising=False)
+    made = OpenAIEmbedder(EmbedderSettings(kind="openai", api_key_env="PLANTED_KEY", model="m"))
+    with pytest.raises(MissingKeyError, match=r"PLANTED_KEY.*embedder\.api_key_env"):
+        made.embed(["a"])

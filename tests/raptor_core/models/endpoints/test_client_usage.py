@@ -1,0 +1,91 @@
+"""What calls are counted with, and the budget."""
+
+import json
+import threading
+
+import pytest
+from support.endpoint_clients import QUICK, ask, client_of
+from support.openai_server import FakeOpenAI, Fault
+
+from raptor_core.errors import BudgetError, EndpointError
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.endpoints.values import Endpoint, Meter
+from raptor_core.models.money import Ledger, estimate_tokens
+from raptor_core.models.money.usage import Usage
+from raptor_core.settings import BudgetSettings
+
+
+def test_usage_counts_answers_tokens_and_retries_also_of_what_failed(server):
+    server.fail(Fault.answering("", "length"))
+    server.fail(Fault.error(500))
+    meter = Meter()
+    answer = client_of(server).chat(ask(), meter=meter)
+    assert meter.usage == answer.usage
+    prompts = [4, 4 + 2]  # words; the third question asks for a shorter answer
+    assert answer.usage == Usage(2, sum(prompts), len(answer.text.split()), 2, usd=None)
+
+
+def test_tokens_are_estimated_where_the_endpoint_counts_none(server):
+    whole = {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "small",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "Six bytes per word."},
+                "finish_reason": "stop",
+            }
+        ],
+    }
+    server.fail(Fault.malformed(json.dumps(whole).encode()))
+    usage = client_of(server).chat(ask()).usage
+    assert usage == Usage(1, estimate_tokens("Be brief.\nSome text."), 7, usd=None)
+
+
+def bounded_client(base_url, account):
+    endpoint = Endpoint("summarizer", "small", base_url, "PLANTED_KEY", 5.0)
+    return EndpointClient(endpoint, QUICK, account=account)
+
+
+def test_a_call_that_was_cut_off_counts_in_the_budget(server):
+    ledger = Ledger(BudgetSettings(calls=3))
+    client = bounded_client(server.base_url, ledger.account("summaries", "small"))
+    server.fail(Fault.cut_connection(), times=2)
+    assert client.chat(ask()).usage.calls == 1
+    assert (ledger.spendings[0].usage.retries, ledger.spendings[0].lost.calls) == (2, 2)
+    with pytest.raises(BudgetError, match=r"budget\.calls"):
+        client.chat(ask())
+    assert server.n_requests == 3
+
+
+def test_what_never_reached_the_endpoint_does_not_count():
+    ledger = Ledger(BudgetSettings(calls=1))
+    with FakeOpenAI() as gone:
+        client = bounded_client(gone.base_url, ledger.account("summaries", "small"))
+    with pytest.raises(EndpointError, match="after 3 attempts"):
+        client.chat(ask())
+    assert ledger.spendings[0].lost == Usage()
+
+
+def test_a_call_that_waits_for_the_budget_is_not_begun_once_it_is_stopped(server):
+    ledger, stop = Ledger(BudgetSettings(calls=1)), threading.Event()
+    account = ledger.account("summaries", "small")
+    under_way = account.reserve(1, 1)
+    client = bounded_client(server.base_url, account)
+    told = []
+
+    def call():
+        try:
+            client.chat(ask(), stop=stop)
+        except EndpointError as error:
+            told.append(str(error))
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    stop.set()
+    under_way.forgive()
+    thread.join(10)
+    assert "cancelled" in told[0]
+    assert server.n_requests == 0

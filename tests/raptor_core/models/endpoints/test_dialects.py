@@ -1,0 +1,194 @@
+"""Servers of docs/endpoints.md, as they differ at the wire, by the settings told there."""
+
+import logging
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.openai_dialects import (
+    AZURE_KEY,
+    azure_dated,
+    azure_v1,
+    plain_server,
+    reasoning_model,
+    vllm_with_key,
+)
+from support.openai_server import FakeOpenAI, Fault
+from support.word_counter import WordCounter
+
+from raptor_core.audit.base import Audited, NamedText
+from raptor_core.audit.llm import LlmJudge
+from raptor_core.chunking.sentences import sentences
+from raptor_core.models.embedding.openai import OpenAIEmbedder
+from raptor_core.models.endpoints.dialects import connect, is_azure, max_tokens_field
+from raptor_core.models.endpoints.retry import RetryPolicy
+from raptor_core.models.endpoints.values import Endpoint
+from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
+from raptor_core.models.summarizing.chat import ChatSummarizer
+from raptor_core.settings import Settings
+
+ONCE = RetryPolicy(max_retries=0)
+DOC = Path(__file__).parents[4] / "docs/endpoints.md"
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch):
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", AZURE_KEY)
+    monkeypatch.setenv("VLLM_API_KEY", "token-abc")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
+
+
+@pytest.fixture
+def server():
+    with FakeOpenAI() as fake:
+        yield fake
+
+
+def told(title):
+    """The settings that the document shows under a heading."""
+    text = DOC.read_text(encoding="utf-8")
+    section = text.split(f"\n### {title}\n", 1)[1].split("\n### ")[0].split("\n## ")[0]
+    (block,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
+    return tomllib.loads(block)
+
+
+def settings_of(title, server):
+    """Those settings, pointed at the stand-in; everything but the host is kept."""
+    values = told(title)
+    root = server.base_url.removesuffix("/v1")
+    for part in values.values():
+        if "base_url" in part:
+            part["base_url"] = re.sub(r"^https?://[^/]+", root, part["base_url"])
+    return Settings.model_validate(values)
+
+
+def summary(settings):
+    request = SummaryRequest(
+        "key", "node", ("One speaks.", "Two answers."), (2, 2), np.eye(2, dtype=np.float32)
+    )
+    (answer,) = ChatSummarizer(settings.summarizer, WordCounter(), ONCE).summarize([request])
+    return answer
+
+
+def vectors(settings):
+    return OpenAIEmbedder(settings.embedder, ONCE).embed(["one", "two"])
+
+
+def judged(settings, server):
+    server.answer = lambda _body: '{"unsupported": []}'
+    judge = LlmJudge(sentences, settings.audit, policy=ONCE)
+    node = Audited(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
+    return judge.judge([node])[0][0].judgement
+
+
+def test_azures_dated_api_has_deployment_version_and_key_where_it_wants_them(server):
+    server.refuse = azure_dated
+    settings = settings_of("Azure, dated API", server)
+    assert isinstance(summary(settings), Summary)
+    assert vectors(settings).shape == (2, 8)
+    assert judged(settings, server) == "supported"
+    paths = {seen.path.rsplit("/", 2)[0] for seen in server.seen if "chat" in seen.path}
+    assert paths == {"/openai/deployments/team-mini"}
+    assert "max_completion_tokens" in server.bodies[0]
+
+
+def test_azures_v1_api_is_openais_with_another_key(server):
+    server.refuse = azure_v1
+    settings = settings_of("Azure, v1 API", server)
+    assert isinstance(summary(settings), Summary)
+    assert vectors(settings).shape == (2, 8)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "version", "azure"),
+    [
+        ("https://team.openai.azure.com/openai/v1/", "", True),
+        ("https://team.services.ai.azure.com/openai/v1/", "", True),
+        ("https://gateway.team.example", "2024-10-21", True),
+        ("https://openai.azure.com.example.org/v1", "", False),
+        ("http://localhost:8000/v1", "", False),
+    ],
+)
+def test_azure_is_known_by_its_host_or_its_version(base_url, version, azure):
+    endpoint = Endpoint("summarizer", "m", base_url, "K", 1.0, api_version=version)
+    assert is_azure(endpoint) is azure
+    assert max_tokens_field(endpoint) == ("max_completion_tokens" if azure else "max_tokens")
+    if azure and not version:
+        with connect(endpoint, "secret") as client:
+            assert client.default_headers["api-key"] == "secret"
+
+
+def test_models_that_take_no_temperature_get_none(server):
+    server.refuse = reasoning_model
+    settings = settings_of("OpenAI, a reasoning model", server)
+    answer = summary(settings)
+    assert isinstance(answer, Summary)
+    assert "temperature" not in server.bodies[0]
+
+
+def test_vllm_has_a_key_and_a_model_of_its_own(server):
+    server.refuse = vllm_with_key
+    settings = settings_of("vLLM", server)
+    assert isinstance(summary(settings), Summary)
+    assert judged(settings, server) == "supported"
+
+
+def test_ollama_needs_no_key(server, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    settings = settings_of("Ollama", server)
+    assert isinstance(summary(settings), Summary)
+    assert vectors(settings).shape == (2, 8)
+    assert server.bodies[0]["max_tokens"] == settings.summarizer.max_tokens
+
+
+def test_a_server_without_schemas_and_base64_is_asked_without(server):
+    server.refuse = plain_server
+    settings = settings_of("A simple server", server)
+    assert isinstance(summary(settings), Summary)
+    assert vectors(settings).shape == (2, 8)
+    assert judged(settings, server) == "supported"
+    system = server.bodies[-1]["messages"][0]["content"]
+    assert '"unsupported"' in system  # the form is told in words
+
+
+def test_json_in_a_code_block_is_read(server):
+    settings = Settings.model_validate(
+        {"audit": {"judge": "llm", "base_url": server.base_url, "json_format": "prompt"}}
+    )
+    judge = LlmJudge(sentences, settings.audit, policy=ONCE)
+    server.answer = lambda _body: '```json\n{"unsupported": []}\n```'
+    node = Audited(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
+    assert judge.judge([node])[0][0].judgement == "supported"
+    assert "response_format" not in server.bodies[0]
+
+
+@pytest.mark.parametrize(
+    ("refuse", "changed", "remedy"),
+    [
+        (reasoning_model, {}, "max_tokens_field"),
+        (
+            reasoning_model,
+            {"max_tokens_field": "max_completion_tokens"},
+            "sends_temperature = false",
+        ),
+        (plain_server, {"max_tokens_field": "max_completion_tokens"}, "max_tokens_field"),
+    ],
+)
+def test_a_refused_parameter_names_the_setting_that_changes_it(server, refuse, changed, remedy):
+    server.refuse = refuse
+    values = {"kind": "openai", "model": "m", "base_url": server.base_url, **changed}
+    answer = summary(Settings.model_validate({"summarizer": values}))
+    assert isinstance(answer, FailedSummary)
+    assert f"set {remedy}" in answer.reason
+
+
+@pytest.mark.parametrize("title", ["Azure, dated API", "Azure, v1 API"])
+def test_azures_key_is_in_no_error_and_no_log(server, caplog, title):
+    caplog.set_level(logging.DEBUG)
+    server.refuse = lambda _seen: Fault.error(401, f"wrong key {AZURE_KEY}")
+    answer = summary(settings_of(title, server))
+    assert isinstance(answer, FailedSummary)
+    assert "check the key" in answer.reason
+    assert AZURE_KEY not in answer.reason + caplog.text

@@ -1,0 +1,137 @@
+import pytest
+
+from raptor_core.errors import EndpointError, MissingKeyError
+from raptor_core.models.endpoints.faults import retry_after_seconds, scrub
+from raptor_core.models.endpoints.keys import PLACEHOLDER, is_official, resolve_key, shown_url
+from raptor_core.models.endpoints.retry import FaultError, Retrier, RetryPolicy
+
+
+class Script:
+    """An attempt that meets these faults one after the other, and then succeeds."""
+
+    def __init__(self, *faults):
+        self.faults = list(faults)
+        self.n_attempts = 0
+
+    def __call__(self):
+        self.n_attempts += 1
+        if self.faults:
+            raise self.faults.pop(0)
+        return "done"
+
+
+class Waits(list):
+    def __call__(self, seconds):
+        self.append(seconds)
+        return False
+
+
+def run(script, policy, jitter=1.0):
+    waits = Waits()
+    retrier = Retrier(policy, wait=waits, jitter=lambda: jitter)
+    return retrier.run(script, what="the call"), waits
+
+
+def test_waits_double_up_to_their_bound():
+    script = Script(*(FaultError("down") for _ in range(5)))
+    result, waits = run(script, RetryPolicy(max_retries=5, base_seconds=1.0, max_seconds=6.0))
+    assert result == "done"
+    assert waits == [1.0, 2.0, 4.0, 6.0, 6.0]
+
+
+def test_jitter_keeps_at_least_half_of_the_wait():
+    _, waits = run(Script(FaultError("down")), RetryPolicy(base_seconds=1.0), jitter=0.0)
+    assert waits == [0.5]
+
+
+def test_the_endpoint_is_never_asked_before_it_said():
+    script = Script(FaultError("busy", retry_after_seconds=7.0))
+    for jitter in (0.0, 1.0):
+        _, waits = run(script, RetryPolicy(base_seconds=0.1), jitter)
+        assert all(7.0 <= wait <= 7.7 for wait in waits)
+
+
+def test_a_wait_beyond_patience_fails_at_once():
+    script = Script(FaultError("busy", retry_after_seconds=3600.0))
+    with pytest.raises(EndpointError, match="after 1 attempt: busy"):
+        run(script, RetryPolicy(patience_seconds=60.0))
+
+
+def test_too_long_answers_are_asked_again_at_once():
+    _, waits = run(Script(FaultError("long", too_long=True)), RetryPolicy())
+    assert waits == [0.0]
+
+
+def test_the_last_reason_is_told_after_all_attempts():
+    script = Script(*(FaultError(f"reason {n}") for n in range(9)))
+    with pytest.raises(EndpointError, match="the call failed after 4 attempts: reason 3"):
+        run(script, RetryPolicy(max_retries=3, base_seconds=0.0))
+    assert script.n_attempts == 4
+
+
+def test_what_cannot_get_better_is_not_tried_again():
+    script = Script(FaultError("bad key", retryable=False))
+    with pytest.raises(EndpointError, match="after 1 attempt: bad key"):
+        run(script, RetryPolicy())
+    assert script.n_attempts == 1
+
+
+def test_cancelled_work_begins_no_attempt():
+    retrier = Retrier(RetryPolicy(), wait=lambda _seconds: True)
+    with pytest.raises(EndpointError, match="cancelled after: down"):
+        retrier.run(Script(FaultError("down")), what="the call")
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after": "0.25"}, 0.25),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, 40.0),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
+        ({"retry-after": "-4"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({}, None),
+    ],
+)
+def test_every_form_of_retry_after_is_read(headers, seconds):
+    assert retry_after_seconds(headers, now=60.0) == seconds
+
+
+def test_a_missing_key_names_the_variable_and_the_remedy(monkeypatch):
+    monkeypatch.delenv("SOME_KEY", raising=False)
+    with pytest.raises(MissingKeyError, match=r"SOME_KEY.*set it.*reader\.api_key_env"):
+        resolve_key("SOME_KEY", "https://api.openai.com/v1", "reader")
+
+
+def test_other_endpoints_get_a_placeholder_unless_a_key_is_set(monkeypatch):
+    monkeypatch.delenv("SOME_KEY", raising=False)
+    assert resolve_key("SOME_KEY", "http://localhost:8000/v1", "reader") == PLACEHOLDER
+    monkeypatch.setenv("SOME_KEY", " key-1\n")
+    assert resolve_key("SOME_KEY", "http://localhost:8000/v1", "reader") == "key-1"
+
+
+def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(monkeypatch):
+    monkeypatch.setenv("SOME_KEY", "secret\nsecret")
+    with pytest.raises(MissingKeyError, match="SOME_KEY") as caught:
+        resolve_key("SOME_KEY", "http://localhost:8000/v1", "reader")
+    assert "secret" not in str(caught.value)
+
+
+def test_only_openai_itself_needs_a_key():
+    assert is_official("https://api.openai.com/v1")
+    assert is_official("https://eu.api.openai.com/v1")
+    assert not is_official("https://api.openai.com.example.org/v1")
+    assert not is_official("http://localhost/api.openai.com")
+
+
+def test_urls_are_shown_without_what_may_be_secret():
+    assert shown_url("https://me:word@host:8443/v1?api-key=s#x") == "https://host:8443/v1"
+
+
+def test_scrubbing_takes_the_secret_out_and_keeps_one_short_line():
+    text = scrub("Bearer key-1 \n is wrong " + "x" * 1000, "key-1")
+    assert text.startswith("Bearer [key] is wrong xxx")
+    assert len(text) <= 241

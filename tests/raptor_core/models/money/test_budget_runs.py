@@ -1,0 +1,173 @@
+"""Builds with a budget: they stop before a bound, keep what is finished, and go on from there."""
+
+import threading
+from collections import Counter
+
+import pytest
+from support.hashing import HashingEmbedder
+from support.openai_server import FakeOpenAI, Fault
+from support.paid_build import DOCUMENTS, make_components, paid_settings
+from support.summarizers import ScriptedSummarizer
+
+from raptor_core.errors import BudgetError
+from raptor_core.models.money import EMBEDDINGS, SUMMARIES
+from raptor_core.models.money.usage import Usage
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.steps import embed_nodes, make_leaves
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def server():
+    with FakeOpenAI() as fake:
+        yield fake
+
+
+def run(server, cache, **parts):
+    """A build; what it spent, and the budget's words where it ended."""
+    components = make_components(paid_settings(server.base_url, **parts), cache=cache)
+    try:
+        build_tree(DOCUMENTS, components=components)
+    except BudgetError as error:
+        return components.ledger.spent(SUMMARIES), str(error)
+    return components.ledger.spent(SUMMARIES), None
+
+
+def asked(server):
+    return Counter(str(body["messages"]) for body in server.bodies)
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_runs_of_a_few_calls_end_in_the_tree_and_repeat_none(server, concurrency):
+    with FakeOpenAI() as other:
+        whole, ended = run(other, MemoryCache())
+    assert ended is None
+    assert whole.calls > 14
+    cache, calls = MemoryCache(), []
+    for _ in range(whole.calls):
+        spent, ended = run(
+            server, cache, budget={"calls": 7}, summarizer={"concurrency": concurrency}
+        )
+        calls.append(spent.calls)
+        if ended is None:
+            break
+        assert "budget.calls = 7" in ended
+    assert sum(calls) == whole.calls
+    assert set(calls[:-1]) == {7}
+    assert asked(server) == asked(other)
+    assert set(asked(server).values()) == {1}
+
+
+@pytest.mark.parametrize("budget", [{"tokens": 900}, {"usd": 0.0008}])
+def test_tokens_and_dollars_are_not_passed_by_what_the_endpoint_counts(server, budget):
+    cache, ended, n_runs = MemoryCache(), "not yet", 0
+    while ended is not None:
+        spent, ended = run(server, cache, budget=budget)
+        n_runs += 1
+        assert spent.tokens <= budget.get("tokens", spent.tokens)
+        assert spent.usd <= budget.get("usd", spent.usd)
+        assert spent.calls
+    assert n_runs > 2
+    assert set(asked(server).values()) == {1}
+
+
+def test_answers_under_way_when_the_budget_ends_are_kept(server):
+    started = threading.Barrier(4, timeout=10)
+    server.hold = lambda _body: started.wait()  # four at once, all there when a fifth is refused
+    cache = MemoryCache()
+    spent, ended = run(server, cache, budget={"calls": 4})
+    assert ended is not None
+    assert (spent.calls, server.n_requests, len(cache._texts)) == (4, 4, 4)
+
+
+def test_no_budget_at_all_pays_nothing(server):
+    spent, ended = run(server, MemoryCache(), budget={"calls": 0})
+    assert (spent, server.n_requests) == (Usage(), 0)
+    assert "budget.calls = 0" in ended
+
+
+def test_a_refused_attempt_is_no_call_and_one_without_an_answer_is(server):
+    server.fail(Fault.rate_limited(), times=2)
+    spent, _ = run(server, MemoryCache(), budget={"calls": 5}, summarizer={"concurrency": 1})
+    assert (spent.calls, spent.retries, server.n_requests) == (5, 2, 7)
+    server.fail(Fault.cut_connection(), times=2)
+    spent, _ = run(server, MemoryCache(), budget={"calls": 5}, summarizer={"concurrency": 1})
+    assert (spent.calls, server.n_requests) == (3, 12)
+
+
+def test_extractive_summaries_count_and_cost_nothing(server):
+    kind = {"summarizer": {"kind": "extractive"}}
+    whole, _ = run(server, MemoryCache(), **kind)
+    assert whole.usd == 0.0
+    assert whole.calls > 14
+    assert whole.prompt_tokens > whole.completion_tokens > 0
+    cache, total, ended, n_runs = MemoryCache(), Usage(), "not yet", 0
+    while ended is not None:
+        spent, ended = run(server, cache, **kind, budget={"calls": 7})
+        total, n_runs = total + spent, n_runs + 1
+        assert spent.calls <= 7
+    assert (total, n_runs) == (whole, -(-whole.calls // 7))
+    assert server.n_requests == 0
+
+
+def test_a_summarizer_that_is_given_is_bounded_too(server):
+    given, cache = ScriptedSummarizer(), MemoryCache()
+    settings = paid_settings(server.base_url, budget={"tokens": 500})
+    components = make_components(settings, summarizer=given, cache=cache)
+    with pytest.raises(BudgetError, match=r"budget\.tokens = 500"):
+        build_tree(DOCUMENTS, components=components)
+    assert 0 < components.ledger.spent().tokens <= 500
+    assert len(cache._texts) == given.n_made == components.ledger.spent().calls
+
+
+def test_local_embeddings_count_nothing(server):
+    components = make_components(paid_settings(server.base_url, budget={"calls": 0, "tokens": 0}))
+    embedded = embed_nodes(make_leaves("t", DOCUMENTS, components), components, MemoryCache())
+    assert embedded.n_computed
+    assert (embedded.usage, components.ledger.spendings) == (Usage(), ())
+
+
+ENDPOINT = {"kind": "openai", "model": "vector", "batch_size": 4}
+
+
+def embedding_tools(server, cache, **budget):
+    return make_components(
+        paid_settings(
+            server.base_url,
+            embedder={**ENDPOINT, "base_url": server.base_url},
+            tokens={"counter": "tiktoken"},
+            prices={"vector": {"input": 0.5}},
+            budget=budget,
+        ),
+        cache=cache,
+    )
+
+
+def test_embeddings_of_an_endpoint_are_counted_and_bounded_batch_by_batch(server):
+    cache = MemoryCache()
+    components = embedding_tools(server, cache)
+    leaves = make_leaves("t", DOCUMENTS, components)
+    bounded = embedding_tools(server, cache, calls=4)
+    with pytest.raises(BudgetError, match=r"budget\.calls = 4"):
+        embed_nodes(leaves, bounded, MemoryCache())
+    assert (server.n_requests, len(cache._vectors)) == (4, 12)  # one asked for the dimension
+    embedded = embed_nodes(leaves, components, MemoryCache())
+    assert embedded.n_reused == 12
+    sent = Counter(text for body in server.bodies for text in body["input"])
+    assert max(count for text, count in sent.items() if text != "dimension") == 1
+    n_words = sum(len(text.split()) for body in server.bodies[4:] for text in body["input"])
+    usage = Usage(server.n_requests - 4, n_words, 0, usd=pytest.approx(n_words * 0.5e-6))
+    assert embedded.usage == components.ledger.spent(EMBEDDINGS) == usage
+
+
+def test_usage_of_a_layer_is_what_its_calls_took(server):
+    components = make_components(paid_settings(server.base_url), embedder=HashingEmbedder())
+    build_tree(DOCUMENTS, components=components)
+    (line,) = components.ledger.spendings
+    sent = sum(len(m["content"].split()) for body in server.bodies for m in body["messages"])
+    assert (line.purpose, line.model) == (SUMMARIES, "small")
+    assert (line.usage.calls, line.usage.prompt_tokens) == (server.n_requests, sent)
+    expected = (line.usage.prompt_tokens + 2 * line.usage.completion_tokens) / 1e6
+    assert line.usage.usd == pytest.approx(expected)

@@ -1,0 +1,52 @@
+"""Costs before the calls."""
+
+import pytest
+
+from raptor_core.models.money import Cost, cost_usd, embedding_cost, estimate_tokens, summary_cost
+from raptor_core.settings import PriceSettings, Settings
+
+PAID = {
+    "summarizer": {"kind": "openai", "model": "chatty"},
+    "embedder": {"kind": "openai", "model": "vector", "batch_size": 10},
+}
+PRICES = {"chatty": {"input": 0.15, "output": 0.60}, "vector": {"input": 0.02}}
+
+
+def settings(**parts):
+    return Settings.model_validate(parts)
+
+
+def test_prices_are_per_million_tokens():
+    assert cost_usd(PriceSettings(input=0.15, output=0.6), 2_000_000, 500_000) == pytest.approx(0.6)
+    assert cost_usd(None, 0, 0) is None
+
+
+def test_summaries_and_embeddings_cost_what_the_prices_say():
+    given = settings(**PAID, prices=PRICES)
+    assert summary_cost(7, 1_000_000, 100_000, given) == Cost(
+        7, 1_000_000, 100_000, pytest.approx(0.21)
+    )
+    assert embedding_cost(500_000, given, n_texts=21) == Cost(3, 500_000, 0, pytest.approx(0.01))
+
+
+def test_without_a_price_the_cost_is_unknown_and_the_model_is_named():
+    total = summary_cost(7, 100, 10, settings(**PAID)) + embedding_cost(9, settings(**PAID))
+    assert total.usd is None
+    assert total.unpriced == ("chatty", "vector")
+    assert (total.calls, total.tokens) == (7, 119)
+
+
+def test_no_work_costs_nothing_with_or_without_a_price():
+    assert summary_cost(0, 0, 0, settings(**PAID)) == Cost()
+    assert embedding_cost(0, settings(**PAID)) == Cost()
+
+
+def test_what_calls_no_endpoint_is_free():
+    assert summary_cost(7, 100, 10, Settings()) == Cost(7, 100, 10, 0.0)
+    assert embedding_cost(1000, Settings(), n_texts=5) == Cost()
+
+
+@pytest.mark.parametrize("text", ["", "word", "水位計は正常です。", "🌊", "\ud800"])
+def test_an_estimate_is_at_least_one_token_and_follows_the_bytes(text):
+    n_bytes = len(text.encode("utf-8", "surrogatepass"))
+    assert estimate_tokens(text) == max(1, -(-n_bytes // 3))

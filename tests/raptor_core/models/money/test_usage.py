@@ -1,0 +1,51 @@
+"""Usages: parts among several, and as a table."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from raptor_core.models.money.usage import Usage
+from raptor_core.tables import TableStore, table_to_usages, usages_to_table
+
+counts = st.integers(0, 10_000)
+usages = st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 100))
+
+
+@given(usages, st.lists(st.integers(0, 50), min_size=1, max_size=9))
+def test_parts_are_whole_and_together_all_of_it(usage, weights):
+    parts = usage.shares(weights)
+    total = sum(parts, Usage())
+    counted = (total.calls, total.prompt_tokens, total.completion_tokens, total.retries)
+    assert counted == (
+        usage.calls,
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        usage.retries,
+    )
+    assert total.usd == (None if usage.usd is None else pytest.approx(usage.usd))
+    assert all(part.calls >= 0 for part in parts)
+    if any(weights):
+        assert all(
+            abs(p.calls - usage.calls * w / sum(weights)) <= 1
+            for p, w in zip(parts, weights, strict=True)
+        )
+
+
+def test_nobody_has_no_part_and_who_weighs_nothing_has_none():
+    assert Usage(3).shares([]) == []
+    assert Usage(3, 30, usd=0.3).shares([0, 1, 0]) == [Usage(), Usage(3, 30, usd=0.3), Usage()]
+    assert [part.calls for part in Usage(3).shares([0, 0, 0])] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {},
+        {"k": Usage(1, 2, 3, 4, None)},
+        {"a": Usage(1, 2, 3, 0, 0.25), "b": Usage(2, 5, 6, 1, None)},
+    ],
+)
+def test_a_table_of_usages_gives_them_back(kept, tmp_path):
+    tables = TableStore(str(tmp_path))
+    tables.write(["layer_1", "usages"], "p", usages_to_table(kept))
+    assert table_to_usages(tables.read(["layer_1", "usages"], "p")) == kept

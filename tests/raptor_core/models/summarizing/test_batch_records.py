@@ -1,0 +1,43 @@
+"""Records of batches under way: found again, shared by processes, dropped in the end."""
+
+import pytest
+
+from raptor_core.errors import StoreError
+from raptor_core.models.summarizing.batch_records import BatchRecords
+
+
+def record_of(folder, *keys):
+    with BatchRecords(folder, "here").begin(keys, str(keys)) as record:
+        return record
+
+
+def test_a_process_takes_the_batches_that_it_wants_and_leaves_others_the_rest(tmp_path):
+    mine, theirs = record_of(tmp_path, "a", "b"), record_of(tmp_path, "c")
+    one, other = BatchRecords(tmp_path, "here"), BatchRecords(tmp_path, "here")
+    with one.left({"b"}) as left:
+        assert left == [mine]
+        with other.left({"b", "c"}) as also:
+            assert also == [theirs]
+    with other.left({"b"}) as left:
+        assert left == [mine]
+        other.drop(mine)
+    with BatchRecords(tmp_path, "elsewhere").left({"c"}) as left:
+        assert left == []
+    with one.left({"b", "c"}) as left:
+        assert left == [theirs]
+
+
+def test_a_record_is_dropped_when_no_endpoint_keeps_its_files_any_more(tmp_path, monkeypatch):
+    record_of(tmp_path, "a")
+    monkeypatch.setattr("raptor_core.models.summarizing.batch_records.KEEP_SECONDS", -1)
+    with BatchRecords(tmp_path, "here").left({"a"}) as left:
+        assert left == []
+    assert list(tmp_path.glob("*.json")) == []
+
+
+def test_a_damaged_record_is_named_with_the_remedy(tmp_path):
+    record_of(tmp_path, "a")
+    (path,) = tmp_path.glob("*.json")
+    path.write_text('{"mark": "m"')
+    with pytest.raises(StoreError, match=r"damaged.*delete it"):
+        BatchRecords(tmp_path, "here").left({"a"}).__enter__()

@@ -1,0 +1,197 @@
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.word_counter import WordCounter
+
+from raptor_core.chunking.sentences import sentences
+from raptor_core.models.summarizing.base import FailedSummary, SummaryRequest, remedy_of
+from raptor_core.models.summarizing.extractive import ExtractiveSummarizer
+from raptor_core.settings.models import SummarizerSettings
+
+COUNTER = WordCounter()
+HARBOUR = (
+    "The harbour of Lindmark freezes every winter, and ships wait for weeks outside the ice.",
+    "In 1954 the town bought an icebreaker, which keeps the harbour open from December on.",
+    "The harbour's trade doubled within ten years after the icebreaker had come to Lindmark.",
+    "Fishermen opposed the purchase because the channel disturbs the nets below the ice.",
+    "A compromise of 1961 leaves the northern bay of Lindmark untouched until the thaw.",
+    "Today the icebreaker is a museum, and a stronger ship does its work in the harbour.",
+)
+
+
+def requested(texts, vectors=None, key="key"):
+    if vectors is None:
+        vectors = np.ones((len(texts), 3), dtype=np.float32) / np.sqrt(3)
+    return SummaryRequest(
+        key, "layer 1, node 1", tuple(texts), tuple(COUNTER.count(texts)), vectors
+    )
+
+
+def summarizer(**values):
+    return ExtractiveSummarizer(SummarizerSettings(**values), COUNTER, "embedder", sentences)
+
+
+def summarize(texts, vectors=None, **values):
+    (answer,) = summarizer(**values).summarize([requested(texts, vectors)])
+    return answer.text
+
+
+def found_in(summary, texts):
+    """Places of the summary's sentences in the children's joined text; -1 where one is not."""
+    source = " ".join(" ".join(texts).split())
+    return [source.find(summary[a:b]) for a, b in sentences(summary)]
+
+
+def test_sentences_are_whole_and_in_source_order_and_none_comes_twice():
+    texts = [f"{HARBOUR[n]} {HARBOUR[n + 1]}" for n in range(5)]
+    summary = summarize(texts, ratio=0.4)
+    places = found_in(summary, texts)
+    assert len(places) >= 3
+    assert -1 not in places
+    assert places == sorted(set(places))
+
+
+@pytest.mark.parametrize("ratio", [0.2, 0.28, 0.4])
+def test_the_length_is_about_the_ratio(ratio):
+    texts = [f"{sentence} {HARBOUR[n - 1]}" for n, sentence in enumerate(HARBOUR)]
+    n_tokens = COUNTER.count([summarize(texts, ratio=ratio, min_tokens=1)])[0]
+    longest = max(COUNTER.count(HARBOUR))
+    assert abs(n_tokens - ratio * sum(COUNTER.count(texts))) <= longest
+
+
+def test_a_near_duplicate_is_left_out():
+    twin = (
+        "The harbour of Lindmark freezes every winter, and ships wait some weeks outside the ice."
+    )
+    summary = summarize([HARBOUR[0], twin, HARBOUR[3]], ratio=0.9)
+    assert summary == f"{HARBOUR[0]} {HARBOUR[3]}" or summary == f"{twin} {HARBOUR[3]}"
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        "## Harbour, icebreaker, Lindmark",
+        "| harbour | icebreaker | 1954 | Lindmark |",
+        "harbour = icebreaker(1954); return Lindmark{}",
+        "https://lindmark.example/harbour/icebreaker/winter/1954",
+        "[12] Lindmark, A. The icebreaker and the harbour. 1954, pp. 3.",
+        "“The harbour of Lindmark was open because of the icebreaker.",
+        "and then the harbour of Lindmark had an icebreaker in winter.",
+        "The harbour of Lindmark and its icebreaker in winter",
+        "- harbour of Lindmark, icebreaker, winter.",
+    ],
+)
+def test_what_is_no_whole_sentence_is_left_out_where_there_is_prose(junk):
+    summary = summarize([junk, HARBOUR[3], HARBOUR[4]], ratio=0.95)
+    assert summary == f"{HARBOUR[3]} {HARBOUR[4]}"
+
+
+def test_fragments_are_taken_where_there_is_nothing_else():
+    assert summarize(["the icebreaker of Lindmark", "winter in the harbour"]) == (
+        "the icebreaker of Lindmark winter in the harbour"
+    )
+
+
+def test_a_shorter_sentence_is_chosen_over_one_beyond_the_limit():
+    endless = "The harbour of Lindmark " + "and its icebreaker " * 40 + "froze."
+    summary = summarize([endless, "A museum ship lies in the bay."], max_tokens=20, min_tokens=8)
+    assert summary == "A museum ship lies in the bay."
+
+
+def test_a_sentence_is_cut_at_a_clause_only_where_no_sentence_fits():
+    endless = "When winter comes to the harbour of Lindmark the ships wait, " + "and wait " * 40
+    assert summarize([endless, endless.upper()], max_tokens=16, min_tokens=8).casefold() == (
+        "when winter comes to the harbour of lindmark the ships wait"
+    )
+
+
+def test_a_cut_without_a_clause_ends_at_a_word():
+    endless = "harbour " * 60
+    assert summarize([endless, endless], max_tokens=16, min_tokens=8) == " ".join(["harbour"] * 16)
+
+
+def test_a_central_child_is_preferred():
+    texts = [
+        "Ships carry grain across the northern sea every summer.",
+        "Bakers knead dough inside the eastern quarter every morning.",
+        "Monks copy books within the western abbey every evening.",
+    ]
+    for central in range(3):
+        vectors = np.array([[0.6, 0.8], [0.6, -0.8]], dtype=np.float32)
+        vectors = np.insert(vectors, central, [1.0, 0.0], axis=0)
+        assert summarize(texts, vectors, ratio=0.2, min_tokens=1) == texts[central]
+
+
+def test_the_same_request_gives_the_same_text_in_any_company():
+    alone = summarize(HARBOUR)
+    others = [requested([f"{n} {text}" for text in HARBOUR], key=str(n)) for n in range(130)]
+    answers = summarizer().summarize([*others, requested(HARBOUR)])
+    assert next(a.text for a in answers if a.key == "key") == alone
+
+
+def test_last_bits_of_the_vectors_change_nothing():
+    vectors = np.random.default_rng(0).normal(size=(6, 16)).astype(np.float32)
+    assert summarize(HARBOUR, vectors) == summarize(HARBOUR, vectors * np.float32(1 + 1e-6))
+
+
+def test_headings_and_line_breaks_inside_a_child_are_not_in_the_text():
+    texts = [f"Methods\nThis part tells\nhow it was done. {HARBOUR[0]}", HARBOUR[3]]
+    summary = summarize(texts, ratio=0.9)
+    assert "\n" not in summary
+    assert "Methods" not in summary
+
+
+def test_tokens_are_counted_in_one_call_for_a_batch():
+    counter = WordCounter()
+    made = ExtractiveSummarizer(SummarizerSettings(), counter, "embedder", sentences)
+    requests = [requested(HARBOUR, key=str(n)) for n in range(64)]
+    assert len(list(made.summarize(requests))) == 64
+    assert counter.n_calls == 1
+
+
+def test_children_without_visible_text_fail_by_name():
+    (answer,) = summarizer().summarize([requested([" ", "\n"])])
+    assert answer == FailedSummary(
+        "key", "layer 1, node 1", "its children hold no text", comes_again=True
+    )
+    assert "build again" not in remedy_of([answer])
+
+
+def test_vectors_that_do_not_match_the_texts_are_refused():
+    with pytest.raises(ValueError, match="layer 1, node 1: expected 6 vectors"):
+        summarize(HARBOUR, np.ones((2, 3), dtype=np.float32))
+
+
+def test_the_embedder_and_the_counter_are_in_the_fingerprint():
+    settings = SummarizerSettings()
+    one = ExtractiveSummarizer(settings, COUNTER, "a", sentences).fingerprint
+    assert one != ExtractiveSummarizer(settings, COUNTER, "b", sentences).fingerprint
+
+
+@given(
+    st.lists(
+        st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=300),
+        min_size=2,
+        max_size=6,
+    ),
+    st.integers(16, 60),
+)
+def test_any_text_gives_a_summary_within_the_limit(texts, max_tokens):
+    (answer,) = summarizer(max_tokens=max_tokens, min_tokens=8).summarize([requested(texts)])
+    if not "".join(texts).strip():
+        assert isinstance(answer, FailedSummary)
+        return
+    assert answer.text.strip()
+    assert COUNTER.count([answer.text])[0] <= max_tokens
+
+
+@given(st.lists(st.sampled_from(HARBOUR), min_size=2, max_size=12), st.floats(0.05, 0.95))
+def test_only_source_sentences_each_once_in_order(texts, ratio):
+    summary = summarize(texts, ratio=ratio)
+    taken = re.split(r"(?<=\.) ", summary)
+    assert set(taken) <= set(texts)
+    first_places = [texts.index(sentence) for sentence in taken]
+    assert first_places == sorted(set(first_places))
