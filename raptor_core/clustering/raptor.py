@@ -11,10 +11,10 @@ import numpy as np
 
 from raptor_core.clustering.base import Clusters
 from raptor_core.clustering.groups import Rows
-from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
+from raptor_core.clustering.guards import Guard, GuardedClusterer
 from raptor_core.clustering.kmeans import coarse_parts
 from raptor_core.clustering.mixture import Mixture, best_mixture, soft_members
-from raptor_core.clustering.reduction import umap_layout
+from raptor_core.clustering.reduction import Doubles, umap_layout
 from raptor_core.clustering.workers import n_workers
 from raptor_core.settings.trees import ClusteringSettings
 
@@ -37,13 +37,13 @@ class RaptorClusterer(GuardedClusterer):
         }
     )
 
-    def _cluster(self, grid: Grid, guard: Guard) -> Clusters:
+    def _cluster(self, grid: Doubles, guard: Guard) -> Clusters:
         with ThreadPoolExecutor(n_workers()) as pool:
             run = _Run(grid, self, pool)
             groups = run.groups(np.arange(len(grid)))
             return guard.finish(groups, run.groups, run.details())
 
-    def mixture(self, points: Grid, n_neighbors: int, pool: Executor | None) -> Mixture:
+    def mixture(self, points: Doubles, n_neighbors: int, pool: Executor | None) -> Mixture:
         """The best mixture over a layout of points ``(n, d)``, n > ``dimensions + 1``."""
         chosen = self.settings
         layout = umap_layout(
@@ -66,7 +66,7 @@ class RaptorClusterer(GuardedClusterer):
 class _Run:
     """One layer on its way; ``counts`` explains what was done."""
 
-    grid: Grid
+    grid: Doubles
     clusterer: RaptorClusterer
     pool: ThreadPoolExecutor
     counts: Counter[str] = field(default_factory=Counter)

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.blas import one_blas_thread
-from raptor_core.clustering.guards import Grid
 from raptor_core.clustering.mixture import Mixture
 from raptor_core.clustering.raptor import RaptorClusterer
+from raptor_core.clustering.reduction import Doubles
 from raptor_core.vectors import Vectors
 
 _ALONE = threading.Lock()
@@ -33,17 +33,18 @@ class ReferenceClusterer(RaptorClusterer):
     method = "reference"
     as_fitted = True
 
-    def _grid(self, vectors: Vectors) -> Grid:
-        return vectors
+    def _grid(self, vectors: Vectors) -> Doubles:
+        return vectors.astype(np.float64)  # not rounded
 
-    def mixture(self, points: Grid, n_neighbors: int, pool: Executor | None) -> Mixture:  # noqa: ARG002 - one after the other
+    def mixture(self, points: Doubles, n_neighbors: int, pool: Executor | None) -> Mixture:  # noqa: ARG002 - one after the other
         """See ``RaptorClusterer.mixture``; ``epochs`` and ``patience`` hold here too."""
         from sklearn.exceptions import ConvergenceWarning
-        from umap import UMAP
 
         with _ALONE, one_blas_thread, warnings.catch_warnings():
-            for category in (UserWarning, ConvergenceWarning):
+            for category in (ImportWarning, UserWarning, ConvergenceWarning):
                 warnings.simplefilter("ignore", category)
+            from umap import UMAP
+
             layout = UMAP(
                 n_neighbors=n_neighbors,
                 n_components=min(self.settings.dimensions, len(points) - 2),
@@ -58,13 +59,16 @@ class ReferenceClusterer(RaptorClusterer):
         """The mixture of lowest BIC for 1 to ``min(max_components, n) - 1`` components."""
         from sklearn.mixture import GaussianMixture
 
-        best, best_bic, patience = None, np.inf, self.settings.patience
-        for k in range(1, max(2, min(self.settings.max_components, len(layout)))):
-            fit = GaussianMixture(k, random_state=self.settings.seed).fit(layout)
-            bic = fit.bic(layout)
-            if bic < best_bic:
+        def fitted(k: int) -> GaussianMixture:
+            return GaussianMixture(k, random_state=self.settings.seed).fit(layout)
+
+        best = fitted(1)
+        best_bic, patience = best.bic(layout), self.settings.patience
+        for k in range(2, min(self.settings.max_components, len(layout))):
+            fit = fitted(k)
+            if (bic := fit.bic(layout)) < best_bic:
                 best, best_bic = fit, bic
-            elif patience and best and k - best.n_components >= patience:
+            elif patience and k - best.n_components >= patience:
                 break
         likely: NDArray[np.float64] = best.predict_proba(layout).T
         return Mixture(likely, best.score(layout), layout.shape[1])

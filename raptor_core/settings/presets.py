@@ -46,9 +46,9 @@ _SIMPLE: Mapping[str, Any] = {
 PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {"default": {}, "paper": _PAPER, "simple": _SIMPLE}
 )
-"""Values of each preset, as in a settings file. ``paper``: arXiv:2401.18059, as its authors' code has
-it. ``simple``: the common short recipe, to compare with: windows of 200 words, one mixture on the
-embeddings, a beam down."""
+"""Values of each preset, as in a settings file. ``paper``: arXiv:2401.18059, as its authors' code
+has it. ``simple``: the common short recipe, to compare with: windows of 200 words, one mixture on
+the embeddings, a beam down."""
 
 
 def preset(name: str) -> Settings:

@@ -23,12 +23,13 @@ def clustered(vectors, n_tokens, **changes):
 def by_hand(vectors, rows, n_neighbors):
     """One step of the paper's code, written down again with the two libraries."""
     from sklearn.mixture import GaussianMixture
-    from umap import UMAP
 
     if len(rows) <= 11:
         return [rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        from umap import UMAP
+
         layout = UMAP(
             n_neighbors=n_neighbors, n_components=10, metric="cosine", random_state=224
         ).fit_transform(vectors[rows])
