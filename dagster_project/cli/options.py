@@ -18,7 +18,9 @@ _QUERY = (
     click.option("--top-k", type=click.IntRange(min=1), help="Nodes, or nodes per layer."),
     click.option(
         "--strategy",
-        type=click.Choice(["hybrid", "collapsed", "traversal", "beam", "flat", "lexical"]),
+        type=click.Choice(
+            ["hybrid", "collapsed", "collapsed-lexical", "traversal", "beam", "flat", "lexical"]
+        ),
         help="How to search; see docs/retrieval.md.",
     ),
     click.option(
@@ -26,6 +28,11 @@ _QUERY = (
     ),
     click.option(
         "--layers-down", "n_layers", type=click.IntRange(min=1), help="Traversal: how far."
+    ),
+    click.option(
+        "--threshold",
+        type=click.FloatRange(-1, 1),
+        help="Traversal: the nodes of at least this cosine, in place of the best --top-k.",
     ),
     click.option("--beam-width", type=click.IntRange(min=1), help="Beam: summaries on each layer."),
     click.option(

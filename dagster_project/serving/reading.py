@@ -16,7 +16,9 @@ MAX_QUESTION_CHARS = 10_000
 
 Name = Annotated[str, Field(max_length=4096)]
 Names = Annotated[list[Name] | None, Field(max_length=1000)]
-Strategy = Literal["hybrid", "collapsed", "traversal", "beam", "flat", "lexical"]
+Strategy = Literal[
+    "hybrid", "collapsed", "collapsed-lexical", "traversal", "beam", "flat", "lexical"
+]
 Question = Annotated[
     str,
     Field(min_length=1, max_length=MAX_QUESTION_CHARS, description="A question, or words."),

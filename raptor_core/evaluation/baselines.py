@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,27 +51,56 @@ class TitleAndAbstract:
     def _context(self, index: Index, document: str, budget_tokens: int) -> Context:
         title = next((d.title for d in index.dataset.documents if d.id == document), "")
         text = f"{title}\n\n{index.dataset.abstracts.get(document, '')}".strip()
-        spans = index.components.counter.token_spans(text)
-        if len(spans) > budget_tokens:
-            text, spans = text[: spans[budget_tokens - 1][1]], spans[:budget_tokens]
-        return Context(text, len(spans))
+        return _cut(index, text, budget_tokens)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, slots=True)
+class WholeDocument:
+    """A document from its beginning, up to the budget; nothing is searched.
+
+    A question that names no document gets nothing.
+    """
+
+    name: str = "document"
+
+    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
+        """See ``System.contexts``."""
+        if asked.where.trees is None:
+            return [Context("", 0)] * len(asked.questions)
+        name = asked.questions[0].document
+        text = next((d.text for d in index.dataset.documents if d.id == name), "")
+        return [_cut(index, text, budget_tokens)] * len(asked.questions)
+
+
+def _cut(index: Index, text: str, budget_tokens: int) -> Context:
+    spans = index.components.counter.token_spans(text)
+    if len(spans) > budget_tokens:
+        text, spans = text[: spans[budget_tokens - 1][1]], spans[:budget_tokens]
+    return Context(text, len(spans))
+
+
+@dataclass(frozen=True, eq=False)
 class Dpr:
-    """Dense passage retrieval (Karpukhin et al. 2020, arXiv:2004.04906): leaves, two encoders.
+    """Dense passage retrieval (Karpukhin et al. 2020, arXiv:2004.04906) by two encoders.
 
     Similarity is the inner product of the encoders' own vectors. A passage is read as its
     document's title, ``[SEP]``, and its text.
 
     Args:
         question_model, passage_model: sentence-transformers models, by hub name or local path.
+        layers: whose nodes are searched; None is all, as with RAPTOR in the paper.
+        known: the encoded nodes of the index that was searched last; a copy shares them.
     """
 
     question_model: str
     passage_model: str
-    name = "dpr"
-    _encoded: tuple[Index, list[Node], Vectors] | None = field(default=None, init=False)
+    layers: tuple[int, ...] | None = (0,)
+    known: dict[Index, tuple[list[Node], Vectors]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """As it is written on the command line."""
+        return "dpr" if self.layers == (0,) else "collapsed-dpr"
 
     remedy = "name a question encoder and a passage encoder with --dpr QUESTION_MODEL PASSAGE_MODEL"
 
@@ -81,10 +110,10 @@ class Dpr:
         Raises:
             ModelError: an encoder cannot be loaded.
         """
-        nodes, passages = self._leaves(index, asked.where)
+        nodes, passages = self._searched(index, asked.where)
         texts = [question.text for question in asked.questions]
-        scores = _encode(self._questions, texts) @ passages.T
-        query = Query("dpr", budget_tokens, where=asked.where)
+        scores = _encode(self.question_model, texts) @ passages.T
+        query = Query(self.name, budget_tokens, where=asked.where)
         found = []
         for text, row in zip(texts, scores, strict=True):
             best = np.argsort(-row, kind="stable")
@@ -92,31 +121,26 @@ class Dpr:
             found.append(Context.of(fit_budget(text, query, hits, len(hits))))
         return found
 
-    def _leaves(self, index: Index, where: Where) -> tuple[list[Node], Vectors]:
-        """The leaves that are searched, encoded once for all budgets."""
-        if self._encoded is None or self._encoded[0] is not index:
-            leaves = index.store.nodes(Where(layers=(0,)))
+    def _searched(self, index: Index, where: Where) -> tuple[list[Node], Vectors]:
+        """The nodes that are searched, encoded once for all budgets and layers."""
+        if index not in self.known:
+            nodes = index.store.nodes(Where())
             titles = {document.id: document.title for document in index.dataset.documents}
-            texts = [f"{titles[n.documents[0]]} [SEP] {n.text}" for n in leaves]
-            self._encoded = (index, leaves, _encode(self._encoder, texts))
-        _, nodes, vectors = self._encoded
+            texts = [f"{titles[node.documents[0]]} [SEP] {node.text}" for node in nodes]
+            self.known.clear()
+            self.known[index] = nodes, _encode(self.passage_model, texts)
+        nodes, vectors = self.known[index]
         wanted = [
             at
             for at, node in enumerate(nodes)
-            if (where.trees is None or node.tree in where.trees)
-            and (where.documents is None or node.documents[0] in where.documents)
+            if (self.layers is None or node.layer in self.layers)
+            and (where.trees is None or node.tree in where.trees)
+            and (where.documents is None or not {*where.documents}.isdisjoint(node.documents))
         ]
         return [nodes[at] for at in wanted], vectors[wanted]
 
-    @cached_property
-    def _questions(self) -> Any:
-        return _load(self.question_model)
 
-    @cached_property
-    def _encoder(self) -> Any:
-        return _load(self.passage_model)
-
-
+@lru_cache(maxsize=2)
 def _load(model: str) -> Any:
     from sentence_transformers import SentenceTransformer
 
@@ -132,6 +156,6 @@ def _load(model: str) -> Any:
         ) from error
 
 
-def _encode(model: Any, texts: Sequence[str]) -> Vectors:
-    vectors = model.encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
+def _encode(model: str, texts: Sequence[str]) -> Vectors:
+    vectors = _load(model).encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
     return np.asarray(vectors, dtype=np.float32)

@@ -9,7 +9,7 @@ from math import ceil
 from types import MappingProxyType
 
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.baselines import Dpr, RootOnly, TitleAndAbstract
+from raptor_core.evaluation.baselines import Dpr, RootOnly, TitleAndAbstract, WholeDocument
 from raptor_core.evaluation.contexts import Asked, Context, System
 from raptor_core.evaluation.index import Index
 from raptor_core.retrieval import STRATEGIES, Query, Retrieval
@@ -23,6 +23,9 @@ WALKS = frozenset({"traversal"})
 
 BUDGETED = frozenset({"hybrid"})
 """Strategies that take what the budget holds where no ``top_k`` is given."""
+
+DPR: Mapping[str, tuple[int, ...] | None] = MappingProxyType({"dpr": (0,), "collapsed-dpr": None})
+"""The layers that two encoders search."""
 
 _NAME = re.compile(r"(?P<strategy>[^@]+)(?:@(?P<low>\d+)(?:-(?P<high>\d+))?)?")
 
@@ -81,9 +84,9 @@ class StrategySystem:
 
 
 BASELINES: Mapping[str, System] = MappingProxyType(
-    {system.name: system for system in (RootOnly(), TitleAndAbstract())}
+    {system.name: system for system in (RootOnly(), TitleAndAbstract(), WholeDocument())}
 )
-"""Systems that are no strategy, by name; "dpr" is another, which needs its models."""
+"""Systems that are no strategy, by name; "dpr" and "collapsed-dpr" are others, which need models."""
 
 
 def make_system(name: str, dpr: Dpr | None = None) -> System:
@@ -94,16 +97,16 @@ def make_system(name: str, dpr: Dpr | None = None) -> System:
     """
     if name in BASELINES:
         return BASELINES[name]
-    if name == Dpr.name:
+    if name in DPR:
         if dpr is None:
-            raise SettingsError(f"dpr has two encoders; {Dpr.remedy}")
-        return dpr
+            raise SettingsError(f"{name} has two encoders; {Dpr.remedy}")
+        return replace(dpr, layers=DPR[name])
     found = _NAME.fullmatch(name)
     strategy = found["strategy"] if found else name
     if not found or strategy not in STRATEGIES:
         raise SettingsError(
             f"no strategy is called {name!r}; there are: {', '.join(STRATEGIES)}, each with or "
-            f"without layers, such as collapsed@0 or collapsed@1-2; and {', '.join(BASELINES)}, dpr"
+            f"without layers, such as collapsed@0 or collapsed@1-2; and {', '.join((*BASELINES, *DPR))}"
         )
     if found["low"] is None:
         return StrategySystem(name, strategy)

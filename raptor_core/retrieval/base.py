@@ -27,6 +27,8 @@ class Query:
         where: filter on trees, documents, layers and metadata.
         start_layer: traversal and beam, the layer to start at; None is each tree's top.
         n_layers: traversal only, how many layers to walk; None is down to the leaves.
+        threshold: traversal only, take on each layer the nodes of at least this cosine, and not
+            the best ``top_k``; None takes those.
         beam_width: beam only, summaries that are kept on each layer.
         max_per_document: hybrid only, chunks of one document at most; None is any number.
         reranker: hybrid only, name of a cross-encoder; empty for none.
@@ -39,6 +41,7 @@ class Query:
     where: Where = field(default_factory=Where)
     start_layer: int | None = None
     n_layers: int | None = None
+    threshold: float | None = None
     beam_width: int = 3
     max_per_document: int | None = None
     reranker: str = ""

@@ -16,3 +16,12 @@ class Collapsed:
         """See ``Strategy.retrieve``."""
         found = store.search(questions.vectors, query.limit * SPARE, query.where)
         return fit_budgets(questions, query, found, query.limit)
+
+
+class CollapsedLexical:
+    """The nodes that match the question's words best (BM25), whatever their layer."""
+
+    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
+        """See ``Strategy.retrieve``."""
+        found = store.search_text(questions.texts, query.limit * SPARE, query.where)
+        return fit_budgets(questions, query, found, query.limit)

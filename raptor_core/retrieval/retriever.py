@@ -12,7 +12,7 @@ from raptor_core.nodes import Tree
 from raptor_core.retrieval.async_search import AsyncSearch
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy
 from raptor_core.retrieval.beam import Beam
-from raptor_core.retrieval.collapsed import Collapsed
+from raptor_core.retrieval.collapsed import Collapsed, CollapsedLexical
 from raptor_core.retrieval.flat import Flat, Lexical
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.trace import Trace, trace
@@ -28,6 +28,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
     {
         "hybrid": Hybrid(),
         "collapsed": Collapsed(),
+        "collapsed-lexical": CollapsedLexical(),
         "traversal": Traversal(),
         "beam": Beam(),
         "flat": Flat(),

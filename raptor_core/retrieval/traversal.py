@@ -12,6 +12,10 @@ from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
 
 
+MOST_OVER = 10_000
+"""Nodes of a layer that may lie over a threshold."""
+
+
 class Traversal:
     """The ``top_k`` nodes of the start layer, then the best of their children, and so on.
 
@@ -29,10 +33,7 @@ class Traversal:
     def _walk(
         self, vector: Vectors, query: Query, starts: list[Where], store: VectorStore
     ) -> list[Hit]:
-        chosen = best(
-            (hit for start in starts for hit in store.search(vector, query.limit, start)[0]),
-            query.limit,
-        )
+        chosen = _layer(vector, query, starts, store)
         found = list(chosen)
         steps = 1
         while query.n_layers is None or steps < query.n_layers:
@@ -40,10 +41,19 @@ class Traversal:
             if not children:
                 break
             below = replace(query.where, ids=tuple(children), layers=None)
-            chosen = store.search(vector, query.limit, below)[0]
+            chosen = _layer(vector, query, [below], store)
             found += chosen
             steps += 1
         return found
+
+
+def _layer(vector: Vectors, query: Query, filters: list[Where], store: VectorStore) -> list[Hit]:
+    """What the walk keeps of a layer: the best, or all of at least the threshold."""
+    most, least = query.limit, -2.0
+    if query.threshold is not None:
+        most, least = MOST_OVER, query.threshold
+    found = (hit for where in filters for hit in store.search(vector, most, where)[0])
+    return best((hit for hit in found if hit.score >= least), most)
 
 
 def start_filters(query: Query, store: VectorStore) -> list[Where]:

@@ -47,9 +47,9 @@ class RetrievalSettings(Part):
 
     Attributes:
         strategy: "hybrid" scores chunks by all signals of the tree, "collapsed" searches all
-            layers at once and "traversal" walks down from the top, both as in the paper; "beam"
-            walks down and returns chunks alone; "flat" (vectors) and "lexical" (BM25) search the
-            chunks without the tree.
+            layers at once (by vectors, "collapsed-lexical" by BM25) and "traversal" walks down
+            from the top, all as in the paper; "beam" walks down and returns chunks alone; "flat"
+            (vectors) and "lexical" (BM25) search the chunks without the tree.
         budget_tokens: tokens of the context.
         top_k: nodes at the most, or per layer (traversal); 0 is 20, as in the paper, and for
             "hybrid" what the budget holds.
@@ -60,7 +60,9 @@ class RetrievalSettings(Part):
             folder; empty for none.
     """
 
-    strategy: Literal["hybrid", "collapsed", "traversal", "beam", "flat", "lexical"] = "hybrid"
+    strategy: Literal[
+        "hybrid", "collapsed", "collapsed-lexical", "traversal", "beam", "flat", "lexical"
+    ] = "hybrid"
     budget_tokens: int = Field(2000, ge=1)
     top_k: int = Field(0, ge=0, le=1000)
     beam_width: int = Field(3, ge=1, le=1000)

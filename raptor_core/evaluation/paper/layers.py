@@ -10,7 +10,7 @@ from raptor_core.evaluation.paper.published import LAYERS, SHARES
 from raptor_core.evaluation.paper.study import Study, layers_name
 from raptor_core.evaluation.paper.table import Table
 
-SPREAD = ("collapsed", "traversal", "hybrid")
+SPREAD = ("collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybrid")
 """Strategies that take nodes of several layers."""
 
 
@@ -42,8 +42,7 @@ def _subsets(study: Study, budget: int) -> Table:
         title=f"{study.name}: {study.measure.replace('_', ' ')} at {budget:,} tokens",
         head=("layers queried", *(f"start layer {start}" for start in starts)),
         rows=rows,
-        note="Tree traversal from the start layer down; a lower tree starts at its own top. Each "
-        "layer gives as many nodes as fill the budget together.",
+        note="A search over the layers from the start layer down, as of the collapsed tree.",
     )
 
 

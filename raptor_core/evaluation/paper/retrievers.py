@@ -14,8 +14,11 @@ MEANING = {
     "flat": "embedder (SBERT)",
     "lexical": "BM25",
     "dpr": "DPR",
+    "document": "the document from its beginning",
     "title-abstract": "title and abstract",
     "collapsed": "embedder, collapsed tree",
+    "collapsed-lexical": "BM25, collapsed tree",
+    "collapsed-dpr": "DPR, collapsed tree",
     "traversal": "embedder, tree traversal",
     "beam": "beam to the leaves",
     "hybrid": "all signals of the tree",
@@ -68,7 +71,7 @@ def _tree(system: str) -> str:
     strategy, _, contiguous = system.partition(", ")
     if contiguous:
         return "contiguous"
-    return "yes" if strategy in WITH_TREE else "no"
+    return "yes" if strategy in (*WITH_TREE, "collapsed-dpr") else "no"
 
 
 def _cells(lines: Sequence[Line], measure: str) -> Iterator[str]:

@@ -13,11 +13,11 @@ from raptor_core.evaluation.contexts import System
 from raptor_core.evaluation.index import Index
 from raptor_core.evaluation.measures import ContextMeasurer
 from raptor_core.evaluation.paper.scaling import TimePoint, TokenPoint, token_points
-from raptor_core.evaluation.systems import make_system
+from raptor_core.evaluation.systems import DPR, make_system
 from raptor_core.evaluation.tree_statistics import TreeStatistics, tree_statistics
 
 WITHOUT_TREE = ("flat", "lexical")
-WITH_TREE = ("collapsed", "traversal", "beam", "hybrid", "root")
+WITH_TREE = ("collapsed", "collapsed-lexical", "traversal", "beam", "hybrid", "root")
 CONTIGUOUS = "contiguous"
 """The clustering of the ablation (Table 9)."""
 
@@ -33,7 +33,7 @@ class Study:
         name: of the data set.
         n_documents, n_questions: of it.
         retrievers: retrievers without and with the tree; the first is flat.
-        layers: traversals by start layer and number of layers.
+        layers: the collapsed tree by start layer and number of layers.
         n_layers: layers of the highest tree.
         trees: their sizes.
         contiguous: sizes of the contiguous trees, where they were measured.
@@ -73,8 +73,8 @@ class Study:
 
 
 def layers_name(start: int, n_layers: int) -> str:
-    """The name of a traversal from a layer down through ``n_layers`` of them."""
-    return f"traversal@{start - n_layers + 1}-{start}"
+    """The name of a search over ``n_layers`` layers, of which ``start`` is the highest."""
+    return f"collapsed@{start - n_layers + 1}-{start}"
 
 
 def measure_study(
@@ -129,7 +129,7 @@ def with_contiguous(
 
 
 def _retrievers(index: Index, dpr: Dpr | None) -> list[System]:
-    names = [*WITHOUT_TREE, *([Dpr.name] if dpr else ())]
+    names = [*WITHOUT_TREE, "document", *(DPR if dpr else ())]
     has_abstracts = any(index.dataset.abstracts.values())
     names += ["title-abstract"] if has_abstracts else []
     return [make_system(name, dpr) for name in (*names, *WITH_TREE)]

@@ -9,6 +9,9 @@ from support.evaluation_sets import qasper, records, write_lines
 from support.hashing import HashingEmbedder
 
 
+SPREAD = {"collapsed", "collapsed-lexical", "traversal", "hybrid"}
+
+
 @pytest.fixture
 def call(tmp_path):
     small = {
@@ -59,8 +62,10 @@ def assert_retrievers(pages):
     assert [(line[0], line[2]) for line in lines] == [
         ("flat", "no"),
         ("lexical", "no"),
+        ("document", "no"),
         ("title-abstract", "no"),
         ("collapsed", "yes"),
+        ("collapsed-lexical", "yes"),
         ("traversal", "yes"),
         ("beam", "yes"),
         ("hybrid", "yes"),
@@ -90,7 +95,7 @@ def assert_layers(pages):
 
 def assert_shares(pages):
     shares = rows(pages["shares.md"], "village: nodes of a context by layer, in percent")
-    assert {line[0] for line in shares[2:]} == {"collapsed", "traversal", "hybrid"}
+    assert {line[0] for line in shares[2:]} == SPREAD
     for line in shares[2:]:
         *layers, above = map(float, line[2:])
         assert sum(layers) == pytest.approx(100, abs=0.3)

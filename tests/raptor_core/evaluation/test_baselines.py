@@ -89,6 +89,27 @@ def test_dpr_ranks_leaves_by_the_inner_product_of_two_encoders(index, monkeypatc
     assert {node.tree for node in pooled.nodes} == {"mill", "lamp", "soup"}
 
 
+def test_dpr_with_the_tree_searches_every_layer_and_encodes_no_node_twice(index, monkeypatch):
+    encoders = {"questions": Words("wheel"), "passages": Words("smith")}
+    monkeypatch.setattr(baselines, "_load", encoders.__getitem__)
+    dpr = Dpr("questions", "passages")
+    before = Words.encoded
+    (found,) = make_system("collapsed-dpr", dpr).contexts(index, asked(index), 4000)
+    make_system("dpr", dpr).contexts(index, asked(index), 4000)
+    assert {node.layer for node in found.nodes} == {0, 1}
+    assert Words.encoded == before + index.n_nodes + 2
+
+
+def test_the_whole_document_is_read_from_its_beginning_up_to_the_budget(index):
+    system = make_system("document")
+    mill = next(d for d in index.dataset.documents if d.id == "mill")
+    (whole,) = system.contexts(index, asked(index), 4000)
+    assert whole.text == mill.text
+    (cut,) = system.contexts(index, asked(index), 9)
+    assert (cut.n_tokens, mill.text.startswith(cut.text)) == (9, True)
+    assert system.contexts(index, asked(index, pooled=True), 400)[0].n_tokens == 0
+
+
 def test_baselines_stand_in_a_comparison(index):
     names = ("collapsed@0", "root", "title-abstract")
     found = compare(index, [make_system(name) for name in names], [4000])

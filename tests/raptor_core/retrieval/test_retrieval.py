@@ -1,5 +1,7 @@
 """Retrieval against the definitions of the paper, computed by hand over the same trees."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.hashing import HashingEmbedder
@@ -163,6 +165,33 @@ def test_flat_and_lexical_return_the_best_chunks(retriever, trees, components):
         retriever.search(QUESTION, Query("flat", where=Where(layers=(1,))))
 
 
+def test_words_are_searched_for_in_every_layer(retriever, trees):
+    summary = next(node for node in trees["a.md"].nodes() if node.layer == 2)
+    found = retriever.search(summary.text, Query("collapsed-lexical", budget_tokens=100_000))
+    assert found.hits[0].node.text == summary.text
+    assert len({hit.node.layer for hit in found.hits}) > 1
+    alone = Query("collapsed-lexical", where=Where(layers=(1,)))
+    assert {hit.node.layer for hit in retriever.search("crew 17", alone).hits} == {1}
+
+
+def test_a_walk_by_threshold_takes_what_reaches_it(retriever, trees, components):
+    vector = components.embedder.embed([QUESTION])[0]
+    query = Query("traversal", budget_tokens=100_000, where=Where(trees=("a.md",)))
+    every = retriever.search(QUESTION, replace(query, threshold=-1.0)).hits
+    assert {hit.node.id for hit in every} == {node.id for node in trees["a.md"].nodes()}
+    least = sorted(hit.score for hit in every if hit.node.layer == 2)[0] + 1e-6
+    found = retriever.search(QUESTION, replace(query, threshold=least)).hits
+    layer, expected = list(trees["a.md"].layers[-1].nodes), set()
+    while layer:
+        _, scores = ranked(vector, layer, trees)
+        kept = [node for node in layer if scores[node.id] >= least]
+        expected.update(node.id for node in kept)
+        below = {c.id: c for node in kept for c in trees["a.md"].children(node.id)}
+        layer = list(below.values())
+    assert {hit.node.id for hit in found} == expected
+    assert 0 < len(expected) < len(every)
+
+
 def test_a_beam_walks_down_and_returns_leaves(retriever, trees, components):
     tree = trees["a.md"]
     vector = components.embedder.embed([QUESTION])[0]
@@ -177,7 +206,7 @@ def test_a_beam_walks_down_and_returns_leaves(retriever, trees, components):
 
 
 def test_an_unknown_strategy_is_refused(retriever):
-    with pytest.raises(SettingsError, match="hybrid, collapsed, traversal"):
+    with pytest.raises(SettingsError, match="hybrid, collapsed, collapsed-lexical, traversal"):
         retriever.search(QUESTION, Query("ladder"))
 
 
