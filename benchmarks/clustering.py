@@ -4,9 +4,10 @@
     python benchmarks/clustering.py --texts book.txt     # chunks, embedded by the bundled model
     python benchmarks/clustering.py --vectors v.npy --labels source.npy --rows 541 1054 2119
 
-The baseline, "reference", is the paper's method from umap-learn and scikit-learn: 500 epochs,
-every k of the BIC scan. "within" is the mean cosine inside a cluster, "purity" the share of a
-cluster's rows that have its most frequent label (source document, or component).
+The baseline is ``clustering.engine = "reference"``, umap-learn and scikit-learn: 500 epochs, every
+k of the BIC scan. "within" is the mean cosine inside a cluster, "purity" the share of a cluster's
+rows that have its most frequent label (source document, or component), "agree" the adjusted Rand
+index against the baseline's clusters (1 for the same).
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -31,18 +31,21 @@ Cluster = Callable[[NDArray[np.float32]], Members]
 def main() -> None:
     arguments = parsed()
     vectors, labels = read(arguments)
-    print("rows   variant              seconds  ratio  within  purity  clusters  children")
+    print("rows   variant              seconds  ratio  within  purity  agree  clusters  children")
     for n in arguments.rows:
         if n > len(vectors):
             print(f"{n}: only {len(vectors)} rows")
             continue
         seconds: dict[str, float] = {}
+        groups: dict[str, Members] = {}
         for name, cluster in variants(arguments).items():
             members, seconds[name] = best_of(cluster, vectors[:n], arguments.repeat)
+            groups[name] = members
+            agree = agreement(n, members, groups.get(arguments.baseline, members))
             ratio = seconds[name] / seconds.get(arguments.baseline, seconds[name])
             print(
                 f"{n:<6} {name:<20} {seconds[name]:>7.2f}  {ratio:>5.3f}"
-                f"  {within(vectors, members):.3f}   {purity(labels, members):.3f}"
+                f"  {within(vectors, members):.3f}   {purity(labels, members):.3f}  {agree:>5.2f}"
                 f"   {len(members):>7}  {np.mean([len(m) for m in members]):>8.2f}",
                 flush=True,
             )
@@ -61,14 +64,16 @@ def parsed() -> argparse.Namespace:
 
 
 def variants(arguments: argparse.Namespace) -> dict[str, Cluster]:
-    found: dict[str, Cluster] = {} if arguments.no_reference else {"reference": reference}
     settings = {
+        "reference": ClusteringSettings(engine="reference", patience=0, epochs=500),
         "raptor": ClusteringSettings(),
         "raptor, all k, 500": ClusteringSettings(patience=0, epochs=500),
         "kmeans": ClusteringSettings(method="kmeans"),
         "contiguous": ClusteringSettings(method="contiguous"),
     }
-    return found | {name: ours(each) for name, each in settings.items()}
+    if arguments.no_reference:
+        del settings["reference"]
+    return {name: ours(each) for name, each in settings.items()}
 
 
 def ours(settings: ClusteringSettings) -> Cluster:
@@ -78,44 +83,6 @@ def ours(settings: ClusteringSettings) -> Cluster:
         return clusterer.cluster(vectors, np.full(len(vectors), 85)).members
 
     return cluster
-
-
-def reference(vectors: NDArray[np.float32]) -> Members:
-    """Global then local UMAP and Gaussian mixture, written with the public libraries.
-
-    On one thread: their fits are too small for more, which only slows them down.
-    """
-    from threadpoolctl import threadpool_limits
-
-    rows = np.arange(len(vectors))
-    with threadpool_limits(1):
-        regions = reference_step(vectors, rows, int((len(rows) - 1) ** 0.5))
-        groups = [group for region in regions for group in reference_step(vectors, region, 10)]
-    return sorted({tuple(group.tolist()) for group in groups})
-
-
-def reference_step(
-    vectors: NDArray[np.float32], rows: NDArray[np.int64], n_neighbors: int
-) -> list[NDArray[np.int64]]:
-    from sklearn.mixture import GaussianMixture
-    from umap import UMAP
-
-    if len(rows) <= 11:
-        return [rows]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        layout = UMAP(
-            n_neighbors=n_neighbors,
-            n_components=min(10, len(rows) - 2),
-            metric="cosine",
-            random_state=224,
-        ).fit_transform(vectors[rows])
-        fits = [
-            GaussianMixture(k, random_state=224).fit(layout) for k in range(1, min(50, len(rows)))
-        ]
-    best = min(fits, key=lambda fit: fit.bic(layout))
-    above = best.predict_proba(layout) > 0.1
-    return [rows[member] for member in above.T if member.any()]
 
 
 def best_of(cluster: Cluster, vectors: NDArray[np.float32], repeat: int) -> tuple[Members, float]:
@@ -139,6 +106,16 @@ def within(vectors: NDArray[np.float32], members: Members) -> float:
 
 def purity(labels: NDArray[np.int64], members: Members) -> float:
     return float(np.mean([np.bincount(labels[list(r)]).max() / len(r) for r in members]))
+
+
+def agreement(n: int, members: Members, others: Members) -> float:
+    from sklearn.metrics import adjusted_rand_score
+
+    first, second = np.zeros(n, int), np.zeros(n, int)
+    for of, groups in ((first, members), (second, others)):
+        for number, rows in reversed(list(enumerate(groups))):
+            of[list(rows)] = number
+    return float(adjusted_rand_score(first, second))
 
 
 def read(arguments: argparse.Namespace) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

@@ -9,7 +9,7 @@ __all__ = ["Clusterer", "Clusters", "make_clusterer"]
 
 
 def make_clusterer(settings: ClusteringSettings) -> Clusterer:
-    """The clusterer that ``settings.method`` names."""
+    """The clusterer that ``settings.method`` and ``settings.engine`` name."""
     if settings.method == "contiguous":
         from raptor_core.clustering.contiguous import ContiguousClusterer
 
@@ -22,6 +22,10 @@ def make_clusterer(settings: ClusteringSettings) -> Clusterer:
         from raptor_core.clustering.gmm import GmmClusterer
 
         return GmmClusterer(settings)
+    if settings.engine == "reference":
+        from raptor_core.clustering.reference import ReferenceClusterer
+
+        return ReferenceClusterer(settings)
     from raptor_core.clustering.raptor import RaptorClusterer
 
     return RaptorClusterer(settings)

@@ -39,6 +39,7 @@ class GuardedClusterer:
     read_settings: ClassVar[frozenset[str]]
     version: ClassVar[int] = 1
     anchorable: ClassVar[bool] = True
+    as_fitted: ClassVar[bool] = False
 
     @property
     def fingerprint(self) -> str:
@@ -50,7 +51,9 @@ class GuardedClusterer:
         """See ``Clusterer.cluster``."""
         if len(vectors) < 2:
             return Clusters(())
-        guard = Guard(self._grid(vectors), n_tokens, self.settings.max_tokens)
+        guard = Guard(
+            self._grid(vectors), n_tokens, self.settings.max_tokens, as_fitted=self.as_fitted
+        )
         guard.check()
         return self._cluster(guard.grid, guard)
 
@@ -69,11 +72,14 @@ class Guard:
         grid: the layer's vectors, shape ``(n, n_dims)``, all of about the same norm.
         n_tokens: tokens of each row, shape ``(n,)``.
         max_tokens: tokens that a cluster may hold.
+        as_fitted: keep clusters whose rows all lie in another, and more of them than half of the
+            rows.
     """
 
     grid: Grid
     n_tokens: NDArray[np.int64]
     max_tokens: int
+    as_fitted: bool = False
 
     def check(self) -> None:
         """Refuse a layer that no clustering can serve.
@@ -120,8 +126,9 @@ class Guard:
         counts: Counter[str] = Counter()
         found = self.within_budget(groups, recluster, counts)
         found = self.without_singletons(found, counts)
-        found = without_subsets(found, counts)
-        found = self.shrunk(found, max(1, n // 2), counts)
+        if not self.as_fitted:
+            found = without_subsets(found, counts)
+        found = self.shrunk(found, n - 1 if self.as_fitted else max(1, n // 2), counts)
         if len(found) >= n:
             found = self.pairs()
             counts["paired_rows"] = n

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from raptor_core.clustering.base import Clusters
 from raptor_core.clustering.groups import Rows
 from raptor_core.clustering.guards import Guard, GuardedClusterer
 from raptor_core.clustering.kmeans import coarse_parts
-from raptor_core.clustering.mixture import best_mixture, soft_members
+from raptor_core.clustering.mixture import Mixture, best_mixture, soft_members
 from raptor_core.clustering.reduction import Doubles, umap_layout
 from raptor_core.clustering.workers import n_workers
 from raptor_core.settings.trees import ClusteringSettings
@@ -39,9 +39,27 @@ class RaptorClusterer(GuardedClusterer):
 
     def _cluster(self, grid: Doubles, guard: Guard) -> Clusters:
         with ThreadPoolExecutor(n_workers()) as pool:
-            run = _Run(grid, self.settings, pool)
+            run = _Run(grid, self, pool)
             groups = run.groups(np.arange(len(grid)))
             return guard.finish(groups, run.groups, run.details())
+
+    def mixture(self, points: Doubles, n_neighbors: int, pool: Executor | None) -> Mixture:
+        """The best mixture over a layout of points ``(n, d)``, n > ``dimensions + 1``."""
+        chosen = self.settings
+        layout = umap_layout(
+            points,
+            n_neighbors=n_neighbors,
+            n_dims=chosen.dimensions,
+            epochs=chosen.epochs,
+            seed=chosen.seed,
+        )
+        return best_mixture(
+            layout,
+            max_components=chosen.max_components,
+            patience=chosen.patience,
+            seed=chosen.seed,
+            pool=pool,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +67,13 @@ class _Run:
     """One layer on its way; ``counts`` explains what was done."""
 
     grid: Doubles
-    settings: ClusteringSettings
+    clusterer: RaptorClusterer
     pool: ThreadPoolExecutor
     counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def settings(self) -> ClusteringSettings:
+        return self.clusterer.settings
 
     def details(self) -> dict[str, float]:
         """Numbers that explain the groups."""
@@ -89,19 +111,8 @@ class _Run:
     ) -> tuple[list[Rows], int]:
         """Soft groups by one reduction and one mixture; all rows as one where they are few."""
         points = self.grid[rows]
-        n_dims = self.settings.dimensions
-        if len(rows) <= n_dims + 1 or not (points != points[0]).any():
+        if len(rows) <= self.settings.dimensions + 1 or not (points != points[0]).any():
             return [rows], 0
-        seed = self.settings.seed
-        layout = umap_layout(
-            points, n_neighbors=n_neighbors, n_dims=n_dims, epochs=self.settings.epochs, seed=seed
-        )
-        mixture = best_mixture(
-            layout,
-            max_components=self.settings.max_components,
-            patience=self.settings.patience,
-            seed=seed,
-            pool=pool,
-        )
+        mixture = self.clusterer.mixture(points, n_neighbors, pool)
         members, forced = soft_members(mixture, self.settings.threshold)
         return [rows[member] for member in members], forced

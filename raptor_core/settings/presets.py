@@ -10,10 +10,12 @@ from raptor_core.errors import SettingsError
 from raptor_core.settings.models import Settings
 
 _PAPER: Mapping[str, Any] = {
-    "chunking": {"max_tokens": 100, "context": False},
+    "tokens": {"counter": "tiktoken"},
+    "chunking": {"method": "greedy", "max_tokens": 100, "context": False},
     "embedder": {"kind": "sentence-transformers", "model": "multi-qa-mpnet-base-cos-v1"},
     "clustering": {
         "method": "raptor",
+        "engine": "reference",
         "dimensions": 10,
         "local_neighbors": 10,
         "threshold": 0.1,
@@ -21,7 +23,13 @@ _PAPER: Mapping[str, Any] = {
         "epochs": 0,
         "max_tokens": 3500,
     },
-    "summarizer": {"kind": "openai", "model": "gpt-3.5-turbo", "prompt": "paper"},
+    "summarizer": {
+        "kind": "openai",
+        "model": "gpt-3.5-turbo",
+        "prompt": "paper",
+        "max_tokens": 100,
+        "temperature": 1.0,
+    },
     "tree": {"top_nodes": 11},
     "retrieval": {"strategy": "collapsed", "budget_tokens": 2000, "top_k": 20},
 }
@@ -38,8 +46,9 @@ _SIMPLE: Mapping[str, Any] = {
 PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {"default": {}, "paper": _PAPER, "simple": _SIMPLE}
 )
-"""Values of each preset, as in a settings file. ``paper``: arXiv:2401.18059. ``simple``: the common
-short recipe, to compare with: windows of 200 words, one mixture on the embeddings, a beam down."""
+"""Values of each preset, as in a settings file. ``paper``: arXiv:2401.18059, as its authors' code
+has it. ``simple``: the common short recipe, to compare with: windows of 200 words, one mixture on
+the embeddings, a beam down."""
 
 
 def preset(name: str) -> Settings:

@@ -15,6 +15,8 @@ class ClusteringSettings(Part):
     Attributes:
         method: the paper's UMAP and Gaussian mixtures, contiguous windows, spherical k-means, or
             "gmm": one mixture on the embeddings, a component for every ten nodes.
+        engine: of method "raptor": compiled parts of our own, or "reference", umap-learn and
+            scikit-learn themselves, whose clusters stay as fitted.
         dimensions: dimensions after the reduction.
         local_neighbors: UMAP neighbours of the local step.
         threshold: responsibility from which a node belongs to a component.
@@ -28,6 +30,7 @@ class ClusteringSettings(Part):
     """
 
     method: Literal["raptor", "contiguous", "kmeans", "gmm"] = "raptor"
+    engine: Literal["compiled", "reference"] = "compiled"
     dimensions: int = Field(10, ge=2, le=64)
     local_neighbors: int = Field(10, ge=2, le=200)
     threshold: float = Field(0.1, gt=0, lt=1)

@@ -25,7 +25,9 @@ def test_every_preset_is_valid(name):
 
 def test_the_paper_preset_has_the_papers_figures():
     paper = preset("paper")
-    assert paper.chunking.max_tokens == 100
+    assert (paper.chunking.method, paper.chunking.max_tokens) == ("greedy", 100)
+    assert (paper.tokens.counter, paper.tokens.encoding) == ("tiktoken", "cl100k_base")
+    assert (paper.clustering.engine, paper.clustering.patience) == ("reference", 0)
     assert paper.clustering.threshold == 0.1
     assert paper.clustering.max_tokens == 3500
     assert paper.tree.top_nodes == 11

@@ -1,0 +1,76 @@
+"""The engine "reference": umap-learn and scikit-learn themselves, their clusters as fitted."""
+
+import warnings
+
+import numpy as np
+import pytest
+from support.clustering_cases import assert_lawful, tokens, topics, unit
+
+from raptor_core.clustering import make_clusterer
+from raptor_core.settings.trees import ClusteringSettings
+
+pytestmark = pytest.mark.slow
+
+EXACT = {"patience": 0, "epochs": 0}
+"""As the paper's code has it: every k, and umap-learn's own number of epochs."""
+
+
+def clustered(vectors, n_tokens, **changes):
+    settings = ClusteringSettings(engine="reference", **EXACT | changes)
+    return make_clusterer(settings).cluster(vectors, n_tokens)
+
+
+def by_hand(vectors, rows, n_neighbors):
+    """One step of the paper's code, written down again with the two libraries."""
+    from sklearn.mixture import GaussianMixture
+
+    if len(rows) <= 11:
+        return [rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from umap import UMAP
+
+        layout = UMAP(
+            n_neighbors=n_neighbors, n_components=10, metric="cosine", random_state=224
+        ).fit_transform(vectors[rows])
+        fits = [GaussianMixture(k, random_state=224).fit(layout) for k in range(1, len(rows))]
+    likely = min(fits, key=lambda fit: fit.bic(layout)).predict_proba(layout)
+    return [rows[column > 0.1] for column in likely.T]
+
+
+def test_clusters_are_those_of_the_two_libraries():
+    vectors, _ = topics(4, 12)
+    rows = np.arange(48)
+    regions = by_hand(vectors, rows, 6)
+    wanted = {tuple(part) for region in regions for part in by_hand(vectors, region, 10)}
+    assert {*clustered(vectors, tokens(48)).members} == wanted
+    assert len(wanted) > 2
+
+
+def test_clusters_inside_others_and_many_small_ones_stay(monkeypatch):
+    """The default engine would drop the first and merge the second."""
+    fitted = [np.arange(12), np.arange(3), *np.arange(12, 28).reshape(8, 2)]
+    monkeypatch.setattr(
+        "raptor_core.clustering.raptor._Run.global_then_local", lambda *_: list(fitted)
+    )
+    vectors, _ = topics(4, 7)
+    assert {*clustered(vectors, tokens(28)).members} == {tuple(rows) for rows in fitted}
+
+
+@pytest.mark.parametrize("max_tokens", [260, 3500])
+def test_what_a_tree_needs_is_kept(max_tokens):
+    vectors, _ = topics(4, 20)
+    vectors = unit(np.concatenate([vectors, vectors[:5], -vectors[:3]]))
+    n_tokens = np.random.default_rng(3).integers(20, 101, size=len(vectors))
+    clusters = clustered(vectors, n_tokens, max_tokens=max_tokens)
+    assert_lawful(clusters, n_tokens, max_tokens)
+    assert clustered(vectors, n_tokens, max_tokens=max_tokens) == clusters
+
+
+def test_it_has_a_fingerprint_of_its_own_and_the_default_keeps_its_own():
+    plain, reference = (
+        make_clusterer(ClusteringSettings(engine=engine)).fingerprint
+        for engine in ("compiled", "reference")
+    )
+    assert plain != reference
+    assert plain == "279aac76d1b3785cb60e13e18c8eb9b4"
