@@ -30,8 +30,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from dagster_project.execute import BuildReport, build
-from dagster_project.home import Home
-from dagster_project.home_resources import Parts
+from raptor_assets.project.home import Home
+from raptor_assets.project.home_resources import Parts
 from raptor_assets.report import read_findings
 from raptor_core import Settings
 from raptor_core.chunking.sentences import sentences

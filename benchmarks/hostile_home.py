@@ -149,7 +149,7 @@ def seen(home: Path) -> dict[str, str]:
     Raises:
         BrokenPromiseError: a tree is not whole.
     """
-    from dagster_project.home import Home
+    from raptor_assets.project.home import Home
     from raptor_core.store import Where, open_store
 
     opened = Home(home)

@@ -157,8 +157,8 @@ def _run_of(home: Path, status: str) -> str | None:
     """Id of the latest run of the job that builds, if it is in this state; a failed one is told."""
     import dagster as dg
 
-    from dagster_project.home import Home
-    from dagster_project.records import open_records
+    from raptor_assets.project.home import Home
+    from raptor_assets.project.records import open_records
 
     if not (home / "dagster" / "schedules" / "schedules.db").exists():
         return None

@@ -21,8 +21,8 @@ from sqlite3 import connect
 from typing import Any
 
 from dagster_project.execute import build
-from dagster_project.home import Home
 from raptor_assets.columns import SCHEMAS
+from raptor_assets.project.home import Home
 from raptor_core import Components, Document, build_trees
 from raptor_core.tables import TableStore
 

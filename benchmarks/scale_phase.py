@@ -20,7 +20,7 @@ from random_embedder import RandomEmbedder
 def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
     """One phase in this process; the seconds and memory before it are told apart."""
     from dagster_project import build, execute, forecast  # noqa: F401 - imports are not measured
-    from dagster_project.home import Home
+    from raptor_assets.project.home import Home
 
     home = Home(arguments.root / "home")
     if not home.settings.exists():
@@ -65,9 +65,9 @@ def _components(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
 
 
 def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any]:
-    from dagster_project.home_resources import Parts
     from dagster_project.instance import recorded
-    from dagster_project.plan import find_changes
+    from raptor_assets.project.home_resources import Parts
+    from raptor_assets.project.plan import find_changes
 
     if phase.startswith("look"):
         parts = Parts.of(settings, home, components=components)
@@ -76,7 +76,7 @@ def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any
         return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
     if phase == "plan":
         from dagster_project.forecast import forecast
-        from dagster_project.source_state import look
+        from raptor_assets.project.source_state import look
 
         tables = Parts.of(settings, home).tables.tables()
         plan = forecast(home, settings, look(tables, settings.source), components=components).plan

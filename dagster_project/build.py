@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable
 
 import dagster as dg
 
-from dagster_project.home import Home
-from dagster_project.home_resources import Resources
-from dagster_project.io_managers import QdrantLayersIOManager, TablesIOManager
-from dagster_project.jobs import build_drop_job, build_evaluate_jobs, build_job
-from dagster_project.resources import ignore_progress
-from dagster_project.sensors import build_source_sensor
-from dagster_project.store_look import StoreLook
 from raptor_assets.chain import Progress, build_chain
 from raptor_assets.datasets import build_dataset_assets
+from raptor_assets.project.home import Home
+from raptor_assets.project.home_resources import Resources
+from raptor_assets.project.io_managers import QdrantLayersIOManager, TablesIOManager
+from raptor_assets.project.jobs import build_drop_job, build_evaluate_jobs, build_job
+from raptor_assets.project.resources import ignore_progress
+from raptor_assets.project.sensors import build_source_sensor
+from raptor_assets.project.store_look import StoreLook
 from raptor_assets.specs import QDRANT, TABLES
 from raptor_core.settings import Settings, load_settings
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dagster_project.home import Home
-from dagster_project.home_resources import Resources
 from dagster_project.instance import open_instance, recorded
-from dagster_project.plan import Changes, find_changes
-from dagster_project.resources import ignore_progress
-from dagster_project.source_state import keep_look, look
-from dagster_project.store_state import read_store_state
 from raptor_assets import names
+from raptor_assets.project.home import Home
+from raptor_assets.project.home_resources import Resources
+from raptor_assets.project.plan import Changes, find_changes
+from raptor_assets.project.resources import ignore_progress
+from raptor_assets.project.source_state import keep_look, look
+from raptor_assets.project.store_state import read_store_state
 from raptor_core.documents import Scan, Skipped
 from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings
@@ -127,9 +127,9 @@ def _follow(
 ) -> None:
     """Build the partitions that are due, then drop those removed whose documents are safe."""
     from dagster_project.build import build_definitions
-    from dagster_project.jobs import BUILD
-    from dagster_project.ranges import contiguous_ranges, order_with, range_tags
     from raptor_assets import keys
+    from raptor_assets.project.jobs import BUILD
+    from raptor_assets.project.ranges import contiguous_ranges, order_with, range_tags
 
     changes = report.changes
     watch = _Watch(report, on_progress)
@@ -197,8 +197,8 @@ def _drop(
     partitions: Sequence[str],
     report: BuildReport,
 ) -> None:
-    from dagster_project.jobs import DROP, drop_config
     from raptor_assets.partition_state import Failure
+    from raptor_assets.project.jobs import DROP, drop_config
 
     ran = _execute(defs, instance, DROP, run_config=drop_config(list(partitions)))
     report.run_ids.append(ran.run_id)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dagster_project.home import Home
-from dagster_project.home_resources import Resources
 from dagster_project.instance import recorded
-from dagster_project.plan import Changes, find_changes
-from dagster_project.store_state import read_store_state
 from raptor_assets import names
 from raptor_assets.opening import KnownStore
 from raptor_assets.ownership import Listing, abandoned_trees
+from raptor_assets.project.home import Home
+from raptor_assets.project.home_resources import Resources
+from raptor_assets.project.plan import Changes, find_changes
+from raptor_assets.project.store_state import read_store_state
 from raptor_core.documents import Document, Inventory, Partitions, Scan
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, plan_rebuild

@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-from dagster_project.home import Home
 from dagster_project.published import open_home, published, require_store, require_trees
+from raptor_assets.project.home import Home
 from raptor_core.errors import StoreError, StoreMismatchError, UnknownTreeError
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
 from raptor_core.retrieval.async_search import AsyncSearch

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from dagster_project.home import Home
-from dagster_project.record_files import RecordFiles, Records, is_readable, reading
+from raptor_assets.project.home import Home
+from raptor_assets.project.record_files import RecordFiles, Records, is_readable, reading
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -20,8 +20,8 @@ def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
     Raises:
         SettingsError, RecordsError: as ``open_records``.
     """
-    from dagster_project.dead_runs import fail_dead_runs
-    from dagster_project.records import open_records
+    from raptor_assets.project.dead_runs import fail_dead_runs
+    from raptor_assets.project.records import open_records
 
     home.ensure()
     with open_records(home.dagster) as instance:
@@ -41,7 +41,7 @@ def recorded(home: Home) -> Iterator[Records]:
         with reading(files / "runs" / "index.db") as read:
             yield RecordFiles(read)
         return
-    from dagster_project.records import DagsterRecords
+    from raptor_assets.project.records import DagsterRecords
 
     with open_instance(home) as instance:
         yield DagsterRecords(instance)

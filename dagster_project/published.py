@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dagster_project.home import Home
+from raptor_assets.project.home import Home
 from raptor_core.errors import MissingHomeError, UnknownTreeError
 from raptor_core.settings import Settings
 from raptor_core.store import open_store, stored_identity

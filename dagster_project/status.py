@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dagster_project.home import Home
 from dagster_project.instance import recorded
-from dagster_project.record_files import CheckOutcomes
 from raptor_assets import names
+from raptor_assets.project.home import Home
+from raptor_assets.project.record_files import CheckOutcomes
 from raptor_core.documents import partition_key
 from raptor_core.settings import Settings
 from raptor_core.store import open_store, stored_identity

@@ -36,7 +36,7 @@ from dagster._serdes import ConfigurableClassData
 from sqlalchemy.dialects.sqlite import Insert, insert
 from sqlalchemy.engine import Connection, Engine
 
-from dagster_project.event_text import pack, unpack
+from raptor_assets.project.event_text import pack, unpack
 
 OPEN_SHARDS = 8
 """Databases kept open: that of all runs, and those of runs of a version before."""

@@ -16,10 +16,10 @@ from dagster._core.definitions.data_version import (
     DATA_VERSION_TAG,
 )
 
-from dagster_project.home import Home
 from dagster_project.instance import open_instance
 from raptor_assets import keys
 from raptor_assets.costs import usages_keys
+from raptor_assets.project.home import Home
 from raptor_core.documents import partition_key
 from raptor_core.errors import StoreMismatchError
 from raptor_core.settings import GroupingSettings, Settings

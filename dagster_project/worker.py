@@ -12,7 +12,7 @@ from celery import Celery
 from dagster_celery.make_app import make_app
 from dagster_celery.tasks import create_execute_job_task, create_resume_job_task
 
-from dagster_project.records import BROKER_VARIABLE
+from raptor_assets.project.records import BROKER_VARIABLE
 from raptor_core.errors import SettingsError
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from dagster_project.cli.output import shorten
 from dagster_project.cli.progress import build_progress
 from dagster_project.execute import build
-from dagster_project.home import Home
 from dagster_project.status import HomeStatus, read_status
+from raptor_assets.project.home import Home
 from raptor_core import Components, Query, Retriever, Settings, open_store
 from raptor_core.models.reading import Passage, best_sentences
 

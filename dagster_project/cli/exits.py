@@ -82,7 +82,7 @@ def reported(function: Callable[..., Any]) -> Callable[..., Any]:
         except BrokenPipeError:
             raise
         except _database_errors() as error:
-            from dagster_project.records import told_database
+            from raptor_assets.project.records import told_database
 
             fail("RecordsError", told_database(error), 1, as_json=as_json)
         except _disk_errors() as error:
@@ -98,7 +98,7 @@ def reported(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _database_errors() -> tuple[type[Exception], ...]:
     """What PostgreSQL raises; nothing where Dagster's records were not opened."""
-    records = sys.modules.get("dagster_project.records")
+    records = sys.modules.get("raptor_assets.project.records")
     return () if records is None else records.database_errors()
 
 

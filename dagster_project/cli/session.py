@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dagster_project.home import Home
 from dagster_project.published import open_home, refuse_unknown
-from dagster_project.source_state import look
+from raptor_assets.project.home import Home
+from raptor_assets.project.source_state import look
 from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.models.money import Ledger
 from raptor_core.settings import Settings, load_settings

@@ -8,9 +8,9 @@ from support.hashing import HashingEmbedder
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
-from dagster_project.jobs import BUILD
-from dagster_project.ranges import range_tags
 from dagster_project.status import read_status
+from raptor_assets.project.jobs import BUILD
+from raptor_assets.project.ranges import range_tags
 from raptor_core.identity import fingerprint
 from raptor_core.models.summarizing.base import Summary
 

@@ -8,8 +8,8 @@ from support.servers import keep_records_in
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
-from dagster_project.database_cache import DatabaseCache
 from dagster_project.forecast import forecast
+from raptor_assets.project.database_cache import DatabaseCache
 from raptor_core.documents.catalog.scan import scan_source
 from raptor_core.errors import RecordsError
 

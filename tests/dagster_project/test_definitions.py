@@ -7,8 +7,8 @@ import dagster as dg
 import pytest
 
 from dagster_project.build import build_definitions
-from dagster_project.home import Home
 from raptor_assets import keys
+from raptor_assets.project.home import Home
 from raptor_assets.specs import build_check_specs
 from raptor_core.settings import Settings
 

@@ -6,10 +6,10 @@ from support.evaluation_sets import LAMP, MILL, records, write_lines
 from support.openai_server import FakeOpenAI
 from support.workshop import Workshop, prose
 
-from dagster_project.jobs import BUILD, EVALUATE
 from dagster_project.status import CheckResult, read_status
 from raptor_assets import keys
 from raptor_assets.process import PROCESS_TAG
+from raptor_assets.project.jobs import BUILD, EVALUATE
 
 pytestmark = pytest.mark.slow
 

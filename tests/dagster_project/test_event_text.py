@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dagster_project.event_text import pack, unpack
+from raptor_assets.project.event_text import pack, unpack
 
 TEXT = '{"label": "n_trees"} 東京'
 KEPT = bytes.fromhex("78bb05576da7ab463424f3e2412d01604352e1d9dc8d4f76ad0100861f0b69")

@@ -5,9 +5,9 @@ from pathlib import Path
 import dagster as dg
 import yaml
 
-from dagster_project.home import Home
 from dagster_project.instance import open_instance
 from dagster_project.storage import PooledSqliteEventLogStorage
+from raptor_assets.project.home import Home
 
 
 def test_a_path_wins_over_the_variable_and_the_variable_over_the_default(tmp_path):

@@ -16,7 +16,7 @@ from support.openai_server import FakeOpenAI
 from support.stand_ins import qdrant_at_wire
 from support.workshop import prose, settings_text
 
-from dagster_project.home import Home
+from raptor_assets.project.home import Home
 from raptor_core.models.endpoints import gate
 from raptor_core.store import Where, open_store
 from raptor_core.store.engines import retries

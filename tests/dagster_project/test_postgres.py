@@ -14,11 +14,11 @@ from support.sensor_daemon import Daemon
 from support.servers import INSTANCE, keep_records_in
 from support.workshop import Workshop, prose, settings_text
 
-from dagster_project import records
-from dagster_project.home import Home
-from dagster_project.records import URL_VARIABLE, is_postgres, open_records
 from dagster_project.status import read_costs, read_status
 from raptor_assets import keys
+from raptor_assets.project import records
+from raptor_assets.project.home import Home
+from raptor_assets.project.records import URL_VARIABLE, is_postgres, open_records
 from raptor_core.errors import MissingExtraError, RecordsError, SettingsError
 
 pytestmark = pytest.mark.slow

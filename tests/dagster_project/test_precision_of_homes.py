@@ -17,7 +17,7 @@ def place(tmp_path):
 
 
 def stored(place):
-    from dagster_project.home import Home
+    from raptor_assets.project.home import Home
 
     home = Home.at(place.home)
     return stored_identity(home.load_settings().store, home.qdrant).embedder_fingerprint

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dagster_project.ranges import contiguous_ranges, range_tags
+from raptor_assets.project.ranges import contiguous_ranges, range_tags
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_neighbours_share_a_range(names, ranges):
 def test_ranges_hold_what_is_wanted_and_nothing_else(order, wanted, limit):
     order, wanted = list(map(str, order)), set(map(str, wanted))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dagster_project.ranges.MAX_RUN_PARTITIONS", limit)
+        patch.setattr("raptor_assets.project.ranges.MAX_RUN_PARTITIONS", limit)
         ranges = contiguous_ranges(order, wanted)
     assert [name for found in ranges for name in found] == [n for n in order if n in wanted]
     for found in ranges:

@@ -8,10 +8,10 @@ from support.hashing import HashingEmbedder
 from support.workshop import Workshop, prose
 
 from dagster_project.instance import recorded
-from dagster_project.plan import find_changes
-from dagster_project.record_files import RecordFiles
-from dagster_project.records import DagsterRecords
 from raptor_assets import keys, names
+from raptor_assets.project.plan import find_changes
+from raptor_assets.project.record_files import RecordFiles
+from raptor_assets.project.records import DagsterRecords
 
 pytestmark = pytest.mark.slow
 

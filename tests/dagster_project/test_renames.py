@@ -2,8 +2,8 @@
 
 import pytest
 
-from dagster_project.plan import Changes
-from dagster_project.renames import find_renames
+from raptor_assets.project.plan import Changes
+from raptor_assets.project.renames import find_renames
 from raptor_core.documents import Document, Entry
 
 

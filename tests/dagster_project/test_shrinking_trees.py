@@ -5,9 +5,9 @@ from dagster._core.storage.partition_status_cache import get_and_update_asset_st
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
-from dagster_project.io_managers import QdrantLayersIOManager, TablesIOManager
 from dagster_project.status import read_status
 from raptor_assets import keys
+from raptor_assets.project.io_managers import QdrantLayersIOManager, TablesIOManager
 from raptor_core.errors import TableError
 from raptor_core.tables.values import NODES
 

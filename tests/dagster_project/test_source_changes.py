@@ -6,7 +6,7 @@ import pytest
 from support.source_homes import calls, rename
 from support.workshop import live, prose
 
-from dagster_project.source_state import KEY
+from raptor_assets.project.source_state import KEY
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.errors import TableError
 

@@ -8,8 +8,8 @@ import pytest
 from support.processes import process_of, wait_until
 from support.workshop import Workshop, prose, settings_text
 
-from dagster_project.jobs import BUILD, DROP
 from raptor_assets import keys
+from raptor_assets.project.jobs import BUILD, DROP
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ import pytest
 from support.sensor_daemon import Daemon
 from support.workshop import Workshop, prose
 
-from dagster_project import store_look
 from raptor_assets import keys
+from raptor_assets.project import store_look
 from raptor_core.errors import StoreError
 
 pytestmark = pytest.mark.slow

@@ -19,11 +19,12 @@ from support import build_process
 from support.stores import PROCESS_PATH
 from support.workshop import Workshop, prose
 
-from dagster_project import records, storage
-from dagster_project.event_text import unpack
-from dagster_project.records import open_records
+from dagster_project import storage
 from dagster_project.storage import PooledSqliteEventLogStorage
 from raptor_assets import keys
+from raptor_assets.project import records
+from raptor_assets.project.event_text import unpack
+from raptor_assets.project.records import open_records
 from raptor_core.errors import RecordsError
 
 pytestmark = pytest.mark.slow

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from support.workshop import Workshop, prose
 
-from dagster_project.ranges import range_tags
 from raptor_assets import keys
+from raptor_assets.project.ranges import range_tags
 from raptor_assets.specs import QDRANT
 
 pytestmark = pytest.mark.slow

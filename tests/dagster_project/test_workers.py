@@ -15,11 +15,11 @@ from support.processes import kill_group, process_of, wait_until
 from support.redis_server import redis_server
 from support.workshop import prose, settings_text
 
-from dagster_project.home import Home
-from dagster_project.records import BROKER_VARIABLE, URL_VARIABLE, open_records
 from dagster_project.status import read_status
 from raptor_assets import keys
 from raptor_assets.process import PROCESS_TAG
+from raptor_assets.project.home import Home
+from raptor_assets.project.records import BROKER_VARIABLE, URL_VARIABLE, open_records
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

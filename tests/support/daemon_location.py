@@ -2,10 +2,10 @@
 
 from support.hashing import HashingEmbedder
 
-from dagster_project import sensors
 from dagster_project.build import build_definitions
-from dagster_project.home import Home
-from dagster_project.home_resources import Resources
+from raptor_assets.project import sensors
+from raptor_assets.project.home import Home
+from raptor_assets.project.home_resources import Resources
 from raptor_core.tree.components import Components
 
 sensors.INTERVAL_SECONDS = 1

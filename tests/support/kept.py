@@ -3,7 +3,7 @@
 import sqlite3
 from contextlib import closing
 
-from dagster_project.event_text import unpack
+from raptor_assets.project.event_text import unpack
 
 EVENTS = (
     "SELECT event FROM event_logs UNION ALL SELECT evaluation_event FROM asset_check_executions"

@@ -15,9 +15,9 @@ from support.migrations import remember_migrations
 
 from dagster_project.build import build_definitions
 from dagster_project.execute import BuildReport, build, drop
-from dagster_project.home import Home
-from dagster_project.home_resources import Resources
 from dagster_project.instance import open_instance
+from raptor_assets.project.home import Home
+from raptor_assets.project.home_resources import Resources
 from raptor_core.settings import Settings
 from raptor_core.store import Manifest
 from raptor_core.tree.components import Components

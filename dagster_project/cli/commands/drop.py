@@ -10,7 +10,7 @@ import click
 from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
-    from dagster_project.home import Home
+    from raptor_assets.project.home import Home
     from raptor_core.settings import Settings
 
 

@@ -26,7 +26,7 @@ def command(
     """Make a home with a commented settings file. An existing file is never overwritten."""
     from dagster_project.cli.output import print_json
     from dagster_project.cli.session import kept_sources
-    from dagster_project.home import Home
+    from raptor_assets.project.home import Home
 
     opened = Home.at(home)
     created = opened.create(sources=kept_sources(sources), preset=preset, group_by=group_by)

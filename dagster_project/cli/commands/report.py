@@ -12,7 +12,7 @@ import click
 from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
-    from dagster_project.home import Home
+    from raptor_assets.project.home import Home
     from raptor_core.report import Report
     from raptor_core.settings import Settings
 
@@ -93,9 +93,9 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
         StoreError, TableError: what is kept cannot be read.
     """
     from dagster_project.published import published, require_trees
-    from dagster_project.resources import TablesResource
     from raptor_assets import keys
     from raptor_assets.costs import node_usages, read_usages
+    from raptor_assets.project.resources import TablesResource
     from raptor_assets.report import read_findings, read_records
     from raptor_core.documents import partition_key
     from raptor_core.report import Report, ReportTree, settings_text

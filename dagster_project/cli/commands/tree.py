@@ -12,7 +12,7 @@ import click
 from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
-    from dagster_project.home import Home
+    from raptor_assets.project.home import Home
     from raptor_core.models.money import Usage
     from raptor_core.nodes import Node
     from raptor_core.retrieval import Trace

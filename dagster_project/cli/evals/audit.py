@@ -57,7 +57,7 @@ def command(folder: Path, kind: str | None, model: str | None, home: Path, as_js
 
 
 def _judge(path: Path, kind: str | None, model: str | None) -> Judge:
-    from dagster_project.home import Home
+    from raptor_assets.project.home import Home
     from raptor_core.audit import make_judge
     from raptor_core.models.money import Ledger
     from raptor_core.settings import load_settings

@@ -13,7 +13,7 @@ import click
 from dagster_project.cli.options import Command, add_options
 
 if TYPE_CHECKING:
-    from dagster_project.home import Home
+    from raptor_assets.project.home import Home
     from raptor_core.evaluation.compare import Comparison
     from raptor_core.evaluation.contexts import System
     from raptor_core.evaluation.datasets import Dataset
@@ -119,7 +119,7 @@ def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> I
     Raises:
         RaptorError: as reading, building and opening raise.
     """
-    from dagster_project.home import Home
+    from raptor_assets.project.home import Home
 
     home = Home.at(home_path)
     settings = _settings(home, values["preset"], values["clustering"])

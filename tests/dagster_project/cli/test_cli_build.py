@@ -7,8 +7,8 @@ from support.command import Place, raptor
 from support.openai_faults import Fault
 from support.openai_server import FakeOpenAI
 
-from dagster_project.home import Home
 from dagster_project.instance import open_instance
+from raptor_assets.project.home import Home
 
 pytestmark = pytest.mark.slow
 

@@ -107,7 +107,7 @@ def test_an_interrupt_exits_with_130(monkeypatch, tmp_path):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dagster_project.home.Home.create", interrupt)
+    monkeypatch.setattr("raptor_assets.project.home.Home.create", interrupt)
     printed = raptor("init", "--home", tmp_path, "--json")
     assert printed.code == 130
     assert printed.json["error"] == "Interrupted"

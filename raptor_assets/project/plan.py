@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dagster_project.record_files import Records
-from dagster_project.renames import Grouped, Known, find_renames
-from dagster_project.store_state import StoreState
 from raptor_assets import names
+from raptor_assets.project.record_files import Records
+from raptor_assets.project.renames import Grouped, Known, find_renames
+from raptor_assets.project.store_state import StoreState
 from raptor_assets.versions import (
     build_version,
     documents_version,

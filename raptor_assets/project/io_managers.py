@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from dagster_project.resources import ComponentsResource, StoreResource, TablesResource
 from raptor_assets import keys
 from raptor_assets.columns import SCHEMAS
+from raptor_assets.project.resources import ComponentsResource, StoreResource, TablesResource
 from raptor_core.errors import StoreError, TableError
 from raptor_core.tree.cache import Together
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from dagster_project.database_turns import living_runs
-from dagster_project.records import is_postgres
 from raptor_assets.process import PROCESS_TAG, is_dead
+from raptor_assets.project.database_turns import living_runs
+from raptor_assets.project.records import is_postgres
 from raptor_assets.turns import TURN_TAG
 
 _UNDER_WAY = [

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dagster_project.event_text import unpack
 from raptor_assets import names
+from raptor_assets.project.event_text import unpack
 
 if TYPE_CHECKING:
     import dagster as dg

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from dagster_project.resources import StoreResource
+from raptor_assets.project.resources import StoreResource
 from raptor_assets.versions import published_mark
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import StoreLockedError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from dagster_project.home import Home
-from dagster_project.resources import ComponentsResource, StoreResource
-from dagster_project.store_state import StoreState, read_store_state
+from raptor_assets.project.home import Home
+from raptor_assets.project.resources import ComponentsResource, StoreResource
+from raptor_assets.project.store_state import StoreState, read_store_state
 from raptor_core.settings import Settings
 from raptor_core.store.folder import store_stamp
 

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dagster_project.home import Home
-from dagster_project.source_state import load_catalog, save_catalog
+from raptor_assets.project.home import Home
+from raptor_assets.project.source_state import load_catalog, save_catalog
 from raptor_core.documents import (
     Corpus,
     Inventory,
@@ -122,10 +122,10 @@ class ComponentsResource:
         """
         if instance is None or self._is_shared:
             return self._components
-        from dagster_project.records import is_postgres
+        from raptor_assets.project.records import is_postgres
 
         if is_postgres(instance):
-            from dagster_project.database_cache import DatabaseCache
+            from raptor_assets.project.database_cache import DatabaseCache
 
             self._is_shared = True
             self._components = self._components.with_cache(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from dagster_project.ranges import PARTITION_TAG, RANGE_END_TAG, RANGE_START_TAG
+from raptor_assets.project.ranges import PARTITION_TAG, RANGE_END_TAG, RANGE_START_TAG
 
 _STATUSES = [
     dg.DagsterRunStatus.QUEUED,

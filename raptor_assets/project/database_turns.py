@@ -15,7 +15,7 @@ from typing import Any
 
 import dagster as dg
 
-from dagster_project.waiting import POLL_SECONDS, WaitingTurn, lock_number
+from raptor_assets.project.waiting import POLL_SECONDS, WaitingTurn, lock_number
 from raptor_core.errors import RecordsError
 
 KEEPALIVES = {

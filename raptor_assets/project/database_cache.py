@@ -10,8 +10,8 @@ from typing import Any
 
 import dagster as dg
 
-from dagster_project.database_turns import KEEPALIVES
-from dagster_project.records import told_database
+from raptor_assets.project.database_turns import KEEPALIVES
+from raptor_assets.project.records import told_database
 from raptor_core.errors import RecordsError
 from raptor_core.tree.sql_cache import SCHEMA, Database, Row, SqlCache
 

@@ -15,8 +15,8 @@ from dagster._check import CheckError
 from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
-from dagster_project.record_files import CheckOutcome, CheckOutcomes
 from raptor_assets import names
+from raptor_assets.project.record_files import CheckOutcome, CheckOutcomes
 from raptor_assets.provenance import MATERIALIZED, recorded_versions
 from raptor_core.disk import file_lock
 from raptor_core.errors import MissingExtraError, RecordsError, SettingsError

@@ -9,15 +9,15 @@ from typing import Any, Protocol
 
 import dagster as dg
 
-from dagster_project.active_runs import partitions_under_way
-from dagster_project.dead_runs import fail_dead_runs
-from dagster_project.jobs import BUILD, DROP, drop_config
-from dagster_project.plan import Changes, find_changes
-from dagster_project.ranges import contiguous_ranges, order_with, range_tags
-from dagster_project.records import DagsterRecords
-from dagster_project.renames import Known
-from dagster_project.store_state import StoreState
 from raptor_assets import keys
+from raptor_assets.project.active_runs import partitions_under_way
+from raptor_assets.project.dead_runs import fail_dead_runs
+from raptor_assets.project.jobs import BUILD, DROP, drop_config
+from raptor_assets.project.plan import Changes, find_changes
+from raptor_assets.project.ranges import contiguous_ranges, order_with, range_tags
+from raptor_assets.project.records import DagsterRecords
+from raptor_assets.project.renames import Known
+from raptor_assets.project.store_state import StoreState
 from raptor_assets.versions import build_version
 from raptor_core.documents import Inventory
 from raptor_core.errors import EmptySourceError

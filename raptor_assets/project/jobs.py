@@ -9,10 +9,10 @@ from dagster._core.definitions.data_version import (
     DATA_VERSION_TAG,
 )
 
-from dagster_project.resources import StoreResource
 from raptor_assets import keys
 from raptor_assets.costs import delete_usages
 from raptor_assets.ownership import Listing, abandoned_trees
+from raptor_assets.project.resources import StoreResource
 from raptor_assets.provenance import MATERIALIZED
 from raptor_assets.turns import turn_tags
 from raptor_assets.versions import DROPPED

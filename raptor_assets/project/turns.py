@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dagster_project.waiting import WaitingTurn, lock_number
+from raptor_assets.project.waiting import WaitingTurn, lock_number
 from raptor_core.disk import file_lock
 from raptor_core.store.files import disk_errors
 
@@ -40,8 +40,8 @@ class TurnsResource:
         Raises:
             RecordsError: the database does not answer.
         """
-        from dagster_project.database_turns import DatabaseTurn
-        from dagster_project.records import is_postgres, keep_connections
+        from raptor_assets.project.database_turns import DatabaseTurn
+        from raptor_assets.project.records import is_postgres, keep_connections
 
         before: WaitingTurn | None = getattr(_of_thread, "turn", None)
         if before is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dagster_project.home import Home
-from dagster_project.resources import (
+from raptor_assets import names
+from raptor_assets.project.home import Home
+from raptor_assets.project.resources import (
     ComponentsResource,
     DatasetsResource,
     GoldenResource,
@@ -14,8 +15,7 @@ from dagster_project.resources import (
     StoreResource,
     TablesResource,
 )
-from dagster_project.turns import TurnsResource
-from raptor_assets import names
+from raptor_assets.project.turns import TurnsResource
 from raptor_assets.report_folder import ReportFolder
 from raptor_core.documents import Document, Scan
 from raptor_core.settings import Settings

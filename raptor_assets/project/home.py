@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dagster_project.settings_file import add_sources, settings_text
+from raptor_assets.project.settings_file import add_sources, settings_text
 from raptor_core.disk import replace_file
 from raptor_core.errors import SettingsError, StoreError
 from raptor_core.models.embedding.precision import settle_precision

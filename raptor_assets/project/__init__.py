@@ -1,0 +1,1 @@
+"""A corpus in a Dagster project: its home, resources, records, IO managers, jobs and sensor."""
