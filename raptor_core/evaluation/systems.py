@@ -86,7 +86,7 @@ class StrategySystem:
 BASELINES: Mapping[str, System] = MappingProxyType(
     {system.name: system for system in (RootOnly(), TitleAndAbstract(), WholeDocument())}
 )
-"""Systems that are no strategy, by name; "dpr" and "collapsed-dpr" are others, which need models."""
+"""Systems that are no strategy, by name; those of ``DPR`` are others, which need models."""
 
 
 def make_system(name: str, dpr: Dpr | None = None) -> System:
@@ -104,9 +104,10 @@ def make_system(name: str, dpr: Dpr | None = None) -> System:
     found = _NAME.fullmatch(name)
     strategy = found["strategy"] if found else name
     if not found or strategy not in STRATEGIES:
+        others = ", ".join((*BASELINES, *DPR))
         raise SettingsError(
             f"no strategy is called {name!r}; there are: {', '.join(STRATEGIES)}, each with or "
-            f"without layers, such as collapsed@0 or collapsed@1-2; and {', '.join((*BASELINES, *DPR))}"
+            f"without layers, such as collapsed@0 or collapsed@1-2; and {others}"
         )
     if found["low"] is None:
         return StrategySystem(name, strategy)

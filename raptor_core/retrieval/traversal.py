@@ -11,7 +11,6 @@ from raptor_core.store.base import Hit, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
 
-
 MOST_OVER = 10_000
 """Nodes of a layer that may lie over a threshold."""
 

@@ -40,8 +40,7 @@ LEFT_OUT = """\
 - Tables 1 to 7 and 9 as the paper has them: they score answers, so they need a reader
   (`raptor eval reader`). The same retrievers are in `retrievers.md`, by what contexts hold; what
   the paper reports of answers stands beside them.
-- BM25 and DPR over the whole tree (Tables 1, 2, 19 and 21): summaries are searched by the embedder;
-  BM25 and DPR are measured without the tree.
+- DPR (Tables 1 to 4, 18 and 19) where `--dpr` names no encoders.
 - Tables 11 to 13: prompts and examples, nothing to measure.
 - Figure 6 where summaries or vectors come from an endpoint, which timing would pay for again."""
 
@@ -57,7 +56,7 @@ def write_tables(
     texts = {
         README: _readme(files, studies, settings),
         "retrievers.md": _page(
-            "Retrievers with and without the tree (Tables 1 to 4 and 9)",
+            "Retrievers with and without the tree (Tables 1 to 7 and 9)",
             [table for study in studies for table in retriever_tables(study)],
         ),
         "layers.md": _page("Subsets of layers (Tables 8 and 14 to 17)", layer_tables(studies)),
@@ -138,7 +137,7 @@ def _embedder(settings: Settings) -> str:
 
 def _contents() -> str:
     return (
-        "- [Retrievers with and without the tree](retrievers.md): Tables 1 to 4 and 9\n"
+        "- [Retrievers with and without the tree](retrievers.md): Tables 1 to 7 and 9\n"
         "- [Subsets of layers](layers.md): Tables 8 and 14 to 17\n"
         "- [Nodes by layer](shares.md): Tables 18 to 21\n"
         "- [Sizes of the trees](compression.md): Table 10\n"

@@ -8,7 +8,6 @@ from support.command import embedder_made_by, raptor
 from support.evaluation_sets import qasper, records, write_lines
 from support.hashing import HashingEmbedder
 
-
 SPREAD = {"collapsed", "collapsed-lexical", "traversal", "hybrid"}
 
 
