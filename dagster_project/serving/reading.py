@@ -19,8 +19,6 @@ Names = Annotated[list[Name] | None, Field(max_length=1000)]
 Strategy = Literal[
     "hybrid", "collapsed", "collapsed-lexical", "traversal", "beam", "flat", "lexical"
 ]
-    "hybrid", "collapsed", "collapsed-lexical", "traversal", "beam", "flat", "lexical"
-]
 Question = Annotated[
     str,
     Field(min_length=1, max_length=MAX_QUESTION_CHARS, description="A question, or words."),
