@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from statistics import mean
 from typing import Any
 
@@ -162,6 +162,30 @@ def join(first: Comparison, found: Sequence[Answered]) -> Comparison:
     everything = (*first.found, *found)
     lines = tuple(_lines(everything, [*known, *systems], budgets))
     return Comparison(first.dataset, first.pooled, everything, lines)
+
+
+def suffixed(comparison: Comparison, suffix: str) -> Comparison:
+    """The same comparison, each system's name with a comma and ``suffix`` after it."""
+    found = (replace(item, system=f"{item.system}, {suffix}") for item in comparison.found)
+    lines = (replace(line, system=f"{line.system}, {suffix}") for line in comparison.lines)
+    return replace(comparison, found=tuple(found), lines=tuple(lines))
+
+
+def part(comparison: Comparison, questions: Collection[str]) -> Comparison:
+    """The same comparison over some of its questions, by id; without lines where it has none."""
+    found = tuple(item for item in comparison.found if item.question.id in questions)
+    systems = list(dict.fromkeys(item.system for item in found))
+    budgets = list(dict.fromkeys(item.budget_tokens for item in found))
+    return replace(comparison, found=found, lines=tuple(_lines(found, systems, budgets)))
+
+
+def by_kind(comparison: Comparison) -> dict[str, Comparison]:
+    """The comparison over the questions of each kind; a question of two kinds is in both."""
+    kinds: dict[str, set[str]] = {}
+    for item in comparison.found:
+        for kind in item.question.kinds:
+            kinds.setdefault(kind, set()).add(item.question.id)
+    return {kind: part(comparison, kinds[kind]) for kind in sorted(kinds)}
 
 
 def _asked(index: Index, *, pooled: bool) -> Iterator[Asked]:

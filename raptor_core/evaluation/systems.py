@@ -27,7 +27,9 @@ BUDGETED = frozenset({"hybrid"})
 DPR: Mapping[str, tuple[int, ...] | None] = MappingProxyType({"dpr": (0,), "collapsed-dpr": None})
 """The layers that two encoders search."""
 
-_NAME = re.compile(r"(?P<strategy>[^@]+)(?:@(?P<low>\d+)(?:-(?P<high>\d+))?)?")
+_NAME = re.compile(
+    r"(?P<strategy>[^@:]+)(?:@(?P<low>\d+)(?:-(?P<high>\d+))?)?(?::(?P<top_k>[1-9]\d*))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +40,13 @@ class StrategySystem:
         name: as it is written.
         strategy: its name in ``STRATEGIES``.
         layers: only these, lowest and highest; None for all. A traversal starts at the highest.
+        top_k: nodes at the most, in a traversal on each layer; None is what fills the budget.
     """
 
     name: str
     strategy: str
     layers: tuple[int, int] | None = None
+    top_k: int | None = None
 
     def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
@@ -56,28 +60,34 @@ class StrategySystem:
 
     def _is_whole(self, index: Index, query: Query, found: Sequence[Retrieval]) -> bool:
         """Whether the budget ended the contexts, not the number of nodes that was asked for."""
-        if self.strategy in WALKS | BUDGETED or query.limit >= index.n_nodes:
+        unbound = self.top_k is None and self.strategy not in WALKS | BUDGETED
+        if not unbound or query.limit >= index.n_nodes:
             return True
         return all(len(retrieval.hits) != query.limit for retrieval in found)
 
     def _query(self, index: Index, where: Where, budget_tokens: int) -> Query:
         given = Query.from_settings(index.components.settings)
         query = replace(
-            given, strategy=self.strategy, budget_tokens=budget_tokens, top_k=None, where=where
+            given,
+            strategy=self.strategy,
+            budget_tokens=budget_tokens,
+            top_k=self.top_k,
+            where=where,
         )
         if self.strategy in WALKS:
             return self._walk(index, query)
         layers = None if self.layers is None else tuple(range(self.layers[0], self.layers[1] + 1))
         if self.strategy in BUDGETED:
             return replace(query, where=replace(where, layers=layers))
-        top_k = ceil(SPARE * budget_tokens / index.mean_tokens) + 1
+        top_k = self.top_k or ceil(SPARE * budget_tokens / index.mean_tokens) + 1
         return replace(query, top_k=top_k, where=replace(where, layers=layers))
 
     def _walk(self, index: Index, query: Query) -> Query:
-        """As many nodes per layer as fill the budget, the same number in each."""
+        """The same number of nodes in each layer: ``top_k``, or as many as fill the budget."""
         highest = max(len(manifest.layer_sizes) for manifest in index.manifests)
         n_layers = highest if self.layers is None else self.layers[1] - self.layers[0] + 1
-        top_k = max(1, round(query.budget_tokens / (index.mean_tokens * n_layers)))
+        fill = max(1, round(query.budget_tokens / (index.mean_tokens * n_layers)))
+        top_k = self.top_k or fill
         if self.layers is None:
             return replace(query, top_k=top_k)
         return replace(query, top_k=top_k, start_layer=self.layers[1], n_layers=n_layers)
@@ -90,7 +100,7 @@ BASELINES: Mapping[str, System] = MappingProxyType(
 
 
 def make_system(name: str, dpr: Dpr | None = None) -> System:
-    """The system of a name: STRATEGY, STRATEGY@LAYER, STRATEGY@LOWEST-HIGHEST, or a baseline.
+    """The system of a name: a baseline, or STRATEGY[@LAYER or @LOWEST-HIGHEST][:TOP_K].
 
     Raises:
         SettingsError: nothing is called so, or its models are not named.
@@ -107,11 +117,13 @@ def make_system(name: str, dpr: Dpr | None = None) -> System:
         others = ", ".join((*BASELINES, *DPR))
         raise SettingsError(
             f"no strategy is called {name!r}; there are: {', '.join(STRATEGIES)}, each with or "
-            f"without layers, such as collapsed@0 or collapsed@1-2; and {others}"
+            f"without layers and nodes at the most, such as collapsed@0, collapsed@1-2 or "
+            f"traversal:5; and {others}"
         )
+    top_k = int(found["top_k"]) if found["top_k"] else None
     if found["low"] is None:
-        return StrategySystem(name, strategy)
+        return StrategySystem(name, strategy, None, top_k)
     low, high = int(found["low"]), int(found["high"] or found["low"])
     if low > high:
         raise SettingsError(f"{name!r} names no layer: write the lowest first, @{high}-{low}")
-    return StrategySystem(name, strategy, (low, high))
+    return StrategySystem(name, strategy, (low, high), top_k)

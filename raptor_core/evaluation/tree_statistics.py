@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from statistics import mean
 from typing import Any
 
@@ -52,3 +54,23 @@ def tree_statistics(index: Index) -> TreeStatistics:
         mean_child_tokens=sum(s.child_tokens for s in found) / n_children if found else 0.0,
         mean_ratio=mean(s.ratio for s in found) if found else 0.0,
     )
+
+
+def pooled(trees: Sequence[TreeStatistics]) -> TreeStatistics:
+    """The statistics of all trees of several; a summary of any weighs the same."""
+    layers = [one.nodes_by_layer for one in trees]
+    summaries = [sum(sizes[1:]) for sizes in layers]
+    children = [n * one.mean_children for n, one in zip(summaries, trees, strict=True)]
+    return TreeStatistics(
+        n_trees=sum(one.n_trees for one in trees),
+        nodes_by_layer=tuple(map(sum, zip_longest(*layers, fillvalue=0))),
+        mean_children=_mean([one.mean_children for one in trees], summaries),
+        mean_summary_tokens=_mean([one.mean_summary_tokens for one in trees], summaries),
+        mean_child_tokens=_mean([one.mean_child_tokens for one in trees], children),
+        mean_ratio=_mean([one.mean_ratio for one in trees], summaries),
+    )
+
+
+def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    total = sum(weights)
+    return sum(v * w for v, w in zip(values, weights, strict=True)) / total if total else 0.0

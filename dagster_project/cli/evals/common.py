@@ -68,8 +68,9 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             multiple=True,
             default=("collapsed",),
             show_default=True,
-            metavar="NAME[@LAYERS]",
-            help="A strategy, on all layers or on some, such as collapsed@0 or collapsed@1-2; or "
+            metavar="NAME[@LAYERS][:K]",
+            help="A strategy, on all layers or on some, such as collapsed@0 or collapsed@1-2, with "
+            "as many nodes as fill the budget or at most K, such as traversal:5; or "
             "root, title-abstract, dpr. May be repeated: the others are compared with the first.",
         ),
         click.option(
@@ -80,12 +81,23 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             callback=parse_budgets,
             help="Tokens of a context, one or several.",
         ),
+        click.option(
+            "--top-k",
+            "top_ks",
+            callback=parse_top_k,
+            metavar="K,...",
+            help="Nodes at the most, on each layer of a traversal, one or several: each strategy "
+            "once for each. Else as many as fill the budget.",
+        ),
         click.option("--pooled", is_flag=True, help="Ask every question of all documents."),
         click.option(
             "--dpr",
             nargs=2,
             metavar="QUESTION_MODEL PASSAGE_MODEL",
             help="Encoders of the strategy dpr: sentence-transformers models.",
+        ),
+        click.option(
+            "--by-kind", is_flag=True, help="Also by kind of question or answer, as in QASPER."
         ),
         click.option(
             "--questions", "with_questions", is_flag=True, help="With --json: every question."
@@ -110,6 +122,17 @@ def parse_budgets(_context: click.Context, _option: click.Parameter, given: str)
     if not all(item.isdecimal() and int(item) for item in budgets):
         raise click.BadParameter(f"{given!r}: expected whole numbers, such as 400,1000,2000")
     return list(map(int, budgets))
+
+
+def parse_top_k(
+    context: click.Context, option: click.Parameter, given: str | None
+) -> list[int] | None:
+    """Numbers of nodes, comma-separated; None where none is given.
+
+    Raises:
+        BadParameter: one of them is no whole number from 1.
+    """
+    return None if given is None else parse_budgets(context, option, given)
 
 
 @contextmanager
@@ -167,7 +190,8 @@ def the_ways(values: Mapping[str, Any]) -> list[System]:
     from raptor_core.evaluation.systems import make_system
 
     dpr = Dpr(*values["dpr"]) if values["dpr"] else None
-    return [make_system(name, dpr) for name in values["strategies"]]
+    bounds = [f":{top_k}" for top_k in values["top_ks"] or ()] or [""]
+    return [make_system(name + bound, dpr) for name in values["strategies"] for bound in bounds]
 
 
 def show(
@@ -186,7 +210,9 @@ def show(
     """
     from dagster_project.cli.evals.tables import print_comparison, print_trees, question_values
     from dagster_project.cli.output import print_json
+    from raptor_core.evaluation.compare import by_kind
 
+    kinds = by_kind(found) if values["by_kind"] else {}
     left_out = [f"{item.name}: {item.reason}" for item in opened.index.dataset.left_out]
     if as_json:
         trees = opened.trees.values()
@@ -195,10 +221,14 @@ def show(
             told["beside"] = {name: sizes.values() for name, sizes in beside.items()}
         if ledger:
             told["spent"] = [asdict(spending) for spending in ledger.spendings]
+        if values["by_kind"]:
+            told["by_kind"] = {kind: part.values() for kind, part in kinds.items()}
         questions = {"questions": question_values(found)} if values["with_questions"] else {}
         print_json(told | questions)
         return
     print_comparison(found)
+    for kind, part in kinds.items():
+        print_comparison(part, kind)
     print_trees(opened.trees)
     for name, sizes in (beside or {}).items():
         click.echo(f"{name}:")

@@ -6,13 +6,15 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dagster_project.cli.evals.paper_plots import scaling_svg
+from dagster_project.cli.evals.paper_page import TITLE, Section, page
+from dagster_project.cli.evals.paper_plots import curve_svg, scaling_svg, shares_svg
 from raptor_assets.tables_markdown import Markdown, markdown_table
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.paper import (
     Study,
     Table,
     compression_tables,
+    curve_tables,
     layer_tables,
     retriever_tables,
     scaling_tables,
@@ -22,10 +24,9 @@ from raptor_core.settings import Settings
 
 FIGURES = "figures.json"
 README = "README.md"
+INDEX = "index.html"
 
 INTRODUCTION = """\
-# The tables of the RAPTOR paper, measured here
-
 Made by `raptor eval paper`. "Paper" is Sarthi et al., RAPTOR: Recursive Abstractive Processing for
 Tree-Organized Retrieval, ICLR 2024, arXiv:2401.18059.
 
@@ -41,8 +42,10 @@ LEFT_OUT = """\
   (`raptor eval reader`). The same retrievers are in `retrievers.md`, by what contexts hold; what
   the paper reports of answers stands beside them.
 - DPR (Tables 1 to 4, 18 and 19) where `--dpr` names no encoders.
-- Tables 11 to 13: prompts and examples, nothing to measure.
-- Figure 6 where summaries or vectors come from an endpoint, which timing would pay for again."""
+- Tables 11 to 13 and Figure 4: a prompt and examples. `raptor query --beside` shows two contexts
+  side by side, `raptor query --svg` the nodes that a question chose.
+- Figure 6 where summaries or vectors come from an endpoint, which timing would pay for again.
+- Appendix E, a study by hand."""
 
 
 def write_tables(
@@ -53,17 +56,13 @@ def write_tables(
     Raises:
         SettingsError: the folder cannot be written.
     """
+    sections = list(_sections(studies))
+    measured = _measured(files, studies)
     texts = {
-        README: _readme(files, studies, settings),
-        "retrievers.md": _page(
-            "Retrievers with and without the tree (Tables 1 to 7 and 9)",
-            [table for study in studies for table in retriever_tables(study)],
-        ),
-        "layers.md": _page("Subsets of layers (Tables 8 and 14 to 17)", layer_tables(studies)),
-        "shares.md": _page("Nodes by layer (Tables 18 to 21)", share_tables(studies)),
-        "compression.md": _page("Sizes of the trees (Table 10)", compression_tables(studies)),
-        "scaling.md": _scaling(studies),
-        **{_picture(at): scaling_svg(study) for at, study in enumerate(studies, 1)},
+        README: _readme(measured, sections, settings),
+        INDEX: page(INTRODUCTION, measured, _made(settings), sections),
+        **{section.file: _markdown(section) for section in sections},
+        **{name: svg for section in sections for name, svg in section.pictures.items()},
         FIGURES: json.dumps([study.values() for study in studies], indent=2) + "\n",
     }
     try:
@@ -75,20 +74,41 @@ def write_tables(
     return [folder / name for name in texts]
 
 
-def _page(title: str, tables: Sequence[Table]) -> str:
-    """Each table once, though several data sets share one of the paper's."""
-    parts = [f"# {title}", *map(_table, dict.fromkeys(tables))]
+def _sections(studies: Sequence[Study]) -> Iterator[Section]:
+    retrievers = [table for study in studies for table in retriever_tables(study)]
+    measured = [study for study in studies if study.measure]
+    yield Section(
+        "retrievers.md", "Retrievers with and without the tree", "Tables 1 to 7 and 9", retrievers
+    )
+    yield Section(
+        "curve.md",
+        "The collapsed tree and traversal by length of the context",
+        "Figure 3",
+        curve_tables(studies),
+        {f"curve-{at}.svg": curve_svg(study) for at, study in enumerate(measured, 1)},
+    )
+    yield Section("layers.md", "Subsets of layers", "Tables 8 and 14 to 17", layer_tables(studies))
+    yield Section(
+        "shares.md",
+        "Nodes by layer",
+        "Tables 18 to 21, Figure 7",
+        share_tables(studies),
+        {f"shares-{at}.svg": shares_svg(study) for at, study in enumerate(studies, 1)},
+    )
+    yield Section("compression.md", "Sizes of the trees", "Table 10", compression_tables(studies))
+    yield Section(
+        "scaling.md",
+        "Tokens and time by length of the document",
+        "Figures 5 and 6",
+        scaling_tables(studies),
+        {f"scaling-{at}.svg": scaling_svg(study) for at, study in enumerate(studies, 1)},
+    )
+
+
+def _markdown(section: Section) -> str:
+    pictures = (f"![{section.title}]({name})" for name in section.pictures)
+    parts = [f"# {section.title} ({section.of})", *pictures, *map(_table, section.tables)]
     return "\n\n".join(parts) + "\n"
-
-
-def _scaling(studies: Sequence[Study]) -> str:
-    pictures = [f"![{s.name}]({_picture(at)})" for at, s in enumerate(studies, 1)]
-    title = "Tokens and time by length of the document (Figures 5 and 6)"
-    return _page("\n\n".join((title, *pictures)), scaling_tables(studies))
-
-
-def _picture(number: int) -> str:
-    return f"scaling-{number}.svg"
 
 
 def _table(table: Table) -> str:
@@ -98,15 +118,16 @@ def _table(table: Table) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _readme(files: Sequence[Path], studies: Sequence[Study], settings: Settings) -> str:
-    parts = [INTRODUCTION, "## Measured on", _measured(files, studies), *_made(settings)]
-    parts += ["## Tables", _contents(), LEFT_OUT]
-    return "\n\n".join(parts) + "\n"
+def _readme(measured: Table, sections: Sequence[Section], settings: Settings) -> str:
+    contents = [f"- [{one.title}]({one.file}): {one.of}" for one in sections]
+    contents += [f"- [All of it as one page]({INDEX})", f"- [Everything, as JSON]({FIGURES})"]
+    parts = [f"# {TITLE}", INTRODUCTION, _table(measured), _made(settings)]
+    return "\n\n".join([*parts, "## Tables", "\n".join(contents), LEFT_OUT]) + "\n"
 
 
-def _measured(files: Sequence[Path], studies: Sequence[Study]) -> str:
+def _measured(files: Sequence[Path], studies: Sequence[Study]) -> Table:
     head = ("data set", "file", "documents", "questions", "nodes by layer")
-    rows = [
+    rows = (
         (
             study.name,
             file.name,
@@ -115,15 +136,15 @@ def _measured(files: Sequence[Path], studies: Sequence[Study]) -> str:
             ", ".join(f"{n:,}" for n in study.trees.nodes_by_layer),
         )
         for file, study in zip(files, studies, strict=False)
-    ]
-    return markdown_table(head, rows)
+    )
+    return Table("Measured on", head, tuple(rows))
 
 
-def _made(settings: Settings) -> Iterator[str]:
+def _made(settings: Settings) -> str:
     """The settings that the figures depend on most."""
     summarizer = settings.summarizer
     summaries = summarizer.model if summarizer.kind == "openai" else "extracted sentences"
-    yield (
+    return (
         f"Embedder {_embedder(settings)}; summaries: {summaries}; chunks of "
         f"{settings.chunking.max_tokens} tokens; clustering {settings.clustering.method}; "
         f"default strategy {settings.retrieval.strategy}."
@@ -133,14 +154,3 @@ def _made(settings: Settings) -> Iterator[str]:
 def _embedder(settings: Settings) -> str:
     embedder = settings.embedder
     return "all-MiniLM-L6-v2 (bundled)" if embedder.kind == "bundled" else embedder.model
-
-
-def _contents() -> str:
-    return (
-        "- [Retrievers with and without the tree](retrievers.md): Tables 1 to 7 and 9\n"
-        "- [Subsets of layers](layers.md): Tables 8 and 14 to 17\n"
-        "- [Nodes by layer](shares.md): Tables 18 to 21\n"
-        "- [Sizes of the trees](compression.md): Table 10\n"
-        "- [Tokens and time by length of the document](scaling.md): Figures 5 and 6\n"
-        f"- [Everything, as JSON]({FIGURES})"
-    )

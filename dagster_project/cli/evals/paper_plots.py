@@ -1,29 +1,34 @@
-"""Figures 5 and 6 of the paper as pictures: what a build takes by length of the document."""
+"""The paper's figures as pictures: 3, 5, 6 and 7."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from raptor_assets.panels import (
     ACCENT,
     HEIGHT,
     PALETTE,
     REFERENCE,
+    ROW,
     SMALL,
     TEXT,
     WIDTH,
     Panel,
     draw_baseline,
     draw_heights,
+    draw_rows,
     draw_title,
 )
 from raptor_assets.svg import Drawing, ticks
-from raptor_core.evaluation.paper import Study
+from raptor_core.evaluation.compare import Line
+from raptor_core.evaluation.paper import SPREAD, Study
 
 Points = Sequence[tuple[float, float]]
 
 _DOT = 5.0
-_X_LABEL = "thousand tokens of the document"
+_TITLE = 76.0
+"""Pixels of a panel of rows that are none."""
 
 
 def scaling_svg(study: Study) -> str:
@@ -32,16 +37,59 @@ def scaling_svg(study: Study) -> str:
     asked = [(p.document_tokens / 1000, p.prompt_tokens / 1000) for p in study.tokens]
     answered = [(p.document_tokens / 1000, p.completion_tokens / 1000) for p in study.tokens]
     title = f"{study.name}: thousand tokens of calls"
-    _scatter(drawing, Panel.of(0), title, {"prompts": asked, "completions": answered})
+    x_label = "thousand tokens of the document"
+    _scatter(drawing, Panel.of(0), title, x_label, {"prompts": asked, "completions": answered})
     if study.times:
         timed = [(p.document_tokens / 1000, p.seconds) for p in study.times]
-        _scatter(drawing, Panel.of(1), f"{study.name}: seconds", {"seconds": timed})
+        _scatter(drawing, Panel.of(1), f"{study.name}: seconds", x_label, {"seconds": timed})
     return drawing.svg()
 
 
-def _scatter(drawing: Drawing, panel: Panel, title: str, series: Mapping[str, Points]) -> None:
+def curve_svg(study: Study) -> str:
+    """The measure by the length of the context: the collapsed tree and traversal (Figure 3)."""
+    drawing = Drawing(WIDTH, HEIGHT)
+    series: dict[str, list[tuple[float, float]]] = {}
+    for line in study.curve:
+        value = line.figures[study.measure].mean.value or 0.0
+        series.setdefault(line.system.partition(":")[0], []).append((line.mean_tokens, value))
+    title = f"{study.name}: {study.measure.replace('_', ' ')}"
+    _scatter(drawing, Panel.of(0), title, "tokens of a context", series, joined=True)
+    return drawing.svg()
+
+
+def shares_svg(study: Study) -> str:
+    """Nodes of a context by layer at the largest budget, a panel for each strategy (Figure 7)."""
+    budget = max(line.budget_tokens for line in study.retrievers.lines)
+    lines = [
+        line
+        for line in study.retrievers.lines
+        if line.system in SPREAD and line.layers and line.budget_tokens == budget
+    ]
+    height = _TITLE + ROW * study.n_layers
+    drawing = Drawing(WIDTH * len(lines), height)
+    for at, line in enumerate(lines):
+        panel = Panel.of(at, height)
+        draw_title(drawing, panel, f"{study.name}: {line.system}, {budget:,} tokens", "")
+        draw_rows(drawing, panel, _layer_rows(line, study.n_layers))
+    return drawing.svg()
+
+
+def _layer_rows(line: Line, n_layers: int) -> list[tuple[str, float, str]]:
+    shares = [line.layers.get(layer, 0.0) for layer in range(n_layers)]
+    return [(f"layer {layer}", share, f"{share:.1%}") for layer, share in enumerate(shares)]
+
+
+def _scatter(
+    drawing: Drawing,
+    panel: Panel,
+    title: str,
+    x_label: str,
+    series: Mapping[str, Points],
+    *,
+    joined: bool = False,
+) -> None:
     """Both axes from 0; the names of several series stand under one another on the left."""
-    draw_title(drawing, panel, title, _X_LABEL)
+    draw_title(drawing, panel, title, x_label)
     everything = [point for points in series.values() for point in points]
     furthest = max(x for x, _ in everything)
     highest = max(y for _, y in everything) or 1.0
@@ -53,6 +101,8 @@ def _scatter(drawing: Drawing, panel: Panel, title: str, series: Mapping[str, Po
     colors = (ACCENT, REFERENCE, *PALETTE[2:])
     for at, ((name, points), color) in enumerate(zip(series.items(), colors, strict=False)):
         places = [(panel.left + x * across, panel.bottom - y * up) for x, y in points]
+        for start, end in pairwise(places) if joined else ():
+            drawing.line(start, end, color, 1.5)
         drawing.dots(places, _DOT, color)
         if len(series) > 1:
             drawing.text(panel.left + 8, panel.top + 12 + 15 * at, name, color, size=SMALL)

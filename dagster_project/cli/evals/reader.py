@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from dagster_project.cli.evals.common import (
     comparison_options,
@@ -22,6 +24,28 @@ if TYPE_CHECKING:
     from raptor_core.models.money import Ledger
     from raptor_core.settings.models import ReaderSettings
 
+UNIFIEDQA_TOKENS = 400
+"""Context tokens that UnifiedQA reads, as in the paper: it cuts question and context at 512."""
+
+
+def _parse_readers(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> list[tuple[str, str]]:
+    """Kinds and models; the model is empty where none is named.
+
+    Raises:
+        BadParameter: there is no such kind, or one is named twice.
+    """
+    readers = [(kind, model) for kind, _, model in (item.partition(":") for item in given)]
+    if unknown := {kind for kind, _ in readers} - {"chat", "unifiedqa"}:
+        raise click.BadParameter(
+            f"{unknown.pop()!r}: expected chat or unifiedqa, with or without "
+            "a model, such as chat:gpt-4o-mini"
+        )
+    if len(set(readers)) < len(readers):
+        raise click.BadParameter(f"expected each reader once, got {', '.join(given)}")
+    return readers
+
 
 @click.command(
     epilog="\b\nExample:\n  raptor eval reader quality.jsonl --strategy collapsed --max-calls 500"
@@ -30,13 +54,20 @@ if TYPE_CHECKING:
 @comparison_options("2000")
 @click.option(
     "--reader",
-    "kind",
-    type=click.Choice(["chat", "unifiedqa"]),
-    default="chat",
+    "readers",
+    multiple=True,
+    default=("chat",),
     show_default=True,
-    help="The chat endpoint of [reader], or a UnifiedQA model on this machine.",
+    metavar="KIND[:MODEL]",
+    callback=_parse_readers,
+    help="chat, the endpoint of [reader], or unifiedqa, on this machine, with a model of its own, "
+    "such as unifiedqa:allenai/unifiedqa-v2-t5-large-1363200. May be repeated: each reads the "
+    "same contexts.",
 )
-@click.option("--model", help="Model of the reader; else the home's, or UnifiedQA's of 3 billion.")
+@click.option(
+    "--model",
+    help="Model of a reader that names none; else the home's, or UnifiedQA's of 3 billion.",
+)
 @click.option("--max-calls", type=click.IntRange(min=0), help="The reader's calls at the most.")
 @click.option("--max-tokens", type=click.IntRange(min=0), help="The reader's tokens at the most.")
 @click.option(
@@ -49,28 +80,44 @@ if TYPE_CHECKING:
 def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     """Compare strategies by what a reader answers from their contexts.
 
-    FILE is as for `raptor eval retrieval`. Scores are QASPER's answer F1, QuALITY's accuracy, and
+    FILE is as for `raptor eval retrieval`. Without --budget-tokens UnifiedQA is given 400, since it
+    reads no more. Several readers read the same contexts, a row each, as in the paper's Table 3.
+    Scores are QASPER's answer F1, QuALITY's accuracy, and
     BLEU-1, BLEU-4, ROUGE-L and METEOR on NarrativeQA. Every answer is kept in the cache as it
     comes, so that a run that stops, by its budget too, goes on from there, and none is paid twice.
     What building the trees may spend is the home's budget.
     """
     from dagster_project.cli.session import bounded
-    from raptor_core.evaluation.compare import compare
+    from raptor_core.evaluation.compare import compare, join, suffixed
     from raptor_core.evaluation.readers import AnswerMeasurer
     from raptor_core.models.money import Ledger
     from raptor_core.tree.sqlite_cache import SqliteCache
 
     systems = the_ways(values)
+    readers = values["readers"]
     with open_evaluation(file, home, values) as opened:
         settings = bounded(opened.index.components.settings, **_bounds(values))
         ledger = Ledger.of(settings)
-        reader = _reader(settings.reader, ledger, values["kind"], values["model"])
         log = SqliteCache(opened.cache / "read")
-        measurer = AnswerMeasurer(opened.index.dataset.name, reader, log)
-        found = compare(
-            opened.index, systems, values["budgets"], pooled=values["pooled"], measurer=measurer
-        )
-    show(file, opened, found, values, ledger, as_json=as_json)
+        read = []
+        for kind, model in readers:
+            reader = _reader(settings.reader, ledger, kind, model or values["model"])
+            measurer = AnswerMeasurer(opened.index.dataset.name, reader, log)
+            found = compare(
+                opened.index, systems, _budgets(values), pooled=values["pooled"], measurer=measurer
+            )
+            read.append(suffixed(found, model or kind) if len(readers) > 1 else found)
+    together = reduce(lambda first, other: join(first, other.found), read)
+    show(file, opened, together, values, ledger, as_json=as_json)
+
+
+def _budgets(values: Mapping[str, Any]) -> list[int]:
+    """Those given; else what the reader that reads least can read."""
+    source = click.get_current_context().get_parameter_source("budgets")
+    kinds = {kind for kind, _ in values["readers"]}
+    if source is ParameterSource.DEFAULT and "unifiedqa" in kinds:
+        return [UNIFIEDQA_TOKENS]
+    return list(values["budgets"])
 
 
 def _bounds(values: Mapping[str, Any]) -> dict[str, float | None]:

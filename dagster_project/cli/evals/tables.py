@@ -30,8 +30,8 @@ def question_values(found: Comparison) -> list[dict[str, Any]]:
     ]
 
 
-def print_comparison(found: Comparison) -> None:
-    """A table for each measure."""
+def print_comparison(found: Comparison, kind: str = "") -> None:
+    """A table for each measure; ``kind`` says which questions it is of, if not of all."""
     from rich.console import Console
     from rich.table import Table
 
@@ -40,7 +40,7 @@ def print_comparison(found: Comparison) -> None:
     console = Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS)
     for measure in found.measures:
         table = Table(
-            title=f"{found.dataset}: {measure.replace('_', ' ')}",
+            title=f"{found.dataset}{kind and f', {kind}'}: {measure.replace('_', ' ')}",
             caption=MEANINGS[measure],
             title_justify="left",
             caption_justify="left",

@@ -22,7 +22,7 @@ class Question:
         options: of a multiple-choice question.
         gold: index of the right option, from 0.
         hard: whether people who skimmed the document mostly failed on it (QuALITY).
-        kind: of question, in the data set's own words.
+        kinds: of question or of its answers, in the data set's own words.
     """
 
     id: str
@@ -34,7 +34,7 @@ class Question:
     options: tuple[str, ...] = ()
     gold: int | None = None
     hard: bool | None = None
-    kind: str = ""
+    kinds: tuple[str, ...] = ()
 
     @property
     def cluster(self) -> str:

@@ -43,5 +43,5 @@ def _question(path: Path, case: GoldenCase, known: set[str]) -> Question:
         sources=case.documents,
         evidence=case.spans,
         answers=(case.answer,) if case.answer else (),
-        kind=case.kind,
+        kinds=(case.kind,) if case.kind else (),
     )

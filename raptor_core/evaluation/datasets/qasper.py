@@ -86,7 +86,7 @@ def _question(paper: str, row: Row) -> Question:
         sources=(paper,),
         evidence=text_evidence(evidence),
         answers=tuple(dict.fromkeys(map(gold_answer, answers))),
-        kind=", ".join(sorted(set(_kinds(answers)))),
+        kinds=tuple(sorted(set(_kinds(answers)))),
     )
 
 

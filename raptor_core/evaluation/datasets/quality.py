@@ -72,5 +72,5 @@ def _question(name: str, article: str, row: Row) -> Question:
         options=options,
         gold=gold,
         hard=None if difficult is None else bool(difficult),
-        kind="" if difficult is None else ("hard" if difficult else "easy"),
+        kinds=() if difficult is None else ("hard" if difficult else "easy",),
     )

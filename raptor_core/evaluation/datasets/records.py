@@ -80,5 +80,5 @@ def _question(name: str, document: str, row: Row) -> Question:
         options=options,
         gold=gold,
         hard=None if difficult is None else bool(difficult),
-        kind=row.text_or("kind"),
+        kinds=tuple(filter(None, [row.text_or("kind")])),
     )

@@ -1,6 +1,7 @@
 """The tables of the paper, as far as they can be made without a reader, beside its own figures."""
 
-from raptor_core.evaluation.paper.layers import layer_tables, share_tables
+from raptor_core.evaluation.paper.curve import curve_tables
+from raptor_core.evaluation.paper.layers import SPREAD, layer_tables, share_tables
 from raptor_core.evaluation.paper.retrievers import retriever_tables
 from raptor_core.evaluation.paper.scaling import calls_nothing, time_builds
 from raptor_core.evaluation.paper.scaling_tables import scaling_tables
@@ -10,10 +11,12 @@ from raptor_core.evaluation.paper.table import Table
 
 __all__ = [
     "CONTIGUOUS",
+    "SPREAD",
     "Study",
     "Table",
     "calls_nothing",
     "compression_tables",
+    "curve_tables",
     "layer_tables",
     "measure_study",
     "retriever_tables",

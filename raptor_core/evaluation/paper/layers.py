@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from raptor_core.evaluation.bootstrap import interval_text
-from raptor_core.evaluation.compare import Line
+from raptor_core.evaluation.compare import Comparison, Line, part
 from raptor_core.evaluation.paper.published import LAYERS, SHARES
 from raptor_core.evaluation.paper.study import Study, layers_name
 from raptor_core.evaluation.paper.table import Table
@@ -13,13 +13,18 @@ from raptor_core.evaluation.paper.table import Table
 SPREAD = ("collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybrid")
 """Strategies that take nodes of several layers."""
 
+N_SINGLE = 5
+"""Documents that have tables of their own, as in the paper."""
+
 
 def layer_tables(studies: Sequence[Study]) -> list[Table]:
-    """For each data set and budget start layer by number of layers; then the paper's."""
-    tables = [
-        _subsets(study, budget) for study in studies if study.measure for budget in _budgets(study)
-    ]
-    return [*tables, *LAYERS]
+    """For each data set and budget start layer by number of layers; then the paper's.
+
+    At the largest budget there are those of single documents, too.
+    """
+    measured = [study for study in studies if study.measure]
+    tables = [table for study in measured for table in _of_all(study)]
+    return [*tables, *(table for study in measured for table in _of_single(study)), *LAYERS]
 
 
 def share_tables(studies: Sequence[Study]) -> list[Table]:
@@ -27,19 +32,35 @@ def share_tables(studies: Sequence[Study]) -> list[Table]:
     return [*map(_shares, studies), *SHARES]
 
 
-def _budgets(study: Study) -> list[int]:
-    return list(dict.fromkeys(line.budget_tokens for line in study.layers.lines))
+def _of_all(study: Study) -> Iterator[Table]:
+    for budget in dict.fromkeys(line.budget_tokens for line in study.layers.lines):
+        title = f"{study.name}: {study.measure.replace('_', ' ')} at {budget:,} tokens"
+        yield _subsets(study, study.layers, budget, title)
 
 
-def _subsets(study: Study, budget: int) -> Table:
-    lines = {line.system: line for line in study.layers.lines if line.budget_tokens == budget}
+def _of_single(study: Study) -> Iterator[Table]:
+    """The documents with the most questions that can be measured; none where there is but one."""
+    budget = max(line.budget_tokens for line in study.layers.lines)
+    asked: dict[str, set[str]] = {}
+    for item in study.layers.found:
+        if item.question.document and study.measure in item.measures:
+            asked.setdefault(item.question.document, set()).add(item.question.id)
+    most = sorted(asked.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    for document, questions in most[:N_SINGLE] if len(asked) > 1 else ():
+        name = study.titles.get(document, document)
+        title = f"{study.name}, {name}: {len(questions)} questions at {budget:,} tokens"
+        yield _subsets(study, part(study.layers, questions), budget, title)
+
+
+def _subsets(study: Study, layers: Comparison, budget: int, title: str) -> Table:
+    lines = {line.system: line for line in layers.lines if line.budget_tokens == budget}
     starts = range(study.n_layers)
     rows = tuple(
         (str(queried), *(_cell(study, lines, start, queried) for start in starts))
         for queried in range(1, study.n_layers + 1)
     )
     return Table(
-        title=f"{study.name}: {study.measure.replace('_', ' ')} at {budget:,} tokens",
+        title=title,
         head=("layers queried", *(f"start layer {start}" for start in starts)),
         rows=rows,
         note="A search over the layers from the start layer down, as of the collapsed tree.",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from raptor_core.evaluation.bootstrap import interval_text
-from raptor_core.evaluation.compare import MEANINGS, Line
+from raptor_core.evaluation.compare import MEANINGS, Comparison, Line, by_kind
 from raptor_core.evaluation.paper.published import ANSWERS
 from raptor_core.evaluation.paper.study import WITH_TREE, Study
 from raptor_core.evaluation.paper.table import Table
@@ -28,8 +28,17 @@ MEANING = {
 
 
 def retriever_tables(study: Study) -> list[Table]:
-    """A table for each measure of the data set, and the paper's tables of answers on it."""
+    """A table for each measure of the data set, and the paper's tables of answers on it.
+
+    The first measure is told by kind of question, too, where there are several.
+    """
     tables = [_measured(study, measure) for measure in study.retrievers.measures]
+    kinds = {
+        kind: found
+        for kind, found in by_kind(study.retrievers).items()
+        if study.measure in found.measures
+    }
+    tables += [_by_kind(study, kinds)] if len(kinds) > 1 else []
     return tables + list(ANSWERS.get(study.name, ()))
 
 
@@ -53,6 +62,31 @@ def _measured(study: Study, measure: str) -> Table:
         head=("strategy", "what it is", "tree", *head),
         rows=tuple(rows),
         note=f"{MEANINGS[measure][0].upper()}{MEANINGS[measure][1:]}. {_told_counts(study)}",
+    )
+
+
+def _by_kind(study: Study, kinds: Mapping[str, Comparison]) -> Table:
+    budget = max(line.budget_tokens for line in study.retrievers.lines)
+    lines = {
+        kind: {line.system: line for line in found.lines if line.budget_tokens == budget}
+        for kind, found in kinds.items()
+    }
+    counts = {
+        kind: next(iter(of.values())).figures[study.measure].n_questions
+        for kind, of in lines.items()
+    }
+    rows = (
+        (
+            system,
+            *(interval_text(of[system].figures[study.measure].mean) for of in lines.values()),
+        )
+        for system in dict.fromkeys(line.system for line in study.retrievers.lines)
+    )
+    return Table(
+        title=f"{study.name}: {study.measure.replace('_', ' ')} by kind, at {budget:,} tokens",
+        head=("strategy", *(f"{kind} ({n})" for kind, n in counts.items())),
+        rows=tuple(rows),
+        note="Kinds of answers or questions as the data set has them; one may be of several.",
     )
 
 

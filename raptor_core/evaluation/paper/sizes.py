@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from raptor_core.evaluation.paper.published import COMPRESSION
 from raptor_core.evaluation.paper.study import Study
 from raptor_core.evaluation.paper.table import Table
-from raptor_core.evaluation.tree_statistics import TreeStatistics
+from raptor_core.evaluation.tree_statistics import TreeStatistics, pooled
 
 _HEAD = (
     *("data set", "trees", "nodes by layer", "tokens of a summary", "tokens of a child"),
@@ -18,6 +18,8 @@ _HEAD = (
 def compression_tables(studies: Sequence[Study]) -> list[Table]:
     """The trees of all data sets, and the paper's."""
     rows = tuple(row for study in studies for row in _rows(study))
+    if len(studies) > 1:
+        rows += (_row("all together", pooled([study.trees for study in studies])),)
     note = "Tokens are the embedder's own or tiktoken's, as the settings say (tokens.counter)."
     published = tuple((name, *figures) for name, figures in COMPRESSION.items())
     return [

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from raptor_core.evaluation.baselines import Dpr
-from raptor_core.evaluation.compare import Comparison, Progress, compare, join
+from raptor_core.evaluation.compare import (
+    Comparison,
+    Line,
+    Progress,
+    by_kind,
+    compare,
+    join,
+    suffixed,
+)
 from raptor_core.evaluation.contexts import System
 from raptor_core.evaluation.index import Index
 from raptor_core.evaluation.measures import ContextMeasurer
@@ -21,7 +29,15 @@ WITH_TREE = ("collapsed", "collapsed-lexical", "traversal", "beam", "hybrid", "r
 CONTIGUOUS = "contiguous"
 """The clustering of the ablation (Table 9)."""
 
-_SUFFIX = f", {CONTIGUOUS} tree"
+CURVE_TOKENS = (250, 500, 1000, 1500, 2000, 2500, 3000)
+"""Budgets of the collapsed tree in Figure 3."""
+
+CURVE_TOP_K = (1, 2, 3, 5, 8, 12)
+"""Nodes of a layer of the traversal in Figure 3."""
+
+UNBOUND = 1_000_000
+"""Tokens of a budget that ends no traversal of the figure."""
+
 _ON_CONTIGUOUS = ("collapsed", "hybrid")
 
 
@@ -35,6 +51,8 @@ class Study:
         retrievers: retrievers without and with the tree; the first is flat.
         layers: the collapsed tree by start layer and number of layers.
         n_layers: layers of the highest tree.
+        curve: the collapsed tree over budgets and traversal over ``top_k``, a line each.
+        titles: of the documents that have one, by id.
         trees: their sizes.
         contiguous: sizes of the contiguous trees, where they were measured.
         tokens: tokens of building by length of the document, a point for each tree.
@@ -47,7 +65,9 @@ class Study:
     retrievers: Comparison
     layers: Comparison
     n_layers: int
+    curve: tuple[Line, ...]
     trees: TreeStatistics
+    titles: Mapping[str, str] = field(default_factory=dict)
     contiguous: TreeStatistics | None = None
     tokens: tuple[TokenPoint, ...] = ()
     times: tuple[TimePoint, ...] = ()
@@ -64,7 +84,9 @@ class Study:
             "n_documents": self.n_documents,
             "n_questions": self.n_questions,
             "retrievers": self.retrievers.values(),
+            "by_kind": {kind: found.values() for kind, found in by_kind(self.retrievers).items()},
             "layers": self.layers.values(),
+            "curve": [asdict(line) for line in self.curve],
             "trees": self.trees.values(),
             "contiguous": self.contiguous and asdict(self.contiguous),
             "tokens": [asdict(point) for point in self.tokens],
@@ -75,6 +97,14 @@ class Study:
 def layers_name(start: int, n_layers: int) -> str:
     """The name of a search over ``n_layers`` layers, of which ``start`` is the highest."""
     return f"collapsed@{start - n_layers + 1}-{start}"
+
+
+def measure_curve(index: Index, measurer: ContextMeasurer, progress: Progress | None) -> list[Line]:
+    """Figure 3: the collapsed tree by its budget, and traversal by the nodes of a layer."""
+    walks = [make_system(f"traversal:{top_k}") for top_k in CURVE_TOP_K]
+    measured = partial(compare, index, measurer=measurer, progress=progress)
+    collapsed = measured([make_system("collapsed")], CURVE_TOKENS)
+    return [*collapsed.lines, *measured(walks, [UNBOUND]).lines]
 
 
 def measure_study(
@@ -104,6 +134,8 @@ def measure_study(
         retrievers=measured(_retrievers(index, dpr)),
         layers=measured(subsets),
         n_layers=n_layers,
+        curve=tuple(measure_curve(index, measurer, progress)),
+        titles={d.id: d.title for d in index.dataset.documents if d.title},
         trees=tree_statistics(index),
         tokens=tuple(token_points(index)),
     )
@@ -123,8 +155,7 @@ def with_contiguous(
     systems = [make_system(name) for name in _ON_CONTIGUOUS]
     here = replace(measurer, index=index)
     found = compare(index, systems, budgets, measurer=here, progress=progress)
-    renamed = tuple(replace(item, system=f"{item.system}{_SUFFIX}") for item in found.found)
-    retrievers = join(study.retrievers, renamed)
+    retrievers = join(study.retrievers, suffixed(found, f"{CONTIGUOUS} tree").found)
     return replace(study, retrievers=retrievers, contiguous=tree_statistics(index))
 
 

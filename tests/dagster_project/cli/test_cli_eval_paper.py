@@ -49,10 +49,31 @@ def test_every_table_is_written_beside_the_papers(call, village, tmp_path):
     pages = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
     assert_retrievers(pages)
     assert_layers(pages)
+    assert_curve(pages)
     assert_shares(pages)
     assert_compression(pages)
     assert_scaling(pages)
     assert_left_out(pages)
+    assert_page(pages)
+
+
+def assert_curve(pages):
+    curve = rows(pages["curve.md"], "qasper: evidence recall by length of the context")[2:]
+    bounds = [(line[0], line[1]) for line in curve]
+    assert ("collapsed", "2,000 tokens") in bounds
+    assert ("traversal", "5 nodes of a layer") in bounds
+    walked = [float(line[2].replace(",", "")) for line in curve if line[0] == "traversal"]
+    assert walked == sorted(walked)
+    told = [e.text for e in ET.fromstring(pages["curve-2.svg"]).iter() if e.text]
+    assert {"qasper: evidence recall", "collapsed", "traversal"} <= set(told)
+
+
+def assert_page(pages):
+    page = pages["index.html"]
+    assert page.count("<svg ") == sum(name.endswith(".svg") for name in pages)
+    for title in ("village: evidence recall", "Paper, Table 8: QuALITY, story 1"):
+        assert page.count(f"<h3>{title}</h3>") == 1
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
 
 
 def assert_retrievers(pages):
@@ -79,6 +100,9 @@ def assert_retrievers(pages):
         pages["retrievers.md"], "Paper, Table 3: QASPER F1 by reader"
     )
     assert pages["retrievers.md"].count("Paper, Table 2") == 1
+    kinds = rows(pages["retrievers.md"], "qasper: evidence recall by kind, at 400 tokens")
+    assert kinds[0] == ["strategy", "abstractive (1)", "boolean (1)", "extractive (2)"]
+    assert kinds[2][:2] == ["flat", "1.000 [1.000, 1.000]"]
     assert "title-abstract" not in "".join(
         line[0] for line in rows(pages["retrievers.md"], "village: evidence recall")
     )
@@ -89,10 +113,14 @@ def assert_layers(pages):
     assert subsets[0][:3] == ["layers queried", "start layer 0", "start layer 1"]
     assert subsets[2][1] == "1.000 [1.000, 1.000]"
     assert subsets[3][:2] == ["2", ""]
+    alone = rows(pages["layers.md"], "qasper, On mills: 2 questions at 400 tokens")
+    assert alone[2][:2] == ["1", "1.000 [1.000, 1.000]"]
     assert ["3", "", "", "73.68"] in rows(pages["layers.md"], "Paper, Table 8: QuALITY, story 1")
 
 
 def assert_shares(pages):
+    picture = ET.fromstring(pages["shares-1.svg"])
+    assert "village: collapsed, 400 tokens" in [e.text for e in picture.iter()]
     shares = rows(pages["shares.md"], "village: nodes of a context by layer, in percent")
     assert {line[0] for line in shares[2:]} == SPREAD
     for line in shares[2:]:
@@ -108,7 +136,10 @@ def assert_compression(pages):
         "village, contiguous",
         "qasper",
         "qasper, contiguous",
+        "all together",
     ]
+    trees = [line[1] for line in sizes[2:]]
+    assert int(trees[-1]) == int(trees[0]) + int(trees[2])
     assert ["all three", "131", "85.6", "6.7", "0.28"] in rows(
         pages["compression.md"], "Paper, Table 10"
     )
@@ -126,7 +157,7 @@ def assert_scaling(pages):
         _, _, prompt, completion, together = (int(cell.replace(",", "")) for cell in line)
         assert together == pytest.approx(prompt + completion, abs=1)
     assert len(rows(pages["scaling.md"], "qasper: seconds of a build (Figure 6)")) > 3
-    assert "![village](scaling-1.svg)" in pages["scaling.md"]
+    assert "![Tokens and time by length of the document](scaling-1.svg)" in pages["scaling.md"]
     picture = ET.fromstring(pages["scaling-1.svg"])
     told = [element.text for element in picture.iter() if element.text]
     assert {"village: thousand tokens of calls", "prompts", "village: seconds"} <= set(told)

@@ -49,7 +49,7 @@ def test_qasper_answers_are_read_as_the_official_evaluation_does(papers):
     assert asked["q1"].answers == ("a smith, forty ploughs",)
     assert asked["q1"].evidence == ("She sold the wheel to a smith.",)
     assert asked["q2"].answers == ("Yes", "a smith, forty ploughs")
-    assert asked["q2"].kind == "boolean, extractive"
+    assert asked["q2"].kinds == ("boolean", "extractive")
     assert asked["q3"].answers == ("Rape oil.",)
     assert (asked["q4"].answers, asked["q4"].evidence) == (("Unanswerable",), ())
     assert asked["q3"].document == asked["q3"].sources[0] == "1911.00002"
@@ -174,7 +174,11 @@ def test_own_questions_are_asked_of_given_documents(tmp_path):
     documents = [Document(f"{name}.md", MILL) for name in ("mill", "soup", "lamp")]
     found = load_dataset(path, documents=documents)
     first, second = found.questions
-    assert (first.document, first.sources, first.kind) == (None, ("mill.md", "soup.md"), "multi")
+    assert (first.document, first.sources, first.kinds) == (
+        None,
+        ("mill.md", "soup.md"),
+        ("multi",),
+    )
     assert (second.document, second.evidence, second.answers) == (
         "lamp.md",
         ("rape oil",),
