@@ -11,9 +11,10 @@ from typing import TypeVar
 from dagster_project.published import open_home, published, require_store, require_trees
 from raptor_assets.project.home import Home
 from raptor_core.errors import StoreError, StoreMismatchError, UnknownTreeError
+from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
 from raptor_core.retrieval.async_search import AsyncSearch
-from raptor_core.store.base import Manifest
+from raptor_core.store.base import Manifest, Where
 from raptor_core.store.corpus import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
@@ -110,6 +111,19 @@ class HomeRetriever(AsyncSearch):
     def manifests(self) -> list[Manifest]:
         """What is published, by tree name."""
         return self._asked(lambda store: store.manifests())
+
+    def nodes(self, tree: str) -> list[Node]:
+        """All nodes of a published tree.
+
+        Raises:
+            UnknownTreeError: nothing is published under this name.
+        """
+
+        def found(store: VectorStore) -> list[Node]:
+            require_trees(store, (tree,))
+            return store.nodes(Where(trees=(tree,)))
+
+        return self._asked(found)
 
     def close(self) -> None:
         """Close what is open; the next call opens it again."""

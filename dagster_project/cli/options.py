@@ -13,16 +13,15 @@ from raptor_assets.project.home import DEFAULT_HOME, HOME_VARIABLE
 
 Command = Callable[..., Any]
 
+STRATEGY = click.Choice(
+    ["hybrid", "collapsed", "collapsed-lexical", "traversal", "beam", "flat", "lexical"]
+)
+"""Names of ``raptor_core.retrieval.STRATEGIES``, written out so that help loads no model."""
+
 _QUERY = (
     click.option("--budget-tokens", type=click.IntRange(min=1), help="Tokens of the context."),
     click.option("--top-k", type=click.IntRange(min=1), help="Nodes, or nodes per layer."),
-    click.option(
-        "--strategy",
-        type=click.Choice(
-            ["hybrid", "collapsed", "collapsed-lexical", "traversal", "beam", "flat", "lexical"]
-        ),
-        help="How to search; see docs/retrieval.md.",
-    ),
+    click.option("--strategy", type=STRATEGY, help="How to search; see docs/retrieval.md."),
     click.option(
         "--start-layer", type=click.IntRange(min=0), help="Traversal: where the walk starts."
     ),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from raptor_core.store.base import Hit
 
 TEXT_CHARS = 300
+PIPE_COLUMNS = 160
 NAMED_DOCUMENTS = 3
 _INTERNAL = ("content_key", "embedding_key", "fingerprint", "context")
 
@@ -114,6 +117,30 @@ def print_hits(found: Retrieval) -> None:
         f"{len(found.hits)} nodes, {found.n_tokens} of {found.query.budget_tokens} tokens",
         dim=True,
     )
+
+
+def print_beside(found: Sequence[Retrieval]) -> None:
+    """Contexts side by side, each text whole; a node that all have is marked with "="."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    everywhere = set.intersection(*({hit.node.id for hit in one.hits} for one in found))
+    table = Table(show_lines=True, expand=True)
+    for one in found:
+        tokens = f"{one.n_tokens:,} of {one.query.budget_tokens:,} tokens"
+        table.add_column(f"{one.query.strategy}: {len(one.hits)} nodes, {tokens}", ratio=1)
+    for row in zip_longest(*(one.hits for one in found)):
+        cells = [
+            Text(
+                f"{'= ' if hit.node.id in everywhere else ''}{hit.score:.3f} {place(hit)}\n", "cyan"
+            ).append(" ".join(hit.node.text.split()), "default")
+            if hit
+            else Text()
+            for hit in row
+        ]
+        table.add_row(*cells)
+    Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS).print(table)
 
 
 def print_quotes(quotes: Sequence[Quote]) -> None:

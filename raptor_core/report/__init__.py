@@ -4,10 +4,11 @@ from raptor_core.report.files import report_file_name
 from raptor_core.report.page import page_version, render_report
 from raptor_core.report.settings_text import settings_text
 from raptor_core.report.statistics import LayerStatistics, layer_statistics
-from raptor_core.report.values import Change, Report, ReportTree, change_since
+from raptor_core.report.values import Change, Chosen, Report, ReportTree, change_since
 
 __all__ = [
     "Change",
+    "Chosen",
     "LayerStatistics",
     "Report",
     "ReportTree",

@@ -39,6 +39,14 @@ def report_values(report: Report) -> Values:
         "documents": documents,
         "nodes": shown,
         "findings": _findings(report, indexes),
+        "chosen": [
+            {
+                "question": one.question,
+                "strategy": one.strategy,
+                "nodes": [indexes[node_id] for node_id in one.nodes if node_id in indexes],
+            }
+            for one in report.chosen
+        ],
         "settings": report.settings,
         "cost": None if report.cost is None else list(report.cost.items()),
     }

@@ -53,6 +53,18 @@ class ReportTree:
 
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a strategy chose for a question: ids of nodes, best first.
+
+    Those that are in none of the page's trees are left out.
+    """
+
+    question: str
+    strategy: str
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """All that one page shows.
 
@@ -66,6 +78,8 @@ class Report:
             name ends in its unit (``_tokens``, ``_usd``). None where nothing is known.
         usages: what the summaries were paid for, by node id, in whichever build; those that took
             nothing, or nobody knows what, are left out.
+        chosen: nodes that questions chose, marked in the tree; of several strategies, each has
+            marks of its own.
     """
 
     name: str
@@ -74,6 +88,7 @@ class Report:
     settings: str = ""
     cost: Mapping[str, Figure] | None = None
     usages: Mapping[str, Usage] = field(default_factory=dict)
+    chosen: tuple[Chosen, ...] = ()
 
 
 def change_since(previous: str, known: Collection[str], node_ids: Collection[str]) -> Change:

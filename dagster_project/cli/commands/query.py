@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dagster_project.cli.options import home_and_json, query_options
+from dagster_project.cli.options import STRATEGY, home_and_json, query_options
+
+if TYPE_CHECKING:
+    from dagster_project.home_retriever import HomeRetriever
+    from raptor_core.retrieval import Retrieval
 
 
 @click.command(
@@ -15,25 +21,67 @@ from dagster_project.cli.options import home_and_json, query_options
 )
 @click.argument("question")
 @query_options
+@click.option(
+    "--beside",
+    multiple=True,
+    type=STRATEGY,
+    help="Another strategy, whose context is shown beside; may be repeated.",
+)
+@click.option(
+    "--svg",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw the trees with the nodes that were chosen into this file.",
+)
 @home_and_json
-def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
+def command(
+    question: str,
+    beside: tuple[str, ...],
+    svg: Path | None,
+    home: Path,
+    as_json: bool,
+    **values: Any,
+) -> None:
     """Retrieve the chunks and summaries that a question should be answered from.
 
     They come in the strategy's order: the default reads in document order, with scores beside.
 
     `raptor tree TREE --trace NODE` shows what a summary was made from.
     """
-    from dagster_project.cli.output import print_hits, print_json, retrieval_values
+    from dagster_project.cli.output import print_beside, print_hits, print_json, retrieval_values
     from dagster_project.cli.questions import make_query, require_words, why_nothing
     from dagster_project.home_retriever import HomeRetriever
 
     require_words(question)
     retriever = HomeRetriever(home)
     query = make_query(retriever.settings, values)
-    found = retriever.search(question, query)
+    strategies = dict.fromkeys((query.strategy, *beside))
+    found = [retriever.search(question, replace(query, strategy=name)) for name in strategies]
+    if svg is not None:
+        _draw(svg, retriever, found)
     if as_json:
-        print_json(retrieval_values(found))
-    elif found.hits:
-        print_hits(found)
-    else:
+        first, *others = map(retrieval_values, found)
+        print_json(first | ({"beside": others} if beside else {}))
+    elif not any(one.hits for one in found):
         click.secho(why_nothing(query), fg="yellow", err=True)
+    elif beside:
+        print_beside(found)
+    else:
+        print_hits(found[0])
+
+
+def _draw(path: Path, retriever: HomeRetriever, found: Sequence[Retrieval]) -> None:
+    """Write the trees that anything was chosen from.
+
+    Raises:
+        SettingsError: the file cannot be written.
+    """
+    from raptor_assets.tree_picture import tree_svg
+    from raptor_core.errors import SettingsError
+
+    names = sorted({hit.node.tree for one in found for hit in one.hits})
+    trees = {name: retriever.nodes(name) for name in names}
+    chosen = {one.query.strategy: [hit.node.id for hit in one.ranked] for one in found}
+    try:
+        path.write_text(tree_svg(trees, chosen, found[0].question), encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"cannot write {path}: {error}; name another file") from error

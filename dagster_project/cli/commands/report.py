@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 import webbrowser
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from dagster_project.cli.options import home_and_json
+from dagster_project.cli.options import STRATEGY, home_and_json
 
 if TYPE_CHECKING:
     from raptor_assets.project.home import Home
-    from raptor_core.report import Report
+    from raptor_core.report import Chosen, Report
     from raptor_core.settings import Settings
 
 
@@ -25,10 +27,25 @@ if TYPE_CHECKING:
     help="File to write; without it one in the home's folder `reports`.",
 )
 @click.option("--node", metavar="NODE", help="Open it at this node.")
+@click.option("--question", help="Mark the nodes of this tree that a question chooses.")
+@click.option(
+    "--strategy",
+    "strategies",
+    multiple=True,
+    type=STRATEGY,
+    help="With --question: how to search; may be repeated. Else the home's.",
+)
 @click.option("--no-open", is_flag=True, help="Only write it; do not open a browser.")
 @home_and_json
 def command(
-    tree: str, output: Path | None, node: str | None, no_open: bool, home: Path, as_json: bool
+    tree: str,
+    output: Path | None,
+    node: str | None,
+    question: str | None,
+    strategies: tuple[str, ...],
+    no_open: bool,
+    home: Path,
+    as_json: bool,
 ) -> None:
     """Show a published tree as one HTML page, which needs no network.
 
@@ -42,6 +59,8 @@ def command(
 
     opened, settings = open_home(home)
     report = read_report(opened, settings, tree)
+    if question is not None:
+        report = replace(report, chosen=_chosen(home, tree, question, strategies))
     if node is not None:
         _require_node(report, node)
     path = (output or default_path(opened, settings, tree)).absolute()
@@ -54,6 +73,23 @@ def command(
         click.echo(str(path) if node is None else url)
     if at_terminal() and not (no_open or as_json):
         webbrowser.open(url)
+
+
+def _chosen(home: Path, tree: str, question: str, strategies: Sequence[str]) -> tuple[Chosen, ...]:
+    """What each strategy chooses from a tree."""
+    from dagster_project.cli.questions import require_words
+    from dagster_project.home_retriever import HomeRetriever
+    from raptor_core.report import Chosen
+    from raptor_core.store.base import Where
+
+    require_words(question)
+    retriever = HomeRetriever(home)
+    query = replace(retriever.query, where=Where(trees=(tree,)))
+    found = []
+    for strategy in dict.fromkeys(strategies or (query.strategy,)):
+        hits = retriever.search(question, replace(query, strategy=strategy)).ranked
+        found.append(Chosen(question, strategy, tuple(hit.node.id for hit in hits)))
+    return tuple(found)
 
 
 def _require_node(report: Report, node: str) -> None:

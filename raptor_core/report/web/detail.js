@@ -57,6 +57,12 @@ function symbolOf(place) {
   }, SYMBOLS[finding.judgement]);
 }
 
+/** A mark for each strategy that chose the node. */
+function rankMarks(node) {
+  return ranksOf(node).map(([strategy, place, rank]) => (
+    el('span', { class: `rank by-${place % 5}`, title: `Chosen by ${strategy}` }, `★ ${rank}`)));
+}
+
 function nodeCard(index) {
   const node = nodes[index];
   const unsupported = doubtsOf(node).filter((finding) => finding.judgement === 'unsupported').length;
@@ -65,6 +71,7 @@ function nodeCard(index) {
     el('span', { class: 'meta' },
       el('span', { class: `badge layer-${Math.min(node.l, 5)}` }, isLeaf(node) ? '¶' : `L${node.l}`),
       ` ${counted(node.n, 'token')} · ${place}`,
+      rankMarks(node),
       node.w ? el('span', { class: 'new' }, 'new') : null,
       unsupported ? el('span', { class: 'flag' }, `▲ ${unsupported} unsupported`) : null),
     el('span', { class: 'line' }, shorten(textOf(node), 240))));

@@ -3,6 +3,7 @@
 const report = JSON.parse(byElementId('data').textContent);
 const { nodes, documents, trees } = report;
 const findings = report.findings ?? [];
+const chosen = report.chosen ?? [];
 const idIndex = new Map();
 const findingsOf = new Map();
 
@@ -19,6 +20,9 @@ findings.forEach((finding, index) => {
   findingsOf.get(finding.node).push(finding);
 });
 
+/** Ranks of a node by what chose it, as [strategy, its place among the strategies, rank]. */
+const ranksOf = (node) => chosen.map(({ strategy, nodes: found }, place) => [strategy, place, found.indexOf(node.index) + 1])
+  .filter(([, , rank]) => rank > 0);
 const isLeaf = (node) => node.l === 0;
 const isPlaced = (node) => node.s !== undefined;
 const textOf = (node) => node.x ?? documents[node.d].x.slice(node.s, node.e);

@@ -4,10 +4,20 @@ function overview(root, tree) {
   const parts = [
     el('a', { class: 'back', href: '#browse' }, 'Browse the nodes →'),
     el('h2', {}, 'Overview'),
-    topSection(tree), layersSection(tree), changeSection(tree), auditSection(), costSection(tree),
+    ...chosenSections(), topSection(tree), layersSection(tree), changeSection(tree), auditSection(), costSection(tree),
     documentsSection(tree), settingsSection(),
   ];
   root.replaceChildren(...parts.filter(Boolean));
+}
+
+/** The nodes that a question chose, a list for each strategy. */
+function chosenSections() {
+  return chosen.map(({ question, strategy, nodes: found }, place) => {
+    const list = el('ol', { class: 'links-list cards' });
+    const told = el('p', {}, el('span', { class: `rank by-${place % 5}` }, '★'), ` “${question}”`);
+    return section(`Chosen by ${strategy} (${whole(found.length)})`, `chosen-${place}`, told,
+      portioned(list, found.length, (at) => nodeCard(found[at]), 20));
+  });
 }
 
 function topSection(tree) {

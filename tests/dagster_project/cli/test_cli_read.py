@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 from contextlib import suppress
+from xml.etree import ElementTree as ET
 
 import httpx
 import pytest
@@ -139,6 +140,28 @@ def test_query_finds_the_place_and_keeps_the_budget(built):
     assert " 1. " in people
     assert "farness/lighthouse.md" in people
     assert "2 nodes, " in people
+
+
+def test_contexts_side_by_side_and_the_tree_with_what_was_chosen(built, tmp_path):
+    ask = ("query", QUESTION, "--strategy", "collapsed", "--beside", "flat", "--top-k", "3")
+    printed = built.call(*ask, "--svg", tmp_path / "tree.svg", "--json")
+    assert printed.code == 0, printed.err
+    (flat,) = printed.json["beside"]
+    assert (printed.json["strategy"], flat["strategy"]) == ("collapsed", "flat")
+    assert all(node["layer"] == 0 for node in flat["nodes"])
+    picture = ET.fromstring((tmp_path / "tree.svg").read_text())
+    told = [element.text for element in picture.iter() if element.text]
+    assert QUESTION in told
+    assert "flat: 3 of layer 0" in told
+    trees = {node["tree"] for node in printed.json["nodes"] + flat["nodes"]}
+    assert trees <= set(told)
+    assert told.count("3") == 2
+    shown = built.call(*ask).out
+    assert "collapsed: 3 nodes" in shown
+    assert "flat: 3 nodes" in shown
+    assert "lamp" in shown
+    refused = built.call(*ask, "--svg", tmp_path / "none" / "tree.svg", "--json")
+    assert (refused.code, refused.json["error"]) == (3, "SettingsError")
 
 
 @pytest.mark.parametrize(
