@@ -100,7 +100,7 @@ BASELINES: Mapping[str, System] = MappingProxyType(
 
 
 def make_system(name: str, dpr: Dpr | None = None) -> System:
-    """The system of a name: a baseline, or STRATEGY[@LAYER or @LOWEST-HIGHEST][:TOP_K].
+    """The system of a name: a baseline, or a strategy with or without layers and nodes at the most.
 
     Raises:
         SettingsError: nothing is called so, or its models are not named.
