@@ -22,8 +22,8 @@ Usages = Mapping[str, Usage]
 
 
 def is_metered(settings: Settings) -> bool:
-    """Whether summaries come from an endpoint; what quotes takes nothing worth keeping."""
-    return settings.summarizer.kind == "openai"
+    """Whether summaries may be paid for; what quotes takes nothing worth keeping."""
+    return settings.summarizer.kind == "openai" or bool(settings.components.summarizer)
 
 
 def read_usages(tables: TableStore, partition: str, layers: Iterable[int]) -> dict[str, Usage]:

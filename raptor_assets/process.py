@@ -7,6 +7,7 @@ import re
 import socket
 from collections.abc import Iterable
 
+from raptor_assets.costs import is_metered
 from raptor_core.models.money import SUMMARIES, Ledger, Spending
 from raptor_core.settings import Settings
 
@@ -25,7 +26,7 @@ def process_tags() -> dict[str, str]:
 
 def run_spending_tags(ledger: Ledger, settings: Settings) -> dict[str, str]:
     """What a run was paid for so far; local summaries are counted as calls, and left out."""
-    local = settings.summarizer.kind == "extractive"
+    local = not is_metered(settings)
     return spending_tags(
         line for line in ledger.spendings if not (local and line.purpose == SUMMARIES)
     )

@@ -47,7 +47,9 @@ class RunContext:
     def is_quick(self) -> bool:
         """Whether no step waits for an endpoint or for a large model of its own."""
         settings = self.settings
+        own = settings.components
         local = settings.embedder.kind != "openai" and settings.summarizer.kind == "extractive"
+        local = local and not (own.embedder or own.summarizer or own.judge)
         return local and settings.audit.judge in ("support", "overlap")
 
     @cached_property

@@ -42,7 +42,8 @@ def build_asset_specs(settings: Settings) -> list[dg.AssetSpec]:
 
 def build_layer_specs(layer: int, settings: Settings) -> list[dg.AssetSpec]:
     """Specs of one layer of summaries: its clusters, its nodes, their vectors."""
-    maker = "openai" if settings.summarizer.kind == "openai" else "python"
+    own = settings.components.summarizer
+    maker = "openai" if settings.summarizer.kind == "openai" and not own else "python"
     return [
         dg.AssetSpec(
             keys.clusters(layer),
@@ -52,7 +53,7 @@ def build_layer_specs(layer: int, settings: Settings) -> list[dg.AssetSpec]:
         ).with_io_manager_key(TABLES),
         dg.AssetSpec(
             keys.summaries(layer),
-            description=f"Summary nodes of layer {layer} (`{settings.summarizer.kind}`).",
+            description=f"Summary nodes of layer {layer} (`{own or settings.summarizer.kind}`).",
             kinds={"parquet", maker},
         ).with_io_manager_key(TABLES),
         dg.AssetSpec(
@@ -108,7 +109,8 @@ def _chunks(settings: Settings) -> dg.AssetSpec:
 
 def _embeddings(layer: int, settings: Settings) -> dg.AssetSpec:
     kind = settings.embedder.kind
-    model = "all-MiniLM-L6-v2" if kind == "bundled" else settings.embedder.model
+    own = settings.components.embedder
+    model = own or ("all-MiniLM-L6-v2" if kind == "bundled" else settings.embedder.model)
     return dg.AssetSpec(
         keys.embeddings(layer),
         description=f"Layer {layer} with its vectors (`{model}`), kept until they are published: "

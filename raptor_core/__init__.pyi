@@ -1,8 +1,18 @@
+from .audit.base import Judge as Judge
+from .chunking.base import Chunk as Chunk
+from .chunking.base import Chunker as Chunker
+from .clustering.base import Clusterer as Clusterer
+from .clustering.base import Clusters as Clusters
 from .documents import Corpus as Corpus
 from .documents import Document as Document
 from .documents import load_documents as load_documents
 from .errors import RaptorError as RaptorError
+from .models.embedding.base import Embedder as Embedder
 from .models.reading import Reader as Reader
+from .models.summarizing.base import FailedSummary as FailedSummary
+from .models.summarizing.base import Summarizer as Summarizer
+from .models.summarizing.base import Summary as Summary
+from .models.summarizing.base import SummaryRequest as SummaryRequest
 from .nodes import Layer as Layer
 from .nodes import Node as Node
 from .nodes import Tree as Tree
@@ -13,6 +23,7 @@ from .settings import Settings as Settings
 from .settings import load_settings as load_settings
 from .settings import preset as preset
 from .store import open_store as open_store
+from .tokens.base import TokenCounter as TokenCounter
 from .tree.build import build_tree as build_tree
 from .tree.build import build_trees as build_trees
 from .tree.components import Components as Components

@@ -129,7 +129,18 @@ def test_importing_the_assets_loads_no_vendor():
 
 def test_the_public_surface_is_what_all_says():
     assert set(raptor_core.__all__) == {
+        "Chunk",
+        "Chunker",
+        "Clusterer",
+        "Clusters",
         "Corpus",
+        "Embedder",
+        "FailedSummary",
+        "Judge",
+        "Summarizer",
+        "Summary",
+        "SummaryRequest",
+        "TokenCounter",
         "Document",
         "Layer",
         "Node",

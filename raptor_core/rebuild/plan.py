@@ -44,14 +44,14 @@ def plan_rebuild(
     Args:
         previous: the published trees by name.
         documents: what the trees are to hold, by tree; a tree without documents is dropped.
-        settings: None for the defaults; ignored when ``components`` are given.
+        settings: None for the defaults, or for those of ``components``.
         components: parts to plan with, for example to share a loaded model.
         known: what is published, for example an open store; the components' cache is known besides.
 
     Raises:
         RaptorError: as chunker, embedder and clusterer do.
     """
-    components = components or Components(settings)
+    components = Components.either(settings, components)
     planner = _Planner(previous, components, known if known is not None else MemoryCache())
     return RebuildPlan(
         tuple(

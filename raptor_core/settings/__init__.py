@@ -2,6 +2,7 @@
 
 from raptor_core.settings.audits import AuditSettings
 from raptor_core.settings.checks import CheckSettings
+from raptor_core.settings.components import ComponentsSettings
 from raptor_core.settings.endpoints import EndpointPart
 from raptor_core.settings.evaluations import EvaluationSettings
 from raptor_core.settings.load import load_settings, with_preset
@@ -31,6 +32,7 @@ __all__ = [
     "CheckSettings",
     "ChunkingSettings",
     "ClusteringSettings",
+    "ComponentsSettings",
     "DatabaseTable",
     "EmbedderSettings",
     "EndpointPart",

@@ -5,13 +5,15 @@ Defaults are the ``default`` preset; ``raptor_core.settings.presets`` holds the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from raptor_core.settings.audits import AuditSettings
 from raptor_core.settings.checks import CheckSettings
+from raptor_core.settings.components import ComponentsSettings
 from raptor_core.settings.endpoints import EndpointPart
 from raptor_core.settings.evaluations import EvaluationSettings
 from raptor_core.settings.part import Part
@@ -105,6 +107,8 @@ class SummarizerSettings(EndpointPart):
         prompt: the paper's words alone ("paper"), those of the common short recipe ("simple"), or
             the paper's with the text fenced as data and followed by the length asked for, which
             spares the second call that a cut-off answer costs ("bounded").
+        system_prompt, user_prompt: words of your own in place of that prompt's; the user's must
+            hold {context}, where the texts go, and may hold {max_words}, the length asked for.
         batch_from: summaries of a step from which they are asked for as a batch, by /v1/batches,
             which is cheaper and may take a day; 0 is never.
         batch_poll_seconds: between two looks at whether a batch is done.
@@ -117,9 +121,23 @@ class SummarizerSettings(EndpointPart):
     max_tokens: int = Field(200, ge=16)
     temperature: float = Field(0.0, ge=0, le=2)
     prompt: Literal["bounded", "paper", "simple"] = "bounded"
+    system_prompt: str = ""
+    user_prompt: str = ""
     batch_from: int = Field(0, ge=0)
     batch_poll_seconds: float = Field(30.0, gt=0)
     batch_price: float = Field(0.5, ge=0, le=1)
+
+    @field_validator("user_prompt")
+    @classmethod
+    def _has_places(cls, prompt: str) -> str:
+        places = set(re.findall(r"\{(\w*)\}", prompt))
+        if prompt and "context" not in places:
+            raise ValueError("it must hold {context}, where the texts go")
+        if unknown := sorted(places - {"context", "max_words"}):
+            raise ValueError(
+                f"it holds {{{unknown[0]}}}; what is filled in is {{context}} and {{max_words}}"
+            )
+        return prompt
 
 
 class TablesSettings(Part):
@@ -179,6 +197,7 @@ class Settings(Part):
     embedder: EmbedderSettings = EmbedderSettings()
     clustering: ClusteringSettings = ClusteringSettings()
     summarizer: SummarizerSettings = SummarizerSettings()
+    components: ComponentsSettings = ComponentsSettings()
     tree: TreeSettings = TreeSettings()
     rebuild: RebuildSettings = RebuildSettings()
     store: StoreSettings = StoreSettings()
@@ -197,9 +216,10 @@ class Settings(Part):
     @property
     def unpriced_models(self) -> tuple[str, ...]:
         """Models that a build calls at an endpoint and that ``prices`` does not hold, sorted."""
-        parts = (self.summarizer, self.embedder)
-        called = {part.model for part in parts if part.kind == "openai"}
-        if self.audit.judge == "llm":
+        own = self.components
+        parts = ((self.summarizer, own.summarizer), (self.embedder, own.embedder))
+        called = {part.model for part, name in parts if part.kind == "openai" and not name}
+        if self.audit.judge == "llm" and not own.judge:
             called.add(self.audit.model)
         return tuple(sorted(called - self.prices.keys()))
 

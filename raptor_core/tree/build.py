@@ -39,7 +39,7 @@ def build_tree(
 
     Args:
         documents: at least one with text.
-        settings: None for the defaults; ignored when ``components`` are given.
+        settings: None for the defaults, or for those of ``components``.
         name: of the tree; part of the node ids.
         components: parts to build with, for example to share a loaded model between builds.
         known: what is published, for example an open store; what it holds is not made again, nor
@@ -50,6 +50,7 @@ def build_tree(
     Raises:
         EmptySourceError: no document holds text.
         SummaryError: summaries failed; names them; the finished ones are in the components' cache.
+        SettingsError: both settings and components are given.
         RaptorError: as the parts raise.
     """
     trees = build_trees(
@@ -76,7 +77,7 @@ def build_trees(
 
     Arguments and errors are those of ``build_tree``; ``previous`` holds earlier trees by name.
     """
-    components = components or Components(settings)
+    components = Components.either(settings, components)
     known = known if known is not None else MemoryCache()
     tell = progress or (lambda _step, _n_nodes: None)
     top = {tree: _leaves(tree, docs, components) for tree, docs in documents.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge
@@ -14,6 +15,7 @@ from raptor_core.chunking import make_chunker
 from raptor_core.chunking.base import Chunker
 from raptor_core.clustering import make_clusterer
 from raptor_core.clustering.base import Clusterer
+from raptor_core.errors import SettingsError
 from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.embedding.precision import settle_precision
@@ -21,30 +23,38 @@ from raptor_core.models.money import Ledger
 from raptor_core.models.summarizing import make_summarizer
 from raptor_core.models.summarizing.base import Summarizer
 from raptor_core.models.summarizing.counted import CountedSummarizer
+from raptor_core.models.summarizing.function import SummaryFunction
 from raptor_core.quality.unfit import find_unfit
 from raptor_core.settings import Settings
 from raptor_core.store.base import StoreIdentity
-from raptor_core.tokens import make_counter
 from raptor_core.tokens.base import TokenCounter
 from raptor_core.tree.cache import MemoryCache, NodeCache
+from raptor_core.tree.own_components import checked, counter_of, own_component
 
 
 class Components:
     """Token counter, chunker, embedder, clusterer and summarizer of one set of settings.
 
     Nothing heavy is loaded before it is needed. A part that is given replaces the one that the
-    settings would make. ``cache`` keeps vectors and texts from the moment they come until they are
-    published; without one they are kept in memory until a build has finished its trees.
-    ``batches`` is a folder for records of batches that an endpoint works at; None keeps none.
+    settings would make; so does one that ``settings.components`` names. A summarizer may be a
+    function from the texts of a cluster to their summary. ``cache`` keeps vectors and texts from
+    the moment they come until they are published; without one they are kept in memory until a
+    build has finished its trees. ``batches`` is a folder for records of batches that an endpoint
+    works at; None keeps none.
+
+    Raises:
+        SettingsError: a part lacks something; what, is named.
     """
 
     def __init__(
         self,
         settings: Settings | None = None,
         *,
+        counter: TokenCounter | None = None,
+        chunker: Chunker | None = None,
         embedder: Embedder | None = None,
-        summarizer: Summarizer | None = None,
         clusterer: Clusterer | None = None,
+        summarizer: Summarizer | SummaryFunction | None = None,
         judge: Judge | None = None,
         cache: NodeCache | None = None,
         batches: Path | None = None,
@@ -52,14 +62,39 @@ class Components:
         settings = settings or Settings()
         embedding = settle_precision(settings.embedder)
         self.settings = settings.model_copy(update={"embedder": embedding})
-        self._embedder = embedder
-        self._summarizer = summarizer
-        self._clusterer = clusterer
-        self._judge = judge
+        given = {
+            "counter": counter,
+            "chunker": chunker,
+            "embedder": embedder,
+            "clusterer": clusterer,
+            "summarizer": summarizer,
+            "judge": judge,
+        }
+        self._given = {
+            kind: checked(kind, part, f"the {kind}") for kind, part in given.items() if part
+        }
         self._batches = batches
         self._given_cache = cache
         self.cache = cache or MemoryCache()
         self.forgets = cache is None  # a finished build takes away what it kept
+
+    @classmethod
+    def either(cls, settings: Settings | None, components: Components | None) -> Components:
+        """Those that are given, or those of the settings.
+
+        Raises:
+            SettingsError: both are given.
+        """
+        if settings is not None and components is not None:
+            raise SettingsError(
+                "settings and components are both given, and components have settings of their "
+                "own: give them to Components(settings, ...)"
+            )
+        return components or cls(settings)
+
+    def _own(self, kind: str) -> Any | None:
+        """What was given or is named in the settings; None where it is ours."""
+        return self._given.get(kind) or own_component(kind, self.settings)
 
     def with_cache(self, cache: NodeCache) -> Components:
         """The same with one account, over a cache; themselves where one was given to them."""
@@ -79,24 +114,28 @@ class Components:
     @cached_property
     def counter(self) -> TokenCounter:
         """What counts tokens."""
-        return make_counter(self.settings.tokens, self.settings.embedder)
+        given: TokenCounter | None = self._given.get("counter")
+        return given or counter_of(self.settings)
 
     @cached_property
     def chunker(self) -> Chunker:
         """What cuts documents."""
-        return make_chunker(self.settings.chunking, self.counter)
+        own: Chunker | None = self._own("chunker")
+        return own or make_chunker(self.settings.chunking, self.counter)
 
     @cached_property
     def embedder(self) -> Embedder:
         """What turns text into vectors."""
-        if self._embedder or self.settings.embedder.kind != "openai":
-            return self._embedder or make_embedder(self.settings.embedder)
+        own: Embedder | None = self._own("embedder")
+        if own or self.settings.embedder.kind != "openai":
+            return own or make_embedder(self.settings.embedder)
         return make_embedder(self.settings.embedder, self.ledger)
 
     @cached_property
     def clusterer(self) -> Clusterer:
         """What groups the nodes of a layer."""
-        return self._clusterer or make_clusterer(self.settings.clustering)
+        own: Clusterer | None = self._own("clusterer")
+        return own or make_clusterer(self.settings.clustering)
 
     @cached_property
     def summarizer(self) -> Summarizer:
@@ -104,14 +143,13 @@ class Components:
 
         An extractive summary quotes, and another one would be the same.
         """
-        writes = self._summarizer is not None or self.settings.summarizer.kind == "openai"
-        revises = writes and self.settings.audit.on_unsupported == "resummarize"
+        revises = not self.quotes and self.settings.audit.on_unsupported == "resummarize"
         return RevisingSummarizer(self._maker, self.judge) if revises else self._maker
 
     @property
     def quotes(self) -> bool:
         """Whether summaries are the children's own sentences, which no model cut or garbled."""
-        return not self._summarizer and self.settings.summarizer.kind == "extractive"
+        return not self._own("summarizer") and self.settings.summarizer.kind == "extractive"
 
     @cached_property
     def quoting(self) -> Summarizer | None:
@@ -123,12 +161,12 @@ class Components:
     @property
     def _maker(self) -> Summarizer:
         settings = self.settings.summarizer
-        if self._summarizer:
+        if own := self._own("summarizer"):
             return CountedSummarizer(
-                self._summarizer,
+                own,
                 self.ledger,
                 self.counter,
-                name=type(self._summarizer).__name__,
+                name=type(own).__name__,
                 max_tokens=settings.max_tokens,
             )
         return make_summarizer(
@@ -144,10 +182,10 @@ class Components:
     @cached_property
     def judge(self) -> Judge:
         """What audits summaries; it shares the embedder where that is the bundled one."""
-        bundled = self.settings.embedder.kind == "bundled" and not self._embedder
+        bundled = self.settings.embedder.kind == "bundled" and not self._own("embedder")
         shared = self.embedder if bundled else None
-        given = self._judge
-        made = given or make_judge(self.settings.audit, embedder=shared, ledger=self.ledger)
+        own: Judge | None = self._own("judge")
+        made = own or make_judge(self.settings.audit, embedder=shared, ledger=self.ledger)
         # What a summary is revised by is not paid for again where it is audited.
         revises = self.settings.audit.on_unsupported == "resummarize"
         return RememberingJudge(made) if revises else made

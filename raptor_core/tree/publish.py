@@ -14,6 +14,7 @@ from raptor_core.nodes import Node, Tree
 from raptor_core.settings import Settings
 from raptor_core.settings.endpoints import HOW_ENDPOINTS_ARE_CALLED
 from raptor_core.store.base import Manifest
+from raptor_core.tree.own_components import own_fingerprint
 
 _values = attrgetter(*(field.name for field in fields(Node)))
 
@@ -37,7 +38,11 @@ def content_settings(settings: Settings, part: str) -> dict[str, object]:
     values: dict[str, object] = getattr(settings, part).model_dump(mode="json", exclude=set(how))
     if values.get("precision") != "bfloat16":
         values.pop("precision", None)  # of float32, as before there was a choice
-    return values
+    for name in ("system_prompt", "user_prompt"):
+        if not values.get(name):
+            values.pop(name, None)  # the prompt's own, as before there were others
+    own = own_fingerprint(part, settings)
+    return {**values, "own": own} if own else values
 
 
 def build_id(nodes: Sequence[Node]) -> str:

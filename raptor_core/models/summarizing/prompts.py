@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from raptor_core.identity import digest
 from raptor_core.models.endpoints.fencing import DATA, fence
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.tokens.base import TokenCounter
@@ -50,7 +51,8 @@ class SummaryPrompt:
         """The user message over the children's texts in document order."""
         joined = "\n\n".join(texts)
         context = fence(_TAG, joined) if self.fences else joined
-        question = self.user.replace("{context}", context)
+        question = self.user.replace("{max_words}", str(max_words(max_tokens, 0)))
+        question = question.replace("{context}", context)
         return f"{question}\n\n{limit_line(max_tokens, 0)}" if self.says_limit else question
 
 
@@ -66,8 +68,20 @@ PROMPTS = {
 
 
 def prompt_of(settings: SummarizerSettings) -> SummaryPrompt:
-    """The prompt that the settings name."""
-    return PROMPTS[settings.prompt]
+    """The prompt that the settings name, with their own words in place of its."""
+    named = PROMPTS[settings.prompt]
+    if not settings.system_prompt and not settings.user_prompt:
+        return named
+    system, user = settings.system_prompt or named.system, settings.user_prompt or named.user
+    if settings.system_prompt and named.fences:
+        system = f"{system}\n{DATA}"
+    return replace(
+        named,
+        version=f"{named.version}-{digest('prompt', system, user)[:16]}",
+        system=system,
+        user=user,
+        says_limit=named.says_limit and "{max_words}" not in user,
+    )
 
 
 def objection_lines(objections: Sequence[str]) -> str:
@@ -83,8 +97,13 @@ def objection_lines(objections: Sequence[str]) -> str:
 
 def limit_line(max_tokens: int, n_too_long: int) -> str:
     """Asks for a bounded answer, a quarter shorter for each one that was too long."""
-    n_words = max(8, round(max_tokens * _WORDS_PER_TOKEN * 0.75**n_too_long))
+    n_words = max_words(max_tokens, n_too_long)
     return f"Write at most {n_words} words, in complete sentences. Output only the summary."
+
+
+def max_words(max_tokens: int, n_too_long: int) -> int:
+    """Words that fit into a summary, a quarter fewer for each answer that was too long."""
+    return max(8, round(max_tokens * _WORDS_PER_TOKEN * 0.75**n_too_long))
 
 
 def prompt_overhead(settings: SummarizerSettings, counter: TokenCounter) -> int:

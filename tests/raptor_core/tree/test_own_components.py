@@ -1,0 +1,162 @@
+"""Parts of one's own: given, or named in the settings."""
+
+import sys
+
+import pytest
+
+from raptor_core import Components, Document, Settings, build_tree
+from raptor_core.errors import SettingsError, SummaryError
+from raptor_core.tokens import WordCounter
+from raptor_core.tree.publish import content_settings
+
+MODULE = """
+from raptor_core import Chunk, Clusters, Summary
+
+
+class Lines:
+    fingerprint = "lines-1"
+
+    def __init__(self, counter):
+        self.counter = counter
+
+    def chunk(self, document):
+        found, start = [], 0
+        for line in document.text.splitlines(keepends=True):
+            text = line.strip()
+            n_tokens = self.counter.count([text])[0]
+            found.append(Chunk(text, start, start + len(text), n_tokens))
+            start += len(line)
+        return found
+
+
+class Shouting:
+    def __init__(self, settings):
+        self.fingerprint = f"shouting-{settings.summarizer.max_tokens}"
+
+    def summarize(self, requests):
+        for request in requests:
+            yield Summary(request.key, " ".join(request.texts).upper())
+
+
+def first_words(texts):
+    return " ".join(text.split()[0] for text in texts)
+
+
+class All:
+    fingerprint = "all-1"
+    anchorable = False
+
+    def cluster(self, vectors, n_tokens):
+        return Clusters((tuple(range(len(vectors))),) if len(vectors) > 1 else ())
+
+
+class NoCut:
+    fingerprint = "no-cut"
+
+
+class WrongCut:
+    fingerprint = "wrong-cut"
+
+    def chunk(self):
+        return []
+
+
+def broken(settings):
+    raise RuntimeError("no licence")
+
+
+ready = All()
+"""
+
+LOG = Document("log.md", "Lit in 1872.\nDark in 1953.\nLit again in 1990.")
+
+
+@pytest.fixture
+def named(tmp_path, monkeypatch):
+    """Settings whose parts are of a module in a folder that Python knows."""
+    (tmp_path / "our_parts.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def settings(**parts):
+        told = {kind: f"our_parts:{name}" for kind, name in parts.items()}
+        return Settings(components=told, tokens={"counter": "words"})
+
+    yield settings
+    sys.modules.pop("our_parts", None)
+
+
+def test_parts_that_the_settings_name_build_the_tree(named):
+    tree = build_tree([LOG], named(chunker="Lines", summarizer="Shouting", clusterer="ready"))
+    assert [node.text for node in tree.layers[0].nodes] == LOG.text.splitlines()
+    assert [node.n_tokens for node in tree.layers[0].nodes] == [3, 3, 4]
+    assert tree.layers[1].nodes[0].text == "LIT IN 1872. DARK IN 1953. LIT AGAIN IN 1990."
+
+
+def test_a_function_summarizes_by_name_and_as_it_is(named):
+    by_name = build_tree([LOG], named(chunker="Lines", summarizer="first_words", clusterer="ready"))
+    assert by_name.layers[1].nodes[0].text == "Lit Dark Lit"
+    components = Components(
+        named(chunker="Lines", clusterer="All"), summarizer=lambda texts: f"{len(texts)} entries."
+    )
+    assert build_tree([LOG], components=components).layers[1].nodes[0].text == "3 entries."
+
+
+@pytest.mark.parametrize(
+    ("function", "told"), [(lambda _: 1 / 0, "division by zero"), (lambda _: " ", "returned ' '")]
+)
+def test_what_a_function_raises_or_leaves_empty_becomes_no_node(named, function, told):
+    components = Components(named(chunker="Lines", clusterer="All"), summarizer=function)
+    with pytest.raises(SummaryError, match=told):
+        build_tree([LOG], components=components)
+
+
+def test_a_function_has_the_version_that_it_says_else_that_of_its_source(named):
+    def summary(texts):
+        return texts[0]
+
+    def fingerprint():
+        return Components(summarizer=summary).summarizer.fingerprint
+
+    of_its_source = fingerprint()
+    assert fingerprint() == of_its_source
+    summary.version = 1
+    first = fingerprint()
+    summary.version = 2
+    assert len({of_its_source, first, fingerprint()}) == 3
+
+
+def test_what_depends_on_a_part_has_its_fingerprint(named):
+    plain, own = named(), named(summarizer="Shouting")
+    assert content_settings(own, "summarizer")["own"] == "shouting-200"
+    assert content_settings(own, "chunking") == content_settings(plain, "chunking")
+    assert "own" not in content_settings(plain, "summarizer")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "told"),
+    [
+        ("chunker", "nowhere:Lines", "No module named 'nowhere'.*PYTHONPATH"),
+        ("chunker", "our_parts:Curves", "our_parts.*Curves"),
+        ("chunker", "our_parts:NoCut", "NoCut lacks chunk; raptor_core.chunking.base.Chunker"),
+        ("chunker", "our_parts:WrongCut", r"WrongCut.chunk must take \(document\)"),
+        ("embedder", "our_parts:broken", "cannot be made: RuntimeError: no licence"),
+        ("summarizer", "shouting", "no installed package has an entry point of this name"),
+    ],
+)
+def test_a_part_that_is_not_right_is_told_with_its_setting(named, kind, name, told):
+    settings = named().model_copy(
+        update={"components": Settings(components={kind: name}).components}
+    )
+    with pytest.raises(SettingsError, match=f'components.{kind} = "{name}": .*{told}'):
+        build_tree([LOG], settings)
+
+
+def test_a_part_that_is_given_is_held_against_its_protocol_at_once():
+    with pytest.raises(SettingsError, match="the chunker: WordCounter lacks chunk"):
+        Components(chunker=WordCounter())
+    assert Components(counter=WordCounter()).counter.count(["two words"]) == [2]
+
+
+def test_settings_beside_components_are_refused():
+    with pytest.raises(SettingsError, match="both given"):
+        build_tree([LOG], Settings(), components=Components())
