@@ -177,7 +177,7 @@ class _Watch:
         self._report.failed.update(progress.failed)
         self._report.odd.update(progress.odd)
         self._report.made[progress.asset] += progress.n_made
-        if progress.asset == names.TREE:
+        if progress.asset == names.TREE and progress.share == 1:
             self._report.built += [n for n in progress.partitions if n not in progress.failed]
         self._tell(progress)
 

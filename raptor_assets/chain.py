@@ -22,9 +22,10 @@ from raptor_assets.evaluations import evaluation, past_top
 from raptor_assets.failures import not_started, run_failure
 from raptor_assets.golden import GOLDEN_KEY, golden_events
 from raptor_assets.metadata import past_top_metadata
+from raptor_assets.names import counted
 from raptor_assets.opening import HeldStore
 from raptor_assets.partition_state import Failure, PartitionState, StepResult
-from raptor_assets.process import run_spending_tags
+from raptor_assets.process import endpoints_usage, run_spending_tags, told_usage
 from raptor_assets.provenance import Provenance, Recorded
 from raptor_assets.report_links import node_link
 from raptor_assets.run_context import RunContext
@@ -33,6 +34,7 @@ from raptor_assets.steps import Step, build_steps
 from raptor_assets.turns import turn_tags
 from raptor_assets.versions import DROPPED, PAST_TOP, code_versions
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
+from raptor_core.models.money import Usage
 from raptor_core.quality.document_text import DOCUMENT_TEXT
 from raptor_core.quality.verdicts import blocking_failures
 from raptor_core.settings import Settings
@@ -45,10 +47,11 @@ Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A step is done for some partitions. ``failed`` holds those that it stopped, and why.
+    """A step is done for some partitions, or, where ``share`` is below 1, at them.
 
-    ``n_made`` counts the texts that it embedded or wrote; what was known is not among them.
-    ``odd`` says by partition what the check on its documents found.
+    ``failed`` holds those that it stopped, and why. ``n_made`` counts the texts that it embedded or
+    wrote; what was known is not among them. ``odd`` says by partition what the check on its
+    documents found. ``usage`` is what endpoints took for the step so far.
     """
 
     asset: str
@@ -58,6 +61,30 @@ class Progress:
     n_made: int = 0
     failed: Mapping[str, Failure] = field(default_factory=dict)
     odd: Mapping[str, str] = field(default_factory=dict)
+    share: float = 1.0
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class _UnderWay:
+    """The step that a run is at; ``before`` is what endpoints had taken before it."""
+
+    asset: str
+    partitions: tuple[str, ...]
+    before: Usage
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self.started
+
+
+def told_step(done: Progress) -> str:
+    """A step in one line, such as "chunks: 3 partitions, 40 rows, 0.2 s"."""
+    told = [counted(len(done.partitions), "partition"), counted(done.n_rows, "row")]
+    told += [f"{done.seconds:.1f} s", *told_usage(done.usage)]
+    return f"{done.asset}: {', '.join(told)}"
 
 
 def build_chain(settings: Settings) -> dg.AssetsDefinition:
@@ -103,7 +130,9 @@ class _Run:
             source_trees=context.resources.source.trees,
             reports=context.resources.reports,
             warn=context.log.warning,
+            working=self._working,
         )
+        self._under_way = _UnderWay("", (), Usage())
 
     def events(self) -> Events:
         """Log everything, then fail if a partition did.
@@ -179,10 +208,13 @@ class _Run:
             self._context.instance.report_dagster_event(told, run.run_id, logging.DEBUG)
 
     def _step(self, step: Step, states: Sequence[PartitionState], provenance: Provenance) -> Events:
-        started = time.monotonic()
+        self._under_way = _UnderWay(
+            step.key.to_user_string(), tuple(state.name for state in states), self._spent()
+        )
+        self._working(0, 0)
         there = {state.name: state for state in states if self._has(step, state)}
         results = self._attempt(step, list(there.values())) if there else []
-        seconds = time.monotonic() - started
+        seconds = self._under_way.seconds
         results += self._retire(
             step, [state for state in states if state.name not in there], provenance
         )
@@ -195,6 +227,17 @@ class _Run:
             yield from self._evaluations(step, result, provenance)
             self._stop_if_refused(step, result)
         self._report(step, states, results, seconds)
+
+    def _working(self, n_done: int, n_texts: int) -> None:
+        """Tell how far the step under way is."""
+        at = self._under_way
+        share = n_done / (n_texts + 1)  # what comes after the last text is work too
+        usage = self._spent() - at.before
+        self._tell(Progress(at.asset, at.partitions, 0, at.seconds, share=share, usage=usage))
+
+    def _spent(self) -> Usage:
+        """What endpoints took in this run."""
+        return endpoints_usage(self._run_context.components.ledger, self._settings)
 
     def _has(self, step: Step, state: PartitionState) -> bool:
         """Whether a tree of the partition goes up to the step's asset."""
@@ -313,5 +356,10 @@ class _Run:
             for verdict in result.verdicts
             if verdict.name == DOCUMENT_TEXT.name and not verdict.passed
         }
-        asset = step.key.to_user_string()
-        self._tell(Progress(asset, names, n_rows, seconds, n_made, failed, odd))
+        usage = self._spent() - self._under_way.before
+        done = Progress(
+            step.key.to_user_string(), names, n_rows, seconds, n_made, failed, odd, usage=usage
+        )
+        if results:
+            self._context.log.info(told_step(done))
+        self._tell(done)

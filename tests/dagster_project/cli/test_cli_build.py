@@ -46,7 +46,7 @@ def test_an_edit_rebuilds_its_partition_alone_and_people_are_told(own):
     assert printed.code == 0
     assert "partitions: 1 built, 2 unchanged; 1 texts embedded, 1 summaries made in " in printed.out
     assert f"raptor ui --home {own.home}" in printed.out
-    assert "1 of 1 partitions published" in printed.err
+    assert "1 of 1 partition published" in printed.err
     after = trees(own)
     assert {name for name in ALL if before[name] != after[name]} == {"soup.md"}
 
