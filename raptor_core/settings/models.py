@@ -197,11 +197,20 @@ class Settings(Part):
     @property
     def unpriced_models(self) -> tuple[str, ...]:
         """Models that a build calls at an endpoint and that ``prices`` does not hold, sorted."""
-        parts = (self.summarizer, self.embedder)
-        called = {part.model for part in parts if part.kind == "openai"}
-        if self.audit.judge == "llm":
-            called.add(self.audit.model)
+        called = {part.model for part in self.build_endpoints.values()}
         return tuple(sorted(called - self.prices.keys()))
+
+    @property
+    def build_endpoints(self) -> dict[str, EndpointPart]:
+        """The endpoints that a build calls, by the part of the settings that names them."""
+        found: dict[str, EndpointPart] = {}
+        if self.embedder.kind == "openai":
+            found["embedder"] = self.embedder
+        if self.summarizer.kind == "openai":
+            found["summarizer"] = self.summarizer
+        if self.audit.judge == "llm":
+            found["audit"] = self.audit
+        return found
 
     @model_validator(mode="after")
     def _parts_agree(self) -> Settings:
