@@ -164,6 +164,10 @@ class SummariesStep:
         state.n_summarized += metadata.get("n_made", 0)
         return StepResult(state, version, metadata, metadata["n_nodes"], reused, verdicts)
 
+    def check(self, context: RunContext, state: PartitionState) -> list[Verdict]:
+        """See ``CheckedStep.check``."""
+        return self.verdicts(context, state)
+
     def verdicts(self, context: RunContext, state: PartitionState) -> list[Verdict]:
         """Verdicts of the layer's checks, made once in a run."""
         return state.verdicts(self.layer, lambda: self._verdicts(context, state))
