@@ -18,6 +18,9 @@ from raptor_assets.project.source_state import keep_look, look
 from raptor_assets.project.store_state import read_store_state
 from raptor_core.documents import Scan, Skipped
 from raptor_core.errors import SettingsError
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.endpoints.retry import RetryPolicy
+from raptor_core.models.endpoints.values import Endpoint
 from raptor_core.settings import Settings
 from raptor_core.store import check_writable
 from raptor_core.tables import TableStore
@@ -66,6 +69,12 @@ class BuildReport:
     made: Counter[str] = field(default_factory=Counter)
 
     @property
+    def unchanged(self) -> list[str]:
+        """Partitions that were up to date, and were not built all the same."""
+        touched = {*self.built, *self.failed}
+        return [name for name in self.changes.unchanged if name not in touched]
+
+    @property
     def succeeded(self) -> bool:
         """Whether no partition failed."""
         return not self.failed
@@ -99,6 +108,8 @@ def build(
         SettingsError: a partition is named that the source does not hold.
         SourceError: the source cannot be read, or is empty; nothing was changed.
         StoreError: the store cannot be read, or its key may not write; nothing was changed.
+        MissingKeyError, EndpointError: an endpoint that the settings name was not reached, or
+            refuses the key or the model; nothing was changed.
     """
     scan = scan or look(TableStore(home.tables_url(settings)), settings.source)
     resources = Resources.of(settings, home, components=components, scan=scan)
@@ -109,6 +120,8 @@ def build(
     due = _chosen(changes, partitions, force=force)
     removed = changes.removed if partitions is None else ()
     report = BuildReport(changes, scan.inventory.skipped)
+    if due and components is None:
+        look_up_endpoints(settings)
     if due or removed:
         check_writable(settings.store)
         _follow(report, home, settings, resources, due, removed, on_plan, on_progress)
@@ -149,6 +162,22 @@ def _follow(
             _drop(defs, instance, droppable, report)
 
 
+def look_up_endpoints(settings: Settings) -> None:
+    """Ask each endpoint that a build calls, once, whether it takes the key and has the model.
+
+    Raises:
+        MissingKeyError: an endpoint needs a key, and none is set.
+        EndpointError: one was not reached, or refuses; the message holds its words.
+    """
+    asked = set()
+    for purpose, part in settings.build_endpoints.items():
+        where = (part.base_url, part.model, part.api_key_env)
+        if where not in asked:
+            asked.add(where)
+            policy = RetryPolicy(max_retries=part.max_retries)
+            EndpointClient(Endpoint.of(purpose, part), policy).look_up()
+
+
 def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
     """Remove partitions with their vectors and tables.
 
@@ -177,7 +206,7 @@ class _Watch:
         self._report.failed.update(progress.failed)
         self._report.odd.update(progress.odd)
         self._report.made[progress.asset] += progress.n_made
-        if progress.asset == names.TREE:
+        if progress.asset == names.TREE and progress.share == 1:
             self._report.built += [n for n in progress.partitions if n not in progress.failed]
         self._tell(progress)
 

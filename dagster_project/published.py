@@ -24,10 +24,15 @@ def open_home(path: Path) -> tuple[Home, Settings]:
     home = Home.at(path)
     if not home.settings.exists():
         raise MissingHomeError(
-            f"there is no home at {home.path}: `raptor build SOURCE` makes one and builds, "
-            "`raptor init` makes an empty one; --home DIR names another place"
+            f"there is no home at {home.path}: `{hint('build SOURCE', home.path)}` makes one and "
+            f"builds, `{hint('init', home.path)}` makes an empty one; --home DIR names another"
         )
     return home, home.load_settings()
+
+
+def hint(words: str, home: Path) -> str:
+    """A command to type: "raptor build --home DIR", without the option where the home is usual."""
+    return f"raptor {words}" + ("" if home == Home.at().path else f" --home {home}")
 
 
 @contextmanager
@@ -59,7 +64,8 @@ def require_store(home: Home, settings: Settings) -> None:
 
 def _nothing(home: Home) -> UnknownTreeError:
     return UnknownTreeError(
-        f"nothing is published in {home.path}; `raptor build SOURCE` builds and publishes"
+        f"nothing is published in {home.path}; `{hint('build SOURCE', home.path)}` builds and "
+        "publishes"
     )
 
 

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
@@ -22,17 +23,19 @@ from raptor_assets.evaluations import evaluation, past_top
 from raptor_assets.failures import not_started, run_failure
 from raptor_assets.golden import GOLDEN_KEY, golden_events
 from raptor_assets.metadata import past_top_metadata
+from raptor_assets.names import counted
 from raptor_assets.opening import HeldStore
 from raptor_assets.partition_state import Failure, PartitionState, StepResult
-from raptor_assets.process import run_spending_tags
+from raptor_assets.process import endpoints_usage, run_spending_tags, told_usage
 from raptor_assets.provenance import Provenance, Recorded
 from raptor_assets.report_links import node_link
 from raptor_assets.run_context import RunContext
 from raptor_assets.specs import build_asset_specs, build_check_specs
-from raptor_assets.steps import Step, build_steps
+from raptor_assets.steps import CheckedStep, Step, build_steps
 from raptor_assets.turns import turn_tags
 from raptor_assets.versions import DROPPED, PAST_TOP, code_versions
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
+from raptor_core.models.money import Usage
 from raptor_core.quality.document_text import DOCUMENT_TEXT
 from raptor_core.quality.verdicts import blocking_failures
 from raptor_core.settings import Settings
@@ -45,10 +48,11 @@ Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A step is done for some partitions. ``failed`` holds those that it stopped, and why.
+    """A step is done for some partitions, or, where ``share`` is below 1, at them.
 
-    ``n_made`` counts the texts that it embedded or wrote; what was known is not among them.
-    ``odd`` says by partition what the check on its documents found.
+    ``failed`` holds those that it stopped, and why. ``n_made`` counts the texts that it embedded or
+    wrote; what was known is not among them. ``odd`` says by partition what the check on its
+    documents found. ``usage`` is what endpoints took for the step so far.
     """
 
     asset: str
@@ -58,6 +62,30 @@ class Progress:
     n_made: int = 0
     failed: Mapping[str, Failure] = field(default_factory=dict)
     odd: Mapping[str, str] = field(default_factory=dict)
+    share: float = 1.0
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class _UnderWay:
+    """The step that a run is at; ``before`` is what endpoints had taken before it."""
+
+    asset: str
+    partitions: tuple[str, ...]
+    before: Usage
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self.started
+
+
+def told_step(done: Progress) -> str:
+    """A step in one line, such as "chunks: 3 partitions, 40 rows, 0.2 s"."""
+    told = [counted(len(done.partitions), "partition"), counted(done.n_rows, "row")]
+    told += [f"{done.seconds:.1f} s", *told_usage(done.usage)]
+    return f"{done.asset}: {', '.join(told)}"
 
 
 def build_chain(settings: Settings) -> dg.AssetsDefinition:
@@ -99,11 +127,13 @@ class _Run:
             components=context.resources.components.components(context.instance),
             tables=context.resources.tables.tables(),
             store=HeldStore(context.resources.store),
-            read_source=lambda: context.resources.source.corpus(context.partition_keys),
+            read_source=lambda: context.resources.source.corpus(self._names),
             source_trees=context.resources.source.trees,
             reports=context.resources.reports,
             warn=context.log.warning,
+            working=self._working,
         )
+        self._under_way = _UnderWay("", (), Usage())
 
     def events(self) -> Events:
         """Log everything, then fail if a partition did.
@@ -112,11 +142,12 @@ class _Run:
             Failure: it names each failed partition with asset, reason and remedy.
             StoreError: the store's key may not write; nothing was begun.
         """
-        check_writable(self._settings.store)
+        if self._selected:
+            check_writable(self._settings.store)
         self._run_context.components.ledger.begin()
         self._tag(turn_tags(self._context.run.run_id))
         cases = self._context.resources.golden.cases() if GOLDEN_KEY in self._checks else ()
-        names = list(self._context.partition_keys)
+        names = self._names
         failures: dict[str, Failure] = {}
         for batch in batches(names, self._sizes()):
             if self._struck:
@@ -127,13 +158,61 @@ class _Run:
             states = [PartitionState(name) for name in batch]
             with self._turn.take(batch):
                 self._run_context.look_again()
-                yield from self._batch(states)
+                yield from self._batch(states) if self._selected else self._check(states)
             failures |= {state.name: state.failure for state in states if state.failure}
         if cases and not self._struck:
             yield from golden_events(self._run_context, cases, self._context.instance)
         self._tag(run_spending_tags(self._run_context.components.ledger, self._settings))
         if failures:
             raise run_failure(failures, len(names))
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """The partitions of this run; of one that only checks, and names none, all that there are.
+
+        Raises:
+            Failure: assets are to be made, and no partition was chosen.
+        """
+        context = self._context
+        if context.has_partition_key or context.has_partition_key_range:
+            return list(context.partition_keys)
+        if self._selected:
+            raise dg.Failure(
+                "No partition was chosen, and every asset of the chain has partitions: choose some "
+                "in the launch dialog, or run `raptor build`, which finds those that changed.",
+                allow_retries=False,
+            )
+        return list(context.instance.get_dynamic_partitions(str(keys.TREES.name)))
+
+    def _check(self, states: Sequence[PartitionState]) -> Events:
+        """Execute the chosen checks on what is recorded of these partitions; nothing is made.
+
+        A partition that has no such layer, or whose tables cannot be read, is left out and told.
+        """
+        provenance = self._provenance(states)
+        asked = {check.asset_key for check in self._checks}
+        with self._run_context.components.cache:
+            for step in build_steps(self._settings.tree.max_layers):
+                if isinstance(step, CheckedStep) and step.key in asked:
+                    recorded = provenance.latest(step.key)
+                    for state in states:
+                        found = recorded.get(state.name)
+                        if found and found.data_version not in (PAST_TOP, DROPPED):
+                            yield from self._check_one(step, state, provenance)
+            self._run_context.store.release()
+
+    def _check_one(
+        self, step: CheckedStep, state: PartitionState, provenance: Provenance
+    ) -> Events:
+        try:
+            verdicts = step.check(self._run_context, state)
+        except RaptorError as error:
+            asset = step.key.to_user_string()
+            self._context.log.warning(f"{state.name}: {asset} was not checked: {error}")
+            return
+        yield from self._evaluations(
+            step, StepResult(state, None, {}, 0, verdicts=verdicts), provenance
+        )
 
     def _sizes(self) -> Mapping[str, Size]:
         """What each partition holds, where this run reads the source."""
@@ -149,12 +228,7 @@ class _Run:
             self._context.instance.add_run_tags(self._context.run.run_id, tags)
 
     def _batch(self, states: Sequence[PartitionState]) -> Events:
-        provenance = Provenance(
-            self._context.instance,
-            [state.name for state in states],
-            self._versions,
-            keys.dependencies(self._settings.tree.max_layers),
-        )
+        provenance = self._provenance(states)
         if keys.TREE in self._selected:
             self._plan(keys.TREE, [state.name for state in states])
         with self._run_context.components.cache:
@@ -166,6 +240,14 @@ class _Run:
             finally:
                 self._run_context.store.release()
                 give_memory_back()
+
+    def _provenance(self, states: Sequence[PartitionState]) -> Provenance:
+        return Provenance(
+            self._context.instance,
+            [state.name for state in states],
+            self._versions,
+            keys.dependencies(self._settings.tree.max_layers),
+        )
 
     def _plan(self, key: dg.AssetKey, names: Iterable[str]) -> None:
         """Say that partitions are to be made: if the run ends without them, they have failed."""
@@ -179,10 +261,13 @@ class _Run:
             self._context.instance.report_dagster_event(told, run.run_id, logging.DEBUG)
 
     def _step(self, step: Step, states: Sequence[PartitionState], provenance: Provenance) -> Events:
-        started = time.monotonic()
+        self._under_way = _UnderWay(
+            step.key.to_user_string(), tuple(state.name for state in states), self._spent()
+        )
+        self._working(0, 0)
         there = {state.name: state for state in states if self._has(step, state)}
         results = self._attempt(step, list(there.values())) if there else []
-        seconds = time.monotonic() - started
+        seconds = self._under_way.seconds
         results += self._retire(
             step, [state for state in states if state.name not in there], provenance
         )
@@ -195,6 +280,17 @@ class _Run:
             yield from self._evaluations(step, result, provenance)
             self._stop_if_refused(step, result)
         self._report(step, states, results, seconds)
+
+    def _working(self, n_done: int, n_texts: int) -> None:
+        """Tell how far the step under way is."""
+        at = self._under_way
+        share = n_done / (n_texts + 1)  # what comes after the last text is work too
+        usage = self._spent() - at.before
+        self._tell(Progress(at.asset, at.partitions, 0, at.seconds, share=share, usage=usage))
+
+    def _spent(self) -> Usage:
+        """What endpoints took in this run."""
+        return endpoints_usage(self._run_context.components.ledger, self._settings)
 
     def _has(self, step: Step, state: PartitionState) -> bool:
         """Whether a tree of the partition goes up to the step's asset."""
@@ -313,5 +409,10 @@ class _Run:
             for verdict in result.verdicts
             if verdict.name == DOCUMENT_TEXT.name and not verdict.passed
         }
-        asset = step.key.to_user_string()
-        self._tell(Progress(asset, names, n_rows, seconds, n_made, failed, odd))
+        usage = self._spent() - self._under_way.before
+        done = Progress(
+            step.key.to_user_string(), names, n_rows, seconds, n_made, failed, odd, usage=usage
+        )
+        if results:
+            self._context.log.info(told_step(done))
+        self._tell(done)

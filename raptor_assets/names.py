@@ -46,3 +46,8 @@ def golden_checks(settings: Settings) -> Checks:
 def dataset_checks(settings: Settings) -> Checks:
     """The check of each data set that the settings name."""
     return [(f"evaluation/{name}", DEFAULT_STRATEGY) for name in settings.evaluation.datasets]
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number of things, such as "1 partition" or "2,000 partitions"."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"

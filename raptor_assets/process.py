@@ -8,11 +8,12 @@ import socket
 from collections.abc import Iterable
 
 from raptor_assets.costs import is_metered
-from raptor_core.models.money import SUMMARIES, Ledger, Spending
+from raptor_assets.names import counted
+from raptor_core.models.money import SUMMARIES, Ledger, Spending, Usage
 from raptor_core.settings import Settings
 
-PROCESS_TAG = "raptor/process"
-"""Tag of a run: host and process id."""
+PROCESS_TAG = ".dagster/raptor-process"
+"""Tag of a run: host and process id. The UI hides tags of this beginning."""
 
 
 PAID_TAG = "raptor/paid-"
@@ -26,10 +27,24 @@ def process_tags() -> dict[str, str]:
 
 def run_spending_tags(ledger: Ledger, settings: Settings) -> dict[str, str]:
     """What a run was paid for so far; local summaries are counted as calls, and left out."""
+    return spending_tags(_of_endpoints(ledger, settings))
+
+
+def endpoints_usage(ledger: Ledger, settings: Settings) -> Usage:
+    """What endpoints took in a run so far."""
+    return sum((line.usage for line in _of_endpoints(ledger, settings)), Usage())
+
+
+def told_usage(usage: Usage) -> list[str]:
+    """Such as "53 calls" and "0.021 USD"; nothing where no endpoint was called."""
+    if not usage.calls:
+        return []
+    return [counted(usage.calls, "call"), *([] if usage.usd is None else [f"{usage.usd:.4g} USD"])]
+
+
+def _of_endpoints(ledger: Ledger, settings: Settings) -> list[Spending]:
     local = not is_metered(settings)
-    return spending_tags(
-        line for line in ledger.spendings if not (local and line.purpose == SUMMARIES)
-    )
+    return [line for line in ledger.spendings if not (local and line.purpose == SUMMARIES)]
 
 
 def spending_tags(spendings: Iterable[Spending]) -> dict[str, str]:

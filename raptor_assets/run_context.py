@@ -29,7 +29,8 @@ class RunContext:
     """One run's components and places.
 
     ``read_source`` gives the documents of the run's partitions, ``source_trees`` the names of all
-    trees that the source makes. ``published`` is what ``look_up`` found.
+    trees that the source makes. ``published`` is what ``look_up`` found. ``working`` is told how
+    many texts the step under way has made, and of how many.
     """
 
     settings: Settings
@@ -41,6 +42,7 @@ class RunContext:
     source_trees: Callable[[], Collection[str]]
     reports: ReportFolder
     warn: Callable[[str], None] = field(default=lambda _message: None)
+    working: Callable[[int, int], None] = field(default=lambda _n_done, _n_texts: None)
     published: PublishedTrees = field(default_factory=PublishedTrees)
 
     @property

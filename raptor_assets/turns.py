@@ -10,7 +10,7 @@ import dagster as dg
 
 from raptor_assets.process import process_tags
 
-TURN_TAG = "raptor/turn"
+TURN_TAG = ".dagster/raptor-turn"
 """Tag of a run that began its turn: its own id. A run that is tried again inherits its first
 attempt's tags, this one with another id."""
 

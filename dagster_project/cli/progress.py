@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.progress import (
@@ -14,76 +17,130 @@ from rich.progress import (
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
+
+from raptor_assets.names import counted
 
 if TYPE_CHECKING:
     from raptor_assets.chain import Progress as Step
+    from raptor_core.models.money import Usage
 
 TOLD_SECONDS = 2.0
 """Where there is no terminal, steps that took this long get a line of their own."""
+
+SPEED_SECONDS = 3600.0
+"""The time left follows from the mean speed of so long: steps differ, their mean less."""
+
+_WEIGHTS = {"embeddings": 4.0, "summaries": 8.0, "findings": 2.0}
+"""What a step takes beside the others of its layer, roughly; the others count 1."""
+
+_SHRINK = 0.25
+"""What a layer takes of the one below it, roughly."""
 
 
 class BuildProgress:
     """Counts what is done: a bar on a terminal, lines elsewhere.
 
-    The bar measures steps of partitions, of which each has as many as the chain has assets.
+    The bar measures the steps of partitions by what they take, roughly.
     """
 
     def __init__(self, bar: Progress, console: Console, *, visible: bool) -> None:
         self._bar = bar
         self._console = console
         self._lines = visible and not console.is_terminal
-        self._task = bar.add_task("reading the source", total=None)
-        self._steps: list[str] = []
-        self._done: dict[str, int] = {}
-        self._n_done = 0
+        self._task = bar.add_task("reading the source", total=None, left="")
+        self._ends: dict[str, float] = {}
+        self._starts: dict[str, float] = {}
+        self._whole = 0.0
+        self._done: dict[str, float] = {}
         self._n_published = 0
+        self._spent: Usage | None = None
 
     def plan(self, partitions: Collection[str], steps: Sequence[str]) -> None:
         """Told of what will be built, before the first step."""
-        self._steps = list(steps)
-        self._done = dict.fromkeys(partitions, 0)
-        self._bar.update(
-            self._task,
-            total=len(partitions) * len(steps) or None,
-            description=f"{len(partitions)} partitions to build",
-        )
+        ends = list(accumulate(_weight(step) for step in steps))
+        self._ends = dict(zip(steps, ends, strict=True))
+        self._starts = dict(zip(steps, [0.0, *ends], strict=False))
+        self._whole = ends[-1]
+        self._done = dict.fromkeys(partitions, 0.0)
+        told = f"{counted(len(partitions), 'partition')} to build"
+        total = len(partitions) * self._whole or None
+        self._bar.reset(self._task, total=total, description=told, left="left")
         if self._lines and partitions:
-            self._console.print(f"{len(partitions)} partitions to build")
+            self._console.print(told)
 
-    def step(self, done: Step) -> None:
-        """Told of each step that is done; one that failed has no further step to wait for."""
-        place = self._steps.index(done.asset) + 1
-        for name in done.partitions:
-            self._advance(name, place)
-        for name in done.failed:
-            self._advance(name, len(self._steps))
-        if place == len(self._steps):
-            self._n_published += len(done.partitions)
-        published = f"{self._n_published} of {len(self._done)} partitions published"
-        following = self._steps[place] if place < len(self._steps) else done.asset
-        description = f"{following} of {len(done.partitions)} partitions; {published}"
-        self._bar.update(self._task, completed=self._n_done, description=description)
-        if self._lines and (done.seconds >= TOLD_SECONDS or place == len(self._steps)):
-            told = f"{done.asset}: {done.n_rows} rows, {done.seconds:.1f} s; {published}"
-            self._console.print(told, markup=False, highlight=False)
+    def step(self, step: Step) -> None:
+        """Told of each step, at it and done; one that failed has no further step to wait for."""
+        start, end = self._starts[step.asset], self._ends[step.asset]
+        for name in step.partitions:
+            self._done[name] = start + step.share * (end - start)
+        self._done |= dict.fromkeys(step.failed, self._whole)
+        is_done = step.share == 1
+        if is_done and end == self._whole:
+            self._n_published += len(step.partitions)
+        spent = self._spent + step.usage if self._spent else step.usage
+        if is_done:
+            self._spent = spent
+        told = self._told(step, spent)
+        self._bar.update(self._task, completed=sum(self._done.values()), description=told)
+        if self._lines and is_done and (step.seconds >= TOLD_SECONDS or end == self._whole):
+            from raptor_assets.chain import told_step
 
-    def _advance(self, partition: str, place: int) -> None:
-        self._n_done += place - self._done.get(partition, 0)
-        self._done[partition] = place
+            line = f"{told_step(step)}; {self._published}"
+            self._console.print(line, markup=False, highlight=False)
+
+    def _told(self, step: Step, spent: Usage) -> str:
+        from raptor_assets.process import told_usage
+
+        where = f"{step.asset} of {counted(len(step.partitions), 'partition')}"
+        return "; ".join([where, self._published, ", ".join(told_usage(spent))]).removesuffix("; ")
+
+    @property
+    def _published(self) -> str:
+        return f"{self._n_published} of {counted(len(self._done), 'partition')} published"
+
+
+def _weight(step: str) -> float:
+    layer, _, kind = step.rpartition("/")
+    depth = int(layer.removeprefix("layer_")) if layer else 0
+    return _WEIGHTS.get(kind, 1.0) * _SHRINK**depth
 
 
 @contextmanager
 def build_progress(*, visible: bool) -> Iterator[BuildProgress]:
     """The progress of one build; silent where it is not visible."""
-    console = Console(stderr=True)
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
     )
-    hidden = not visible or not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        yield BuildProgress(bar, console, visible=visible)
+    with _own_standard_error() as file:
+        console = Console(file=file)
+        with Progress(
+            *columns,
+            console=console,
+            transient=True,
+            disable=not visible or not console.is_terminal,
+            speed_estimate_period=SPEED_SECONDS,
+        ) as bar:
+            yield BuildProgress(bar, console, visible=visible)
+
+
+@contextmanager
+def _own_standard_error() -> Iterator[TextIO]:
+    """Standard error by a descriptor of its own.
+
+    While a step runs, Dagster points the process's descriptor at a file, and a bar would stand.
+    """
+    try:
+        descriptor = os.dup(sys.stderr.fileno())
+    except (OSError, ValueError):  # no file: what a notebook or a test has put in its place
+        yield sys.stderr
+        return
+    with os.fdopen(descriptor, "w", encoding=sys.stderr.encoding, errors="replace") as file:
+        yield file

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raptor_assets import keys
-from raptor_assets.steps.base import Step
+from raptor_assets.steps.base import CheckedStep, Step
 from raptor_assets.steps.chunks import ChunksStep
 from raptor_assets.steps.clusters import ClustersStep
 from raptor_assets.steps.documents import DocumentsStep
@@ -13,7 +13,7 @@ from raptor_assets.steps.publish import PublishStep
 from raptor_assets.steps.report import ReportStep
 from raptor_assets.steps.summaries import SummariesStep
 
-__all__ = ["Step", "build_steps"]
+__all__ = ["CheckedStep", "Step", "build_steps"]
 
 
 def build_steps(max_layers: int) -> list[Step]:

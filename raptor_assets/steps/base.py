@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import dagster as dg
 
@@ -13,6 +13,7 @@ from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.run_context import RunContext
 from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
+from raptor_core.quality.verdicts import Verdict
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +31,18 @@ class Step(Protocol):
 
         Raises:
             RaptorError: something that concerns all partitions failed, such as the store.
+        """
+
+
+@runtime_checkable
+class CheckedStep(Step, Protocol):
+    """A step whose asset has checks."""
+
+    def check(self, context: RunContext, state: PartitionState) -> list[Verdict]:
+        """Verdicts on what is recorded of a partition; the asset is not made.
+
+        Raises:
+            RaptorError: what they are about cannot be read.
         """
 
 

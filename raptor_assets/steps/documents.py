@@ -42,6 +42,10 @@ class DocumentsStep:
             results.append(StepResult(state, version, metadata, n_rows, reused, verdicts))
         return results
 
+    def check(self, context: RunContext, state: PartitionState) -> list[Verdict]:
+        """See ``CheckedStep.check``."""
+        return [_verdict(state.documents(context), context.common_text, context.settings.checks)]
+
 
 def _verdict(trees: Trees, common: CommonText, checks: CheckSettings) -> Verdict:
     documents = {d.id: d for found in trees.values() for d in found}

@@ -26,8 +26,9 @@ class EmbeddingsStep:
         """See ``Step.run``."""
         flat = {state.name: state.flat_nodes(context, self.layer) for state in states}
         nodes = [node for found in flat.values() for node in found]
+        known_store = KnownStore(context.store)
         embedded = (
-            embed_nodes(nodes, context.components, KnownStore(context.store)) if nodes else None
+            embed_nodes(nodes, context.components, known_store, context.working) if nodes else None
         )
         rows = embedded.vectors if embedded else ()
         known = embedded.reused if embedded else frozenset()

@@ -15,6 +15,7 @@ from raptor_assets.versions import findings_version, nodes_version
 from raptor_core.audit.report import Audit, AuditReport, run_audits
 from raptor_core.models.money import AUDITS, Usage
 from raptor_core.quality.hallucination import evaluate_audit
+from raptor_core.quality.verdicts import Verdict
 from raptor_core.tables import audit_to_table, known_findings
 
 
@@ -40,6 +41,15 @@ class FindingsStep:
             self._result(context, *found)
             for found in zip(states, records, reports, shares, strict=True)
         ]
+
+    def check(self, context: RunContext, state: PartitionState) -> list[Verdict]:
+        """See ``CheckedStep.check``; what no run has judged yet is judged, and not kept."""
+        audit = self._audit(context, state, recorded(context, self.key, state))
+        checks = context.settings.checks
+        (report,) = run_audits(
+            [audit], context.components.judge, checks.audit_rate, checks.audit_minimum
+        )
+        return [evaluate_audit(report, context.settings, audit.nodes)]
 
     def _audit(self, context: RunContext, state: PartitionState, before: Record | None) -> Audit:
         table = context.tables.read(self.key.path, state.name) if before else None

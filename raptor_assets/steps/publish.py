@@ -94,6 +94,19 @@ class PublishStep:
             self._promote(context)
         return results
 
+    def check(self, context: RunContext, state: PartitionState) -> list[Verdict]:
+        """See ``CheckedStep.check``."""
+        trees = self._trees(context, state)
+        with context.store.open() as store:
+            found = store.manifests([tree.name for tree in trees])
+            verdicts = [
+                *tree_verdicts(CheckedTrees(trees, context.settings)),
+                embedded_verdict(trees, store.identity, context.settings),
+                stored_verdict(store, trees),
+            ]
+        manifests = {manifest.tree: manifest for manifest in found}
+        return [*verdicts, *staleness_verdicts(context, state, manifests)]
+
     def _promote(self, context: RunContext) -> None:
         model = context.components.embedder.model
         if context.store.promote(context.source_trees()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 
 from raptor_assets import keys
 from raptor_assets.costliest import paid_metadata
@@ -67,9 +68,12 @@ class SummariesStep:
             if clustering.groups
         ]
         paid: dict[str, dict[str, Usage]] = {}
+        n_texts = sum(len(clustering.groups) for _, clustering in pairs)
+        n_done = count(1)
 
         def tell(node: Node, usage: Usage) -> None:
             paid.setdefault(node.tree, {})[node.content_key] = usage
+            context.working(next(n_done), n_texts)
 
         audited = context.components.ledger.spent(AUDITS)
         try:
@@ -159,6 +163,10 @@ class SummariesStep:
         }
         state.n_summarized += metadata.get("n_made", 0)
         return StepResult(state, version, metadata, metadata["n_nodes"], reused, verdicts)
+
+    def check(self, context: RunContext, state: PartitionState) -> list[Verdict]:
+        """See ``CheckedStep.check``."""
+        return self.verdicts(context, state)
 
     def verdicts(self, context: RunContext, state: PartitionState) -> list[Verdict]:
         """Verdicts of the layer's checks, made once in a run."""

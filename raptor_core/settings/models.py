@@ -216,12 +216,21 @@ class Settings(Part):
     @property
     def unpriced_models(self) -> tuple[str, ...]:
         """Models that a build calls at an endpoint and that ``prices`` does not hold, sorted."""
-        own = self.components
-        parts = ((self.summarizer, own.summarizer), (self.embedder, own.embedder))
-        called = {part.model for part, name in parts if part.kind == "openai" and not name}
-        if self.audit.judge == "llm" and not own.judge:
-            called.add(self.audit.model)
+        called = {part.model for part in self.build_endpoints.values()}
         return tuple(sorted(called - self.prices.keys()))
+
+    @property
+    def build_endpoints(self) -> dict[str, EndpointPart]:
+        """The endpoints that a build calls, by the part of the settings that names them."""
+        own = self.components
+        found: dict[str, EndpointPart] = {}
+        if self.embedder.kind == "openai" and not own.embedder:
+            found["embedder"] = self.embedder
+        if self.summarizer.kind == "openai" and not own.summarizer:
+            found["summarizer"] = self.summarizer
+        if self.audit.judge == "llm" and not own.judge:
+            found["audit"] = self.audit
+        return found
 
     @model_validator(mode="after")
     def _parts_agree(self) -> Settings:

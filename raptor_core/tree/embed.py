@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -40,12 +40,19 @@ class Embedded:
         return len(self.reused)
 
 
-def embed_nodes(nodes: Sequence[Node], components: Components, known: Known) -> Embedded:
+def embed_nodes(
+    nodes: Sequence[Node],
+    components: Components,
+    known: Known,
+    told: Callable[[int, int], None] = lambda _n_done, _n_texts: None,
+) -> Embedded:
     """Vectors of shape ``(len(nodes), n_dims)``; the nodes may be of many trees and layers.
 
     What ``known`` does not tell, and no earlier run left in the components' cache, is computed, and
     kept there slice by slice, so that a crash loses little; what is paid for is kept batch by
     batch, so that it loses nothing.
+
+    ``told`` hears after each of them how many texts are done, and of how many.
 
     Raises:
         StoreError: a node cannot be stored without loss; it is named.
@@ -62,9 +69,12 @@ def embed_nodes(nodes: Sequence[Node], components: Components, known: Known) -> 
         found |= components.cache.vectors({node.embedding_key for node in rest})
         reused = frozenset(found)
         missing = _missing(rest, found)
+        n_done = 0
         for batch in _embedded(missing, components):
             components.cache.keep_vectors(batch)
             found |= batch
+            n_done += len(batch)
+            told(n_done, len(missing))
     return Embedded(
         vectors=_stack([found[node.embedding_key] for node in nodes], components),
         reused=reused,

@@ -237,3 +237,67 @@ def test_without_a_golden_set_there_is_no_such_check(tmp_path):
     names = {key.name for key in workshop.definitions().resolve_asset_graph().asset_check_keys}
     assert "golden_retrieval" not in names
     assert "staleness" in names
+
+
+def check_alone(workshop, assets, tags=None):
+    """A run of the checks of some assets, as the UI starts it: no asset is made."""
+    defs = workshop.definitions()
+    job = defs.resolve_implicit_global_asset_job_def()
+    chosen = {
+        key for key in job.asset_layer.asset_graph.asset_check_keys if key.asset_key in assets
+    }
+    with workshop.instance() as instance:
+        return job.get_subset(
+            asset_selection=set(), asset_check_selection=chosen
+        ).execute_in_process(instance=instance, tags=tags, raise_on_error=False)
+
+
+def test_checks_are_executed_by_themselves_for_chosen_partitions_and_for_all(tmp_path):
+    workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer()})
+    for number, name in enumerate(("a.md", "b.md")):
+        workshop.write(name, prose(24, seed=number))
+    workshop.build()
+    asked = [
+        *("documents/document_text", "layer_1/summaries/truncation"),
+        *("layer_1/findings/hallucination_audit", "tree/store", "tree/staleness", "tree/shrink"),
+    ]
+
+    def counts():
+        found = {}
+        for name in asked:
+            asset, _, check = name.rpartition("/")
+            found[name] = tuple(
+                len(evaluations(workshop, asset, check, n)) for n in ("a.md", "b.md")
+            )
+        return found
+
+    assert set(counts().values()) == {(1, 1)}
+    assets = {dg.AssetKey(name.split("/")[:-1]) for name in asked}
+    before = workshop.manifests()
+    assert check_alone(workshop, assets).success
+    assert set(counts().values()) == {(2, 2)}
+    assert check_alone(workshop, assets, range_tags(["b.md"])).success
+    assert set(counts().values()) == {(2, 3)}
+    assert evaluations(workshop, "tree", "store", "b.md")[-1].passed
+    assert workshop.manifests() == before
+
+
+def test_a_check_that_cannot_be_executed_is_told_and_nothing_turns_red(tmp_path):
+    workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer()})
+    workshop.write("a.md", prose(24, seed=1))
+    workshop.build()
+    (table,) = (workshop.home.tables / "layer_1" / "summaries").glob("*.parquet")
+    table.unlink()
+    ran = check_alone(workshop, {dg.AssetKey(["layer_1", "summaries"])})
+    assert ran.success
+    assert len(evaluations(workshop, "layer_1/summaries", "truncation")) == 1
+
+
+def test_a_run_without_partitions_is_refused_in_words(tmp_path):
+    workshop = Workshop(tmp_path)
+    workshop.write("a.md", prose(4, seed=1))
+    job = workshop.definitions().resolve_job_def(BUILD)
+    with workshop.instance() as instance:
+        ran = job.execute_in_process(instance=instance, raise_on_error=False)
+    (failed,) = [event for event in ran.all_events if event.is_step_failure]
+    assert "No partition was chosen" in failed.step_failure_data.user_failure_data.description

@@ -80,7 +80,7 @@ def command(
 def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
     return {
         "built": report.built,
-        "unchanged": list(report.changes.unchanged),
+        "unchanged": report.unchanged,
         "dropped": report.dropped,
         "held": list(report.changes.held),
         "failed": {
@@ -102,6 +102,8 @@ def _made(report: BuildReport, kind: str) -> int:
 
 def _print(report: BuildReport, home: Path, seconds: float) -> None:
     from dagster_project.cli.output import told_together
+    from dagster_project.published import hint
+    from raptor_assets.names import counted
 
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files", "yellow")
     _name(
@@ -117,17 +119,18 @@ def _print(report: BuildReport, home: Path, seconds: float) -> None:
     _name(failed, "partitions", "red")
     counts = [
         f"{len(report.built)} built",
-        f"{len(report.changes.unchanged)} unchanged" if report.changes.unchanged else "",
+        f"{len(report.unchanged)} unchanged" if report.unchanged else "",
         f"{len(report.dropped)} dropped" if report.dropped else "",
         f"{len(report.failed)} failed" if report.failed else "",
-        f"{len(report.skipped)} files skipped" if report.skipped else "",
+        f"{counted(len(report.skipped), 'file')} skipped" if report.skipped else "",
     ]
     click.echo(
-        f"partitions: {', '.join(filter(None, counts))}; {_made(report, 'embeddings')} texts "
-        f"embedded, {_made(report, 'summaries')} summaries made in {seconds:.1f} s"
+        f"partitions: {', '.join(filter(None, counts))}; "
+        f"{counted(_made(report, 'embeddings'), 'text')} embedded, "
+        f"{counted(_made(report, 'summaries'), 'summary', 'summaries')} made in {seconds:.1f} s"
     )
     if report.run_ids:
-        click.secho(f"see the run in the UI: raptor ui --home {home}", dim=True)
+        click.secho(f"see the run in the UI: {hint('ui', home)}", dim=True)
 
 
 def _name(lines: list[str], what: str, color: str) -> None:

@@ -18,13 +18,20 @@ def command(folder: str, trees: tuple[str, ...], replace: bool, home: Path, as_j
     """Publish the trees of an export: all of them, or those that are named.
 
     Every file is verified before the first is published, each tree is published whole or not at
-    all, and importing again changes nothing. The home's settings must name the same embedder.
+    all, and importing again changes nothing. The home's settings must name the same embedder; a
+    home is made with the default settings where there is none.
     """
     from dagster_project.cli.output import print_json
-    from dagster_project.published import open_home
+    from dagster_project.published import hint, open_home
     from dagster_project.transfer import import_home
+    from raptor_assets.names import counted
+    from raptor_assets.project.home import Home
+    from raptor_core.transfer import Folder, read_export
     from raptor_core.tree.components import Components
 
+    if not (fresh := Home.at(home)).settings.exists():
+        read_export(Folder(folder))  # a mistyped one makes no home
+        fresh.create()
     opened, settings = open_home(home)
     identity = Components(settings).store_identity
     report = import_home(opened, settings, folder, identity, trees, replace=replace)
@@ -34,7 +41,7 @@ def command(folder: str, trees: tuple[str, ...], replace: bool, home: Path, as_j
         print_json({"trees": names, "changed": changed, "tables_of": list(report.tables)})
         return
     click.echo(
-        f"imported {len(report.trees)} trees, {len(changed)} of them new or other than before, "
-        f"and the tables of {len(report.tables)} partitions"
+        f"imported {counted(len(report.trees), 'tree')}, {len(changed)} of them new or other than "
+        f"before, and the tables of {counted(len(report.tables), 'partition')}"
     )
-    click.echo("the next `raptor build` takes vectors and summaries from them")
+    click.echo(f"the next `{hint('build', opened.path)}` takes vectors and summaries from them")

@@ -26,8 +26,13 @@ def command(
     """Make a home with a commented settings file. An existing file is never overwritten."""
     from dagster_project.cli.output import print_json
     from dagster_project.cli.session import kept_sources
+    from dagster_project.published import hint
     from raptor_assets.project.home import Home
+    from raptor_core.errors import SourceError
 
+    missing = [source for source in sources if not _is_there(source)]
+    if missing:
+        raise SourceError(f"there is no file or folder {missing[0]!r}; nothing was written")
     opened = Home.at(home)
     created = opened.create(sources=kept_sources(sources), preset=preset, group_by=group_by)
     if as_json:
@@ -37,8 +42,13 @@ def command(
         click.echo(f"wrote {opened.settings}")
     else:
         click.secho(
-            f"kept {opened.settings} as it is: edit it, or add sources with `raptor build SOURCE`",
+            f"kept {opened.settings} as it is: edit it, or add sources with "
+            f"`{hint('build SOURCE', opened.path)}`",
             fg="yellow",
         )
-    where = "" if opened.path == Home.at().path else f" --home {home}"
-    click.echo(f"next: raptor build{'' if sources or not created else ' SOURCE'}{where}")
+    build = "build" if sources or not created else "build SOURCE"
+    click.echo(f"next: {hint(build, opened.path)}")
+
+
+def _is_there(source: str) -> bool:
+    return "://" in source or Path(source).expanduser().exists()

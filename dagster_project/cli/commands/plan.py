@@ -99,14 +99,18 @@ def _layer(layer: LayerPlan) -> str:
 
 
 def _summaries(count: int) -> str:
-    return f"{count} summary" if count == 1 else f"{count} summaries"
+    from raptor_assets.names import counted
+
+    return counted(count, "summary", "summaries")
 
 
 def _print_total(plan: RebuildPlan) -> None:
+    least, most = plan.summaries_range
     sure = "" if plan.exact else "about "
+    bounds = f"at the least {plan.lower_bound}" if plan.exact else f"{least} to {most}"
     click.echo(
-        f"\nto make: {sure}{_summaries(plan.summaries.calls)} "
-        f"(at the least {plan.lower_bound}), about {plan.summaries.tokens:,} tokens"
+        f"\nto make: {sure}{_summaries(plan.summaries.calls)} ({bounds}), "
+        f"about {plan.summaries.tokens:,} tokens"
     )
     if plan.embedding.calls:
         click.echo(f"to embed: about {plan.embedding.tokens:,} tokens by the endpoint")

@@ -79,6 +79,9 @@ def _told_cost(figures: Cost) -> str:
 
 
 def _print(found: HomeStatus, home: Path, sources: Sequence[str]) -> None:
+    from dagster_project.published import hint
+    from raptor_assets.names import counted
+
     click.secho(f"{home} holds {', '.join(sources) or 'no source yet'}", dim=True)
     if found.trees:
         _print_trees(found.trees)
@@ -90,12 +93,14 @@ def _print(found: HomeStatus, home: Path, sources: Sequence[str]) -> None:
         if not result.passed:
             _print_check("all trees" if result.asset == "tree" else "evaluation", result)
     for name in found.unpublished:
-        click.secho(f"{name}: nothing published; `raptor build` says why", fg="yellow")
+        why = f"a build is at it, or `{hint('build', home)}` says why"
+        click.secho(f"{name}: nothing published yet; {why}", fg="yellow")
     n_nodes = sum(sum(tree.manifest.layer_sizes) for tree in found.trees)
     n_tokens = sum(tree.manifest.n_tokens for tree in found.trees)
-    click.echo(f"{len(found.trees)} trees, {n_nodes:,} nodes, {n_tokens:,} tokens")
+    counts = ((len(found.trees), "tree"), (n_nodes, "node"), (n_tokens, "token"))
+    click.echo(", ".join(counted(*count) for count in counts))
     if not (found.trees or found.unpublished):
-        click.echo("next: raptor build SOURCE")
+        click.echo(f"next: {hint('build' if sources else 'build SOURCE', home)}")
 
 
 def _print_trees(trees: Sequence[TreeStatus]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.answers import checked, read_chat, read_embeddings, read_usage
 from raptor_core.models.endpoints.dialects import chat_body, connect
-from raptor_core.models.endpoints.faults import translated
+from raptor_core.models.endpoints.faults import is_refusal, translated
 from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.keys import resolve_key, shown_url
 from raptor_core.models.endpoints.retry import FaultError, Retrier, RetryPolicy
@@ -74,6 +74,27 @@ class EndpointClient:
             MissingKeyError: there is none, and OpenAI's own API needs it.
         """
         self._key()
+
+    def look_up(self) -> None:
+        """Asks whether the endpoint takes the key and has the model; costs nothing.
+
+        An endpoint that keeps no list of models says nothing of the model, and is believed.
+
+        Raises:
+            MissingKeyError: see ``require_key``.
+            EndpointError: it was not reached or refuses; the message holds its words.
+        """
+        connection, model = self._connect(), self.endpoint.model
+
+        def attempt() -> None:
+            seconds = self.endpoint.timeout_seconds
+            try:
+                translated(lambda: connection.models.retrieve(model), seconds, connection.api_key)
+            except FaultError as fault:
+                if is_refusal(fault, model) or (fault.is_down and fault.status is None):
+                    raise
+
+        self._retrier.run(attempt, what=self._what("a look"))
 
     def chat(
         self, ask: ChatAsk, *, meter: Meter | None = None, stop: threading.Event | None = None

@@ -35,6 +35,7 @@ _HINTS = {
 }
 """Settings that change what an endpoint complains of, see docs/endpoints.md."""
 _MAX_DETAIL_CHARS = 240
+_LIST_SCOPE = "api.model.read"
 
 
 def translated(call: Callable[[], Result], timeout_seconds: float, secret: str) -> Result:
@@ -76,6 +77,17 @@ def fault_of(error: APIError, *, timeout_seconds: float, secret: str) -> FaultEr
     return FaultError(f"the answer is malformed ({scrub(error.message, secret)})")
 
 
+def is_refusal(fault: FaultError, model: str) -> bool:
+    """Whether a question after a model was refused: the key, or the model by its name.
+
+    A key may be good for calls and not for this question (OpenAI's scopes), and an address that
+    knows no such question answers 404, too, without the name.
+    """
+    if fault.status in {401, 403}:
+        return _LIST_SCOPE not in fault.reason
+    return fault.status == 404 and model in fault.reason
+
+
 def scrub(text: str, secret: str) -> str:
     """``text`` on one line, shortened, without the secret."""
     line = " ".join(text.replace(secret, "[key]").split()) if secret else " ".join(text.split())
@@ -97,6 +109,7 @@ def _status_fault(error: APIStatusError, secret: str) -> FaultError:
         unbilled=True,
         is_limit=status == 429 and retryable,
         is_down=status >= 500,
+        status=status,
     )
 
 

@@ -30,6 +30,7 @@ class FaultError(Exception):
         is_down: the endpoint was not reached, or cannot answer anybody.
         is_probe: it was tried for all who wait for the endpoint.
         plea: a line to ask the next time with.
+        status: of HTTP; None where no answer came.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class FaultError(Exception):
         is_limit: bool = False,
         is_down: bool = False,
         plea: str = "",
+        status: int | None = None,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -54,6 +56,7 @@ class FaultError(Exception):
         self.is_down = is_down
         self.is_probe = False
         self.plea = plea
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)

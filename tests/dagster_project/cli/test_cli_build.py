@@ -38,15 +38,26 @@ def test_a_second_build_embeds_nothing_and_summarizes_nothing(own):
     assert forced["n_embedded"] == forced["n_summarized"] == 0
 
 
+def test_a_forced_build_of_one_document_counts_it_once_and_as_one(tmp_path):
+    place = Place(tmp_path)
+    place.write("a.md", "A page of a few words.")
+    first = raptor("build", place.docs, "--home", place.home)
+    assert "1 partition to build" in first.err
+    assert "partitions: 1 built; 1 text embedded" in first.out
+    again = place.call("build", "--force")
+    assert "partitions: 1 built;" in again.out
+    assert "unchanged" not in again.out
+
+
 def test_an_edit_rebuilds_its_partition_alone_and_people_are_told(own):
     before = trees(own)
     path = own.docs / "soup.md"
     path.write_text(path.read_text() + "\n\nServe it with rye bread and cold butter.\n")
     printed = own.call("build")
     assert printed.code == 0
-    assert "partitions: 1 built, 2 unchanged; 1 texts embedded, 1 summaries made in " in printed.out
+    assert "partitions: 1 built, 2 unchanged; 1 text embedded, 1 summary made in " in printed.out
     assert f"raptor ui --home {own.home}" in printed.out
-    assert "1 of 1 partitions published" in printed.err
+    assert "1 of 1 partition published" in printed.err
     after = trees(own)
     assert {name for name in ALL if before[name] != after[name]} == {"soup.md"}
 
@@ -129,9 +140,33 @@ def test_a_summarizer_without_a_key_exits_with_7_and_keeps_what_was_published(ow
     own.configure('[summarizer]\nkind = "openai"')
     printed = own.call("build", "--json")
     assert printed.code == 7
-    assert {failure["error"] for failure in printed.json["failed"].values()} == {"MissingKeyError"}
-    assert "OPENAI_API_KEY" in next(iter(printed.json["failed"].values()))["reason"]
+    assert printed.json["error"] == "MissingKeyError"
+    assert "OPENAI_API_KEY" in printed.json["message"]
     assert trees(own) == before
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(401, "Incorrect API key provided"), (404, "The model `gpt-4o-mini` does not exist")],
+)
+def test_what_an_endpoint_refuses_is_told_in_its_words_before_anything_is_paid(own, status, told):
+    before = trees(own)
+    with FakeOpenAI(look=Fault(status=status, message=told)) as server:
+        own.configure(f'[summarizer]\nkind = "openai"\nbase_url = "{server.base_url}"')
+        own.write("new.md", "A page more, of a few words.")
+        printed = own.call("build")
+        assert (server.n_requests, len(server.looks)) == (0, 1)
+    assert printed.code == 1
+    assert told in printed.err
+    assert trees(own) == before
+
+
+def test_an_endpoint_that_knows_no_list_of_models_is_believed(own):
+    with FakeOpenAI(look=Fault(status=404, message="Not Found")) as server:
+        own.configure(f'[summarizer]\nkind = "openai"\nbase_url = "{server.base_url}"')
+        assert own.call("build").code == 0
+        assert len(server.looks) == 1
+        assert server.n_requests > 0
 
 
 def test_a_failing_partition_exits_with_5_and_is_named(own):

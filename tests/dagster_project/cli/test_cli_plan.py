@@ -1,5 +1,7 @@
 """`raptor plan`: what it foretells, and that it writes nothing."""
 
+import re
+
 import pytest
 from support.command import Place, raptor
 from support.workshop import prose
@@ -27,6 +29,8 @@ def test_the_plan_of_an_edit_is_what_the_build_then_makes(own):
     (tree,) = plan["trees"]
     assert (tree["action"], tree["n_leaves_added"], tree["n_leaves_removed"]) == ("rebuild", 1, 1)
     assert plan["summaries"]["calls"] >= plan["lower_bound"] >= 1
+    assert plan["summaries_range"] == [plan["summaries"]["calls"]] * 2
+    assert f"(at the least {plan['lower_bound']})" in own.call("plan").out
     built = own.call("build", "--json").json
     assert built["n_summarized"] == plan["summaries"]["calls"]
     assert own.call("plan", "--json").json["changed"] == []
@@ -41,7 +45,8 @@ def test_people_read_what_happens_layer_by_layer_and_the_cost(own):
     assert "soup.md: rebuild" in printed
     assert "new.md: build (first fit)" in printed
     assert "farness/harbour.md: drop" in printed
-    assert "to make: about " in printed
+    assert re.search(r"to make: about \d+ summaries \(\d+ to \d+\), about", printed)
+    assert "at the least" not in printed
     assert "0 USD, no endpoint is called" in printed
 
 
@@ -51,6 +56,8 @@ def test_a_plan_without_a_home_makes_none(tmp_path, bundled_model):
     printed = raptor("plan", place.docs, "--home", place.home, "--json")
     assert printed.code == 0
     assert printed.json["new"] == ["a.md"]
+    least, most = printed.json["summaries_range"]
+    assert least < printed.json["summaries"]["calls"] < most
     assert not place.home.exists()
 
 

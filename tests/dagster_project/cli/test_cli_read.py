@@ -59,8 +59,22 @@ def test_status_of_a_new_home_is_empty(tmp_path):
     printed = raptor("status", "--home", tmp_path)
     assert printed.code == 0
     assert "0 trees" in printed.out
-    assert "raptor build SOURCE" in printed.out
+    assert f"raptor build SOURCE --home {tmp_path}" in printed.out
     assert raptor("status", "--check", "--json", "--home", tmp_path).json["trees"] == []
+
+
+def test_status_of_a_home_that_has_a_source_names_the_build_alone(tmp_path):
+    (tmp_path / "a.md").write_text("A page.")
+    made = raptor("init", tmp_path / "a.md", "--home", tmp_path / "home")
+    assert f"next: raptor build --home {tmp_path / 'home'}\n" in made.out
+    printed = raptor("status", "--home", tmp_path / "home")
+    assert f"next: raptor build --home {tmp_path / 'home'}\n" in printed.out
+
+
+def test_a_home_of_a_source_that_is_not_there_is_not_made(tmp_path):
+    printed = raptor("init", tmp_path / "nofile.md", "--home", tmp_path / "home")
+    assert (printed.code, "nofile.md" in printed.err) == (4, True)
+    assert not (tmp_path / "home").exists()
 
 
 @pytest.mark.parametrize("command", [["query", "x"], ["ask", "x"], ["tree", "x"]])

@@ -38,6 +38,15 @@ def test_an_export_is_imported_and_read_like_the_home_it_came_from(built, export
     assert place.call("query", QUESTION, "--json").json == found
 
 
+def test_an_import_makes_the_home_that_its_help_names(built, exported, tmp_path):
+    folder, _ = exported
+    mistyped = raptor("import", tmp_path / "no-export", "--home", tmp_path / "restored")
+    assert (mistyped.code, (tmp_path / "restored").exists()) == (1, False)
+    done = raptor("import", folder, "--home", tmp_path / "restored")
+    assert (done.code, "imported 3 trees" in done.out) == (0, True)
+    assert f"raptor build --home {tmp_path / 'restored'}" in done.out
+
+
 def test_what_stands_against_an_export_or_import_is_said(built, exported, tmp_path):
     folder, _ = exported
     again = built.call("export", folder)
@@ -50,4 +59,4 @@ def test_what_stands_against_an_export_or_import_is_said(built, exported, tmp_pa
     nothing = raptor("export", tmp_path / "y", "--home", tmp_path / "home")
     assert (nothing.code, "nothing is published" in nothing.err) == (4, True)
     some = raptor("import", folder, "soup.md", "--home", tmp_path / "home")
-    assert (some.code, "imported 1 trees, 1 of them new" in some.out) == (0, True)
+    assert (some.code, "imported 1 tree, 1 of them new" in some.out) == (0, True)
