@@ -54,9 +54,10 @@ def _of_single(study: Study) -> Iterator[Table]:
 
 def _subsets(study: Study, layers: Comparison, budget: int, title: str) -> Table:
     lines = {line.system: line for line in layers.lines if line.budget_tokens == budget}
+    alone = len({item.question.cluster for item in layers.found}) == 1  # has no interval
     starts = range(study.n_layers)
     rows = tuple(
-        (str(queried), *(_cell(study, lines, start, queried) for start in starts))
+        (str(queried), *(_cell(study, lines, start, queried, alone=alone) for start in starts))
         for queried in range(1, study.n_layers + 1)
     )
     return Table(
@@ -67,10 +68,12 @@ def _subsets(study: Study, layers: Comparison, budget: int, title: str) -> Table
     )
 
 
-def _cell(study: Study, lines: dict[str, Line], start: int, queried: int) -> str:
+def _cell(study: Study, lines: dict[str, Line], start: int, queried: int, *, alone: bool) -> str:
     line = lines.get(layers_name(start, queried)) if queried <= start + 1 else None
     figure = line.figures.get(study.measure) if line else None
-    return interval_text(figure.mean) if figure else ""
+    if figure is None:
+        return ""
+    return f"{figure.mean.value:.3f}" if alone else interval_text(figure.mean)
 
 
 def _shares(study: Study) -> Table:
