@@ -112,5 +112,5 @@ def _results(
     return tuple(
         CheckResult(asset, check.name, last.passed, last.severity, check.blocking, last.description)
         for asset, check, last in found
-        if last is not None
+        if last is not None and not last.description.startswith(names.NOT_EXECUTED)
     )

@@ -15,6 +15,10 @@ DOCUMENTS = "documents"
 TREE = "tree"
 REPORT = "tree_report"
 
+NOT_EXECUTED = "Not executed."
+"""Beginning of a check's description where its asset's build failed before it: it says nothing of
+what is published."""
+
 Checks = list[tuple[str, CheckInfo]]
 """Assets as Dagster shows them, as "layer_1/summaries", each with one of its checks."""
 
