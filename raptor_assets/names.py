@@ -42,6 +42,12 @@ def partition_checks(settings: Settings) -> Checks:
     return found + [(TREE, check) for check in PUBLISHED_CHECKS]
 
 
+def layer_of(asset: str) -> int:
+    """The layer of summaries that an asset is of; 0 of those that every tree has."""
+    layer, _, _ = asset.rpartition("/")
+    return int(layer.removeprefix("layer_")) if layer.startswith("layer_") else 0
+
+
 def golden_checks(settings: Settings) -> Checks:
     """The check on all published trees together, where the settings name a golden set."""
     return [] if settings.checks.golden is None else [(TREE, GOLDEN_RETRIEVAL)]
