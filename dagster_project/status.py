@@ -33,11 +33,15 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class TreeStatus:
-    """A published tree, its partition, and the checks of that partition."""
+    """A published tree, its partition, and the checks of that partition on layers that it has.
+
+    ``n_absent_checks`` counts those on layers that it does not have.
+    """
 
     manifest: Manifest
     partition: str
     checks: tuple[CheckResult, ...]
+    n_absent_checks: int = 0
 
     @property
     def structural_passed(self) -> bool:
@@ -76,10 +80,19 @@ def read_status(home: Home, settings: Settings) -> HomeStatus:
     results = {name: _results(checks, outcomes, name) for name in set(owners.values())}
     published = set(owners.values())
     return HomeStatus(
-        trees=tuple(TreeStatus(m, owners[m.tree], results[owners[m.tree]]) for m in manifests),
+        trees=tuple(_tree(m, owners[m.tree], results[owners[m.tree]], checks) for m in manifests),
         unpublished=tuple(name for name in partitions if name not in published),
         checks=_results(together, outcomes, None),
     )
+
+
+def _tree(
+    manifest: Manifest, partition: str, results: Iterable[CheckResult], checks: names.Checks
+) -> TreeStatus:
+    top = len(manifest.layer_sizes) - 1
+    present = tuple(result for result in results if names.layer_of(result.asset) <= top)
+    n_absent = sum(names.layer_of(asset) > top for asset, _ in checks)
+    return TreeStatus(manifest, partition, present, n_absent)
 
 
 def read_costs(home: Home, settings: Settings, partitions: Iterable[str]) -> dict[str, Cost]:
@@ -112,5 +125,5 @@ def _results(
     return tuple(
         CheckResult(asset, check.name, last.passed, last.severity, check.blocking, last.description)
         for asset, check, last in found
-        if last is not None
+        if last is not None and not last.description.startswith(names.NOT_EXECUTED)
     )

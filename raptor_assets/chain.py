@@ -20,7 +20,7 @@ from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
 from raptor_assets import keys
 from raptor_assets.batches import Size, batches, give_memory_back
 from raptor_assets.evaluations import evaluation, past_top
-from raptor_assets.failures import not_started, run_failure
+from raptor_assets.failures import failure_events, not_started, run_failure
 from raptor_assets.golden import GOLDEN_KEY, golden_events
 from raptor_assets.metadata import past_top_metadata
 from raptor_assets.names import counted
@@ -43,7 +43,7 @@ from raptor_core.store import check_writable
 
 RESOURCES = {"source", "components", "tables", "store", "reports", "golden", "progress", "turns"}
 
-Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]
+Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation | dg.AssetObservation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,11 @@ class _UnderWay:
     def seconds(self) -> float:
         """Since it began."""
         return time.monotonic() - self.started
+
+
+def _is_told(record: logging.LogRecord) -> bool:
+    """False for the line by which Dagster misses outputs of checks, whose results are logged."""
+    return "did not yield or return expected outputs" not in record.getMessage()
 
 
 def told_step(done: Progress) -> str:
@@ -142,6 +147,7 @@ class _Run:
             Failure: it names each failed partition with asset, reason and remedy.
             StoreError: the store's key may not write; nothing was begun.
         """
+        self._context.log.addFilter(_is_told)
         if self._selected:
             check_writable(self._settings.store)
         self._run_context.components.ledger.begin()
@@ -154,6 +160,8 @@ class _Run:
                 left_out = dict.fromkeys(batch, not_started(self._struck))
                 failures |= left_out
                 self._tell(Progress(self._struck.asset, (), 0, 0.0, failed=left_out))
+                for name, failure in left_out.items():
+                    yield from failure_events(keys.TREE, name, failure, ())
                 continue
             states = [PartitionState(name) for name in batch]
             with self._turn.take(batch):
@@ -279,7 +287,19 @@ class _Run:
         for result in results:
             yield from self._evaluations(step, result, provenance)
             self._stop_if_refused(step, result)
+        judged = {result.state.name for result in results if result.verdicts}
+        for state in states:
+            if state.failure:
+                yield from self._failed(step, state.name, state.failure, state.name in judged)
         self._report(step, states, results, seconds)
+
+    def _failed(self, step: Step, name: str, failure: Failure, is_judged: bool) -> Events:
+        """Say why, where a person looks: at the asset, in its checks, and at the tree."""
+        asked = () if is_judged else sorted(self._checks - {GOLDEN_KEY})
+        checks = [check.name for check in asked if check.asset_key == step.key]
+        yield from failure_events(step.key, name, failure, checks)
+        if step.key != keys.TREE and keys.TREE in self._selected:
+            yield from failure_events(keys.TREE, name, failure, ())
 
     def _working(self, n_done: int, n_texts: int) -> None:
         """Tell how far the step under way is."""

@@ -15,6 +15,10 @@ DOCUMENTS = "documents"
 TREE = "tree"
 REPORT = "tree_report"
 
+NOT_EXECUTED = "Not executed."
+"""Beginning of a check's description where its asset's build failed before it: it says nothing of
+what is published."""
+
 Checks = list[tuple[str, CheckInfo]]
 """Assets as Dagster shows them, as "layer_1/summaries", each with one of its checks."""
 
@@ -36,6 +40,12 @@ def partition_checks(settings: Settings) -> Checks:
     found += [(summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
     found += [(findings(layer), audit_check(settings.audit)) for layer in layers]
     return found + [(TREE, check) for check in PUBLISHED_CHECKS]
+
+
+def layer_of(asset: str) -> int:
+    """The layer of summaries that an asset is of; 0 of those that every tree has."""
+    layer, _, _ = asset.rpartition("/")
+    return int(layer.removeprefix("layer_")) if layer.startswith("layer_") else 0
 
 
 def golden_checks(settings: Settings) -> Checks:

@@ -1,5 +1,7 @@
 """What a build leaves in Dagster's record: materializations, versions, metadata, checks."""
 
+import re
+
 import dagster as dg
 import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver
@@ -148,3 +150,14 @@ def test_a_run_is_filed_under_its_job(built):
     assert {run.job_name for run in runs} == {"build"}
     assert runs[0].tags[".dagster/repository"].endswith("@dagster_project.definitions")
     assert len(runs) == 1
+
+
+def test_the_page_of_a_run_tells_each_step_and_nothing_that_only_dagster_misses(built):
+    with built.instance() as instance:
+        run = instance.get_run_by_id(built.report.run_ids[0])
+        told = [entry.user_message for entry in instance.all_logs(run.run_id)]
+    (line,) = [message for message in told if message.startswith("layer_1/summaries: ")]
+    assert re.fullmatch(r"layer_1/summaries: 1 partition, \d+ rows, \d+\.\d s", line)
+    assert not [message for message in told if "did not yield" in message]
+    shown = [tag for tag in run.tags if not tag.startswith((".dagster/", "dagster/"))]
+    assert shown == []

@@ -12,7 +12,7 @@ from dagster_project.status import read_status
 from raptor_assets.project.jobs import BUILD
 from raptor_assets.project.ranges import range_tags
 from raptor_core.identity import fingerprint
-from raptor_core.models.summarizing.base import Summary
+from raptor_core.models.summarizing.base import FailedSummary, Summary
 
 pytestmark = pytest.mark.slow
 
@@ -44,6 +44,20 @@ class WordySummarizer:
         for request in requests:
             parts = [" ".join(text.split()[: self.n_words]).strip(".") for text in request.texts]
             yield Summary(request.key, self.text or ". ".join(parts).capitalize() + ".")
+
+
+class RefusingSummarizer(ScriptedSummarizer):
+    """Refuses every summary of one tree."""
+
+    def __init__(self, tree):
+        super().__init__()
+        self.refused = f"of tree {tree!r}"
+
+    def summarize(self, requests):
+        refused = [request for request in requests if self.refused in request.name]
+        for request in refused:
+            yield FailedSummary(request.key, request.name, "the model refused in words")
+        yield from super().summarize([r for r in requests if r not in refused])
 
 
 def evaluations(workshop, asset, check, partition="a.md"):
@@ -301,3 +315,28 @@ def test_a_run_without_partitions_is_refused_in_words(tmp_path):
         ran = job.execute_in_process(instance=instance, raise_on_error=False)
     (failed,) = [event for event in ran.all_events if event.is_step_failure]
     assert "No partition was chosen" in failed.step_failure_data.user_failure_data.description
+
+
+def test_a_failed_partition_says_why_on_its_pages_and_the_others_keep_their_checks(tmp_path):
+    workshop = Workshop(tmp_path, components={"summarizer": RefusingSummarizer("b.md")})
+    for number, name in enumerate(("a.md", "b.md", "c.md")):
+        workshop.write(name, prose(24, seed=number))
+    report = workshop.build()
+    assert list(report.failed) == ["b.md"]
+    for name in ("a.md", "c.md"):
+        (found,) = evaluations(workshop, "layer_1/summaries", "truncation", name)
+        assert found.passed
+    (refused,) = evaluations(workshop, "layer_1/summaries", "truncation", "b.md")
+    assert not refused.passed
+    assert "Not executed. The build of this partition failed at" in refused.description
+    assert "the model refused in words" in refused.description
+    for asset in (dg.AssetKey(["layer_1", "summaries"]), dg.AssetKey("tree")):
+        with workshop.instance() as instance:
+            chosen = dg.AssetRecordsFilter(asset_key=asset, asset_partitions=["b.md"])
+            (record,) = instance.fetch_observations(chosen, limit=10).records
+        metadata = record.asset_observation.metadata
+        assert metadata["failed_at"].value == "layer_1/summaries"
+        assert "the model refused in words" in metadata["reason"].value
+    status = read_status(workshop.home, workshop.settings)
+    assert {tree.partition for tree in status.trees} == {"a.md", "c.md"}
+    assert all(check.passed for tree in status.trees for check in tree.checks)

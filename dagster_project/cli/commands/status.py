@@ -62,6 +62,7 @@ def _tree_values(tree: TreeStatus) -> dict[str, Any]:
         "published": True,
         "structural_checks_passed": tree.structural_passed,
         "checks": tree.checks,
+        "n_checks_of_absent_layers": tree.n_absent_checks,
     }
 
 
@@ -128,6 +129,8 @@ def _row(tree: TreeStatus) -> tuple[str, str, str, str, str]:
     manifest = tree.manifest
     failed = sum(not check.passed for check in tree.checks)
     checks = f"{failed} of {len(tree.checks)} failed" if failed else f"{len(tree.checks)} passed"
+    if tree.n_absent_checks:
+        checks += f", {tree.n_absent_checks} of layers that the tree does not have"
     sizes = " → ".join(map(str, manifest.layer_sizes))
     published = manifest.published_at.partition(".")[0].replace("+00:00", "") + "Z"
     return manifest.tree, sizes, f"{manifest.n_tokens:,}", published, checks

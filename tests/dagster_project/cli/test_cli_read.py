@@ -37,6 +37,9 @@ def test_status_shows_shapes_checks_and_totals(built):
     assert values["all_structural_checks_passed"]
     tree = values["trees"][0]
     assert tree["layer_sizes"][0] > tree["layer_sizes"][-1]
+    n_absent = tree["n_checks_of_absent_layers"]
+    told = f"{len(tree['checks'])} passed, {n_absent} of layers that the tree does not have"
+    assert (n_absent > 0, told in printed.out) == (True, True)
     assert len(tree["checks"]) > 10
     assert {"asset", "name", "passed", "severity", "blocking", "description"} == set(
         tree["checks"][0]
