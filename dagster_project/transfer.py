@@ -19,6 +19,7 @@ from dagster._core.definitions.data_version import (
 from dagster_project.instance import open_instance
 from raptor_assets import keys
 from raptor_assets.costs import usages_keys
+from raptor_assets.hand import hand_keys
 from raptor_assets.project.home import Home
 from raptor_core.documents import partition_key
 from raptor_core.errors import StoreMismatchError
@@ -58,7 +59,7 @@ def table_keys() -> list[tuple[str, ...]]:
     """Keys of all tables that a partition may have."""
     layers = range(1, keys.MAX_LAYERS + 1)
     chain = [tuple(key.path) for key in keys.chain_keys(keys.MAX_LAYERS)]
-    return [*chain, *usages_keys(layers)]
+    return [*chain, *usages_keys(layers), *hand_keys(layers)]
 
 
 def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] = ()) -> Export:

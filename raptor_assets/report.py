@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from raptor_assets import keys
 from raptor_assets.columns import REPORTS
+from raptor_assets.hand import hand_keys
 from raptor_assets.partition_state import PartitionState
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.report import Change, ReportTree, change_since
@@ -108,11 +109,12 @@ def merged_cost(records: Sequence[TreeRecord]) -> Cost | None:
 def read_findings(
     tables: TableStore, partition: str, layers: Iterable[int]
 ) -> tuple[SentenceFinding, ...] | None:
-    """Findings of the audits of some layers, in their order; None where none were recorded.
+    """Findings of judges and people on some layers, in their order; None where there are none.
 
     Raises:
         TableError: a table is damaged.
     """
-    found = (tables.find(keys.findings(layer).path, partition) for layer in layers)
+    places = ([keys.findings(layer).path, *hand_keys([layer])] for layer in layers)
+    found = (tables.find(key, partition) for key in itertools.chain(*places))
     known = [table for table in found if table is not None]
     return tuple(itertools.chain(*map(table_to_findings, known))) if known else None

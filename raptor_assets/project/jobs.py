@@ -11,6 +11,7 @@ from dagster._core.definitions.data_version import (
 
 from raptor_assets import keys
 from raptor_assets.costs import delete_usages
+from raptor_assets.hand import hand_keys
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.project.resources import StoreResource
 from raptor_assets.provenance import MATERIALIZED
@@ -114,7 +115,10 @@ def _drop(
     cache.forget({*gone, *Listing(cache.unfinished, grouping)(partition)})
     for key in reversed(keys.chain_keys(keys.MAX_LAYERS)):
         tables.delete(key.path, partition)
-    delete_usages(tables, partition, range(1, keys.MAX_LAYERS + 1))
+    layers = range(1, keys.MAX_LAYERS + 1)
+    for path in hand_keys(layers):
+        tables.delete(path, partition)
+    delete_usages(tables, partition, layers)
     return n_nodes
 
 

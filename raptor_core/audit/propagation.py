@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.terms import (
@@ -15,7 +16,6 @@ from raptor_core.audit.terms import (
     word_forms,
     words,
 )
-from raptor_core.nodes import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,21 @@ class Propagation:
         return Propagation(traceable, self.n_repeated + other.n_repeated)
 
 
-def measure_propagation(findings: Iterable[SentenceFinding], above: Sequence[Node]) -> Propagation:
+class Summary(Protocol):
+    """What is read of a node above."""
+
+    @property
+    def text(self) -> str:
+        """Its text."""
+
+    @property
+    def children(self) -> tuple[str, ...]:
+        """Ids of the nodes that it summarizes."""
+
+
+def measure_propagation(
+    findings: Iterable[SentenceFinding], above: Sequence[Summary]
+) -> Propagation:
     """Follow unsupported sentences into ``above``, the nodes of the next layer.
 
     The paper found no hallucination that its parents repeat.

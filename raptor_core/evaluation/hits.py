@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from statistics import mean
@@ -113,6 +113,17 @@ def measure_golden(
             for at, retrieval in zip(places, retrieved, strict=True):
                 found[at] = judge_case(cases[at], retrieval)
     return GoldenReport(tuple(found[at] for at in range(len(cases))))
+
+
+def without_nodes(report: GoldenReport, ids: Collection[str]) -> GoldenReport:
+    """The same contexts without some nodes, with nothing put in their place, compared again."""
+
+    def without(found: Retrieval) -> Retrieval:
+        kept = tuple(hit for hit in found.hits if hit.node.id not in ids)
+        n_out = sum(hit.node.n_tokens for hit in found.hits if hit.node.id in ids)
+        return replace(found, hits=kept, n_tokens=found.n_tokens - n_out)
+
+    return GoldenReport(tuple(judge_case(h.case, without(h.retrieved)) for h in report.hits))
 
 
 def judge_case(case: GoldenCase, retrieval: Retrieval) -> GoldenHit:

@@ -17,6 +17,7 @@ import html
 import json
 import re
 import zlib
+from collections.abc import Sequence
 from importlib import resources
 
 from raptor_core.identity import digest
@@ -52,16 +53,22 @@ def render_report(report: Report) -> str:
     page, style, unpack, script = _parts()
     filled = {
         "TITLE": html.escape(_encodable(report.name)),
-        "POLICY": (
-            f"default-src 'none'; script-src '{_source(unpack)}' '{_source(script)}'; "
-            f"style-src '{_source(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
-        ),
+        "POLICY": content_policy((unpack, script), style),
         "STYLE": style,
         "DATA": embedded_json(report_values(report)),
         "PACKED": _packed(script),
         "UNPACK": unpack,
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda found: filled[found[1]], page)
+
+
+def content_policy(scripts: Sequence[str], style: str) -> str:
+    """A content security policy that allows these, by digest, and nothing else."""
+    allowed = " ".join(f"'{_source(script)}'" for script in scripts)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src '{_source(style)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
 
 
 def embedded_json(values: object) -> str:

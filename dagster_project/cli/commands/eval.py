@@ -15,6 +15,8 @@ MEANINGS = {
     "paper": "Write the paper's tables that need no reader.",
     "reader": "Compare strategies by what a reader answers from their contexts.",
     "retrieval": "Compare strategies at equal token budgets.",
+    "sheet": "Draw summaries for a study of hallucinations by hand.",
+    "verdicts": "Read the sheet of such a study, and tell its figures.",
 }
 
 

@@ -1,0 +1,133 @@
+"""`raptor eval verdicts`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dagster_project.cli.options import home_and_json, query_options
+
+if TYPE_CHECKING:
+    from raptor_core.audit.base import SentenceFinding
+    from raptor_core.audit.study import Drawn, StudyFigures
+
+PAPER = "paper: 6 of 150 (4 %), mostly added or extrapolated; no parent repeated one"
+
+
+@click.command(epilog="\b\nExample:\n  raptor eval verdicts study/ --filled ~/Downloads/filled.csv")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--filled",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The filled sheet; else FOLDER's filled.csv, or its sheet.csv where there is none.",
+)
+@click.option("--partly", is_flag=True, help="Read it though sentences lack a verdict.")
+@click.option(
+    "--questions",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Golden set: what contexts hold with and without the nodes found wanting.",
+)
+@click.option("--keep", is_flag=True, help="Keep the verdicts in the home, as findings.")
+@query_options
+@home_and_json
+def command(
+    folder: Path,
+    filled: Path | None,
+    partly: bool,
+    questions: Path | None,
+    keep: bool,
+    home: Path,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Read the sheet of a study by hand, and tell its figures.
+
+    They are of the nodes as they were drawn, whatever was built since. Only --questions and --keep
+    need the home: what is kept is shown wherever findings are.
+    """
+    from dagster_project.cli.output import print_json
+    from raptor_core.audit.sheet import FILLED, SHEET, read_drawn, read_verdicts
+    from raptor_core.audit.study import hand_findings, study_figures
+
+    drawn = read_drawn(folder)
+    saved = folder / FILLED
+    path = filled or (saved if saved.exists() else folder / SHEET)
+    verdicts = read_verdicts(path, drawn, partly=partly)
+    figures = study_figures(drawn, verdicts)
+    findings = hand_findings(drawn, verdicts)
+    wrong = {f.node_id for f in findings if f.judgement == "unsupported"}
+    compared = _compared(home, questions, values, wrong) if questions else None
+    n_kept = _keep(home, drawn, findings) if keep else None
+    if as_json:
+        told = {**asdict(figures), "share": figures.share, "contexts": compared, "kept": n_kept}
+        print_json({"filled": str(path), **told, "findings": [asdict(f) for f in findings]})
+    else:
+        _print(figures, compared)
+        if n_kept is not None:
+            n_changed = len({finding.node_id for finding in findings}) - n_kept
+            changed = f"; {n_changed} were changed since they were drawn" if n_changed else ""
+            click.echo(f"kept the findings on {n_kept} nodes{changed}")
+
+
+def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
+    """Keep the findings on nodes that are as they were drawn; how many nodes those are."""
+    from dagster_project.published import open_home, published
+    from raptor_assets.hand import keep_hand_findings, same_nodes
+    from raptor_assets.project.resources import TablesResource
+    from raptor_core.store.base import Where
+
+    opened, settings = open_home(home)
+    wanted = {finding.node_id for finding in findings}
+    trees = tuple({node.tree for node in drawn.nodes})
+    with published(opened, settings) as store:
+        nodes = [n for n in same_nodes(drawn, store.nodes(Where(trees=trees))) if n.id in wanted]
+    keep_hand_findings(TablesResource(settings, opened).tables(), settings, nodes, findings)
+    return len(nodes)
+
+
+def _compared(
+    home: Path, questions: Path, values: Mapping[str, Any], wrong: set[str]
+) -> dict[str, Any]:
+    """Retrieval on a golden set as it is, and from the same contexts without some nodes."""
+    from dagster_project.cli.questions import make_query
+    from dagster_project.published import open_home, published
+    from raptor_core.evaluation.golden import load_golden
+    from raptor_core.evaluation.hits import measure_golden, without_nodes
+    from raptor_core.tree.components import Components
+
+    opened, settings = open_home(home)
+    cases = load_golden(questions)
+    components = Components(settings)
+    found = measure_golden(
+        cases,
+        components.embedder,
+        lambda: published(opened, settings, components.store_identity),
+        make_query(settings, values),
+    )
+    touched = sum(any(h.node.id in wrong for h in hit.retrieved.hits) for hit in found.hits)
+    without = without_nodes(found, wrong)
+    return {"touched": touched, "with": found.numbers(), "without": without.numbers()}
+
+
+def _print(figures: StudyFigures, compared: dict[str, Any] | None) -> None:
+    told = figures.propagation
+    click.echo(
+        f"{figures.n_hallucinating} of {figures.n_nodes} nodes hold a hallucination: "
+        f"{figures.share:.1%} [{figures.low:.1%}, {figures.high:.1%}]"
+    )
+    kinds = ", ".join(f"{n} {kind}" for kind, n in figures.kinds.items())
+    click.echo(f"sentences: {kinds}")
+    click.echo(
+        f"a parent repeats {told.n_repeated} of the {told.n_traceable} that can be followed up"
+    )
+    click.secho(PAPER, dim=True)
+    if compared is not None:
+        click.echo(f"{compared['touched']} contexts hold such a node; with and without them:")
+        for name, value in compared["with"].items():
+            click.echo(
+                f"  {name.replace('_', ' '):<20} {value:.4g}  {compared['without'][name]:.4g}"
+            )

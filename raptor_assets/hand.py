@@ -1,0 +1,79 @@
+"""Findings of people, in a small table beside those of a layer's judge.
+
+No build makes them, so they stand in no version and no audit touches them; reports show them with
+the others, and they are dropped, exported and quarantined by like them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from raptor_core.audit.base import SentenceFinding
+from raptor_core.audit.report import AuditReport
+from raptor_core.audit.study import Drawn
+from raptor_core.documents import partition_key
+from raptor_core.identity import digest
+from raptor_core.nodes import Node
+from raptor_core.settings import Settings
+from raptor_core.tables import TableStore, audit_to_table
+from raptor_core.tables.findings import FINDINGS
+
+JUDGE = "hand"
+
+
+def hand_keys(layers: Iterable[int]) -> list[tuple[str, str]]:
+    """Keys of the tables of these layers."""
+    return [(f"layer_{layer}", "findings_by_hand") for layer in layers]
+
+
+def same_nodes(drawn: Drawn, nodes: Iterable[Node]) -> list[Node]:
+    """Those of the published ``nodes`` that were drawn, and have the texts that they had then."""
+    by_id = {node.id: node for node in nodes}
+
+    def held(node_id: str, text: str) -> bool:
+        return node_id in by_id and by_id[node_id].text == text
+
+    return [
+        by_id[node.id]
+        for node in drawn.nodes
+        if held(node.id, node.text)
+        and by_id[node.id].children == tuple(child.id for child in node.children)
+        and all(held(child.id, child.text) for child in node.children)
+    ]
+
+
+def keep_hand_findings(
+    tables: TableStore,
+    settings: Settings,
+    nodes: Sequence[Node],
+    findings: Iterable[SentenceFinding],
+) -> None:
+    """Keep findings on ``nodes`` in their partitions, in place of earlier ones on the same nodes.
+
+    Raises:
+        TableError: a table is damaged or cannot be written.
+    """
+    by_node: dict[str, list[SentenceFinding]] = defaultdict(list)
+    for finding in findings:
+        by_node[finding.node_id].append(finding)
+    places: dict[tuple[str, int], list[Node]] = defaultdict(list)
+    for node in nodes:
+        if node.id in by_node:
+            places[partition_key(node.tree, settings.grouping), node.layer].append(node)
+    for (partition, layer), members in places.items():
+        report = AuditReport(
+            judge=JUDGE,
+            version="1",
+            population=len(members),
+            audited=tuple(members),
+            keys=tuple(digest(JUDGE, node.id, node.text) for node in members),
+            by_node=tuple(tuple(by_node[node.id]) for node in members),
+        )
+        (key,) = hand_keys([layer])
+        before = tables.find(key, partition)
+        judged = {node.id for node in members}
+        rows = [] if before is None else FINDINGS.rows(before)
+        kept = [row for row in rows if row[1] not in judged]
+        table = FINDINGS.table([*kept, *FINDINGS.rows(audit_to_table(report))])
+        tables.write(key, partition, table)

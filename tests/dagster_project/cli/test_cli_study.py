@@ -1,0 +1,177 @@
+"""The study by hand: `raptor eval sheet`, the page in a browser, `raptor eval verdicts`."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+from support.browser import chromium
+from support.command import raptor
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def folder(built, tmp_path):
+    """A sheet of six sentences or more, over the home that is built once."""
+    printed = built.call("eval", "sheet", tmp_path / "study", "--nodes", "3", "--json")
+    assert printed.code == 0, printed
+    return tmp_path / "study"
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def fill(folder, change=lambda _: None, divider=","):
+    """All supported but the first sentence, which is added; ``change`` may change the rows."""
+    rows = rows_of(folder / "sheet.csv")
+    for at, row in enumerate(rows):
+        row["verdict"] = "supported" if at else "Added"
+    change(rows)
+    with (folder / "filled.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], delimiter=divider)
+        writer.writeheader()
+        writer.writerows(rows)
+    return rows
+
+
+def test_the_same_seed_draws_the_same_nodes_of_so_many_trees(built, folder, tmp_path):
+    drawn = [rows_of(folder / "sheet.csv")]
+    for name, seed in (("again", 0), ("other", 5)):
+        built.call("eval", "sheet", tmp_path / name, "--nodes", "3", "--seed", seed)
+        drawn.append(rows_of(tmp_path / name / "sheet.csv"))
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len({row["node"] for row in drawn[0]}) == 3
+    one = built.call("eval", "sheet", tmp_path / "one", "--trees", "1", "--json").json
+    assert one["trees"] == len({row["tree"] for row in rows_of(tmp_path / "one" / "sheet.csv")})
+    assert one["nodes"] == one["population"]
+
+
+def test_a_sheet_is_never_written_over(built, folder):
+    printed = built.call("eval", "sheet", folder, "--json")
+    assert printed.code == 3
+    assert "holds a sheet already" in printed.json["message"]
+
+
+@pytest.mark.parametrize("divider", [",", ";", "\t"])
+def test_the_figures_are_of_the_verdicts(folder, divider):
+    fill(folder, divider=divider)
+    printed = raptor("eval", "verdicts", folder, "--json")
+    assert printed.code == 0, printed
+    found = printed.json
+    assert (found["n_nodes"], found["n_hallucinating"]) == (3, 1)
+    assert found["low"] < found["share"] < found["high"]
+    assert found["kinds"] == {"added": 1, "extrapolated": 0, "contradicted": 0}
+    assert [f["judgement"] for f in found["findings"]].count("unsupported") == 1
+    told = raptor("eval", "verdicts", folder)
+    assert "1 of 3 nodes hold a hallucination: 33.3%" in told.out
+
+
+def test_a_lie_with_a_number_is_followed_into_the_parent(folder):
+    path = folder / "drawn.json"
+    drawn = json.loads(path.read_text())
+    lie = "It had cost 4711 pounds."
+    drawn["nodes"][0]["sentences"][0] = lie
+    drawn["nodes"][0]["parents"] = [{"id": "p", "text": f"Much is known. {lie}"}]
+    path.write_text(json.dumps(drawn))
+    fill(folder, lambda rows: rows[0].update(sentence=lie))
+    found = raptor("eval", "verdicts", folder, "--json").json
+    assert found["propagation"] == {"n_traceable": 1, "n_repeated": 1}
+    assert found["findings"][0]["missing"] == ["4711"]
+
+
+def test_contexts_are_compared_with_and_without_the_nodes(built, folder, tmp_path):
+    fill(folder, lambda rows: [row.update(verdict="contradicted") for row in rows])
+    golden = tmp_path / "golden.jsonl"
+    golden.write_text('{"question": "Who lit the lamp?", "expected": ["farness/lighthouse.md"]}\n')
+    asked = ("eval", "verdicts", folder, "--questions", golden, "--strategy", "collapsed")
+    printed = built.call(*asked, "--json")
+    assert printed.code == 0, printed
+    found = printed.json["contexts"]
+    assert found["touched"] == 1
+    assert found["without"]["context_tokens_mean"] < found["with"]["context_tokens_mean"]
+    told = built.call(*asked)
+    assert "1 contexts hold such a node" in told.out
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda rows: rows[1].update(node="nobody"), "row 3: the node 'nobody' was not drawn"),
+        (lambda rows: rows[1].update(number="99"), "row 3: node .* has no sentence '99'"),
+        (
+            lambda rows: rows[1].update(sentence="Other."),
+            "row 3: its sentence was .* back",
+        ),
+        (lambda rows: rows[1].update(verdict="true"), "row 3: the verdict 'true' is unknown"),
+        (
+            lambda rows: rows[1].update(verdict=" "),
+            r"1 of \d+ sentences .* \(rows 3\)",
+        ),
+        (lambda rows: rows.append(rows[0]), "an earlier row judges"),
+        (lambda rows: rows.pop(), "their rows are gone"),
+    ],
+)
+def test_what_is_wrong_in_a_sheet_is_named_with_its_row(folder, change, told):
+    fill(folder, change)
+    printed = raptor("eval", "verdicts", folder, "--json")
+    assert printed.code == 3
+    assert re.search(told, printed.json["message"])
+
+
+def test_what_is_kept_stands_beside_the_judges_findings_until_the_tree_is_dropped(own, folder):
+    rows = fill(folder)
+    tree = rows[0]["tree"]
+    before = own.call("report", tree, "--json").json["n_findings"]
+    for _ in range(2):
+        printed = own.call("eval", "verdicts", folder, "--keep", "--json")
+        assert printed.json["kept"] == 3, printed
+    after = own.call("report", tree, "--json").json
+    assert after["n_findings"] == before + sum(row["tree"] == tree for row in rows)
+    page = Path(after["path"]).read_text(encoding="utf-8")
+    assert "by hand: added" in page
+    assert own.call("drop", tree, "--yes").code == 0
+    assert not list((own.home / "tables" / "layer_1" / "findings_by_hand").glob("*harbour*"))
+    assert "2 nodes; 1 were changed" in own.call("eval", "verdicts", folder, "--keep").out
+
+
+def test_a_sheet_in_part_is_read_where_that_is_asked(folder):
+    fill(folder, lambda rows: [row.update(verdict="") for row in rows[1:]])
+    found = raptor("eval", "verdicts", folder, "--partly", "--json").json
+    assert (found["n_nodes"], len(found["findings"])) == (1, 1)
+
+
+def test_the_page_is_filled_in_by_keyboard_and_saves_what_is_read(folder, tmp_path):
+    troubles = []
+    rows = rows_of(folder / "sheet.csv")
+    with chromium() as browser:
+        context = browser.new_context(color_scheme="dark", accept_downloads=True)
+        page = context.new_page()
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.goto((folder / "sheet.html").as_uri())
+        dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.keyboard.press("n")
+        page.keyboard.type('a note, "quoted" 5')
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("2")
+        for _ in rows[1:]:
+            page.keyboard.press("1")
+        assert page.locator("#progress").inner_text().startswith(f"{len(rows)} of {len(rows)} ")
+        page.reload()
+        assert page.locator("fieldset.done").count() == len(rows)
+        with page.expect_download() as saved:
+            page.keyboard.press("s")
+        saved.value.save_as(tmp_path / "saved.csv")
+        page.emulate_media(color_scheme="light")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+        assert saved.value.suggested_filename == "filled.csv"
+        context.close()
+    assert troubles == []
+    printed = raptor("eval", "verdicts", folder, "--filled", tmp_path / "saved.csv", "--json")
+    assert printed.code == 0, printed
+    assert printed.json["kinds"]["added"] == 1
+    assert printed.json["findings"][0]["reason"] == 'by hand: added, a note, "quoted" 5'
