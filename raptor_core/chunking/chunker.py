@@ -32,6 +32,8 @@ from raptor_core.tokens.base import TokenCounter
 RULES_VERSION = 3
 
 _WORD = re.compile(r"\S+")
+_LINE = re.compile(r"\S(?:[^\n]*\S)?")
+"""A line without the white space around it."""
 
 
 class SentenceChunker:
@@ -165,10 +167,18 @@ def _level(text: str, heading: Paragraph, paths: SectionPaths) -> int:
 
 
 class GreedyChunker(SentenceChunker):
-    """Chunks filled with sentences across paragraphs and sections, as in the paper."""
+    """Chunks filled with sentences across paragraphs and sections, as in the paper.
+
+    A line's end is a sentence's, as in the authors' code.
+    """
 
     method = "greedy"
     packing = pack_greedily
+
+    def _units(self, document: Document) -> Iterator[Sentence]:
+        for unit in super()._units(document):
+            for line in _LINE.finditer(document.text, unit.start, unit.end):
+                yield unit._replace(start=line.start(), end=line.end())
 
 
 class WindowChunker(GreedyChunker):

@@ -143,6 +143,16 @@ def test_windows_are_so_many_words_wherever_sentences_end():
     ]
 
 
+def test_greedy_chunks_may_end_with_any_line():
+    text = "One two three\n  four five six seven.\n\nEight nine ten."
+    chunker = make_chunker(ChunkingSettings(method="greedy", max_tokens=8), WordCounter())
+    chunks = [chunk.text for chunk in chunker.chunk(Document("d", text))]
+    assert chunks == ["One two three\n  four five six seven.", "Eight nine ten."]
+    long = "\n".join(["word " * 5] * 4)
+    chunks = chunker.chunk(Document("d", long))
+    assert [chunk.n_tokens for chunk in chunks] == [5, 5, 5, 5]
+
+
 def test_greedy_chunks_take_every_sentence_that_fits_across_paragraphs():
     text = "\n\n".join(f"Line {n} says {n * 7919 % 997}." for n in range(200))
     settings = ChunkingSettings(method="greedy")
