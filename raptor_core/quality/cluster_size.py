@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from raptor_core.quality.distribution import distribution
+from collections import Counter
+from collections.abc import Iterable
+
+from raptor_core.nodes import Node
+from raptor_core.quality.distribution import DIGITS, distribution
 from raptor_core.quality.history import measure_mean_drift
 from raptor_core.quality.subjects import CheckedLayer
 from raptor_core.quality.verdicts import N_WORST, Measured, WorstNode, check, children_of
 
 PAPER_CHILDREN = 6.7
+
+
+def parent_counts(summaries: Iterable[Node]) -> Counter[str]:
+    """How many parents each node under ``summaries`` has, by id: several by soft membership."""
+    return Counter(child for node in summaries for child in node.children)
 
 
 @check(
@@ -28,6 +37,9 @@ def cluster_size(layer: CheckedLayer) -> Measured:
             f"(bounds {low:g} to {high:g}, paper {PAPER_CHILDREN})."
         )
     numbers = {"clusters": float(children.n), **children.numbers("children")}
+    if parents := parent_counts(layer.summaries):
+        several = sum(n > 1 for n in parents.values()) / len(parents)
+        numbers["several_parents_share"] = round(several, DIGITS)
     remedy = "Look at clustering.threshold, max_components and max_tokens: clusters are " + (
         "too small." if children.mean < low else "too large."
     )

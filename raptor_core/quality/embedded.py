@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raptor_core.audit.collage import folded
 from raptor_core.identity import embedding_key
@@ -44,7 +46,7 @@ def embedding(given: Embedded) -> Measured:
     ]
     sized = [(node, v) for node, v in stored if v.shape == (identity.n_dims,)]
     rows = np.stack([v for _, v in sized]) if sized else np.zeros((0, identity.n_dims))
-    finite = np.isfinite(rows).all(axis=1)
+    finite = np.asarray(np.isfinite(rows).all(axis=1))
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     askew = finite & (np.abs(norms - 1) > UNIT_TOLERANCE)
     equal = _equal(sized)
@@ -65,6 +67,7 @@ def embedding(given: Embedded) -> Measured:
     share, bound = len(equal) / max(1, len(nodes)), given.checks.max_equal_vectors
     if nodes:
         numbers["vectors_equal_share"] = round(share, DIGITS)
+    numbers |= _mean_cosines([node.layer for node, _ in sized], rows, finite)
     if share > bound:
         wrong[f"{_EQUAL} (at most {percent(bound)})"] = equal
     told = "; ".join(f"{len(found)} nodes {what}" for what, found in wrong.items() if found)
@@ -76,6 +79,22 @@ def embedding(given: Embedded) -> Measured:
     ]
     remedy = "Materialize the layers' embeddings again; if it stays, the embedder is at fault."
     return Measured(not told, f"{summary}.", numbers, worst, remedy)
+
+
+def _mean_cosines(
+    layers: Sequence[int], rows: NDArray[Any], sound: NDArray[Any]
+) -> dict[str, float]:
+    """Mean cosine of two nodes of a layer, by layer: near 1 where the vectors have collapsed.
+
+    Layers of one node have none. The norm of the sum of n unit vectors holds all of their pairs.
+    """
+    found, of_row = {}, np.array(layers)
+    for layer in sorted(set(layers)):
+        members = rows[(of_row == layer) & sound]
+        if (n := len(members)) > 1:
+            total = float(np.square(members.sum(axis=0, dtype=np.float64)).sum())
+            found[f"layer_{layer}_mean_cosine"] = round((total - n) / (n * (n - 1)), DIGITS)
+    return found
 
 
 def _is_of(node: Node, identity: StoreIdentity) -> bool:

@@ -70,6 +70,7 @@ def _layer(layer: LayerStatistics) -> Values:
         "tokens": layer.n_tokens,
         "children": layer.mean_children,
         "compression": layer.mean_compression,
+        "parents": layer.mean_parents,
     }
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from raptor_core.nodes import Node
+from raptor_core.quality.cluster_size import parent_counts
 from raptor_core.quality.compression import compressions
 
 
@@ -19,6 +20,7 @@ class LayerStatistics:
         mean_children: children per summary (the paper's mean is 6.7); None for the leaves.
         mean_compression: a summary's tokens over its children's (the paper's mean is 0.28); None
             for the leaves.
+        mean_parents: parents per node, more than 1 by soft membership; None for the top layer.
     """
 
     layer: int
@@ -26,6 +28,7 @@ class LayerStatistics:
     n_tokens: int
     mean_children: float | None = None
     mean_compression: float | None = None
+    mean_parents: float | None = None
 
 
 def layer_statistics(nodes: Sequence[Node]) -> tuple[LayerStatistics, ...]:
@@ -34,13 +37,17 @@ def layer_statistics(nodes: Sequence[Node]) -> tuple[LayerStatistics, ...]:
     for node in nodes:
         layers.setdefault(node.layer, []).append(node)
     by_id = {node.id: node for node in nodes}
-    return tuple(_of(layer, layers[layer], by_id) for layer in sorted(layers))
+    parents = parent_counts(nodes)
+    return tuple(_of(layer, layers[layer], by_id, parents) for layer in sorted(layers))
 
 
-def _of(layer: int, nodes: Sequence[Node], by_id: dict[str, Node]) -> LayerStatistics:
+def _of(
+    layer: int, nodes: Sequence[Node], by_id: Mapping[str, Node], parents: Mapping[str, int]
+) -> LayerStatistics:
     n_tokens = sum(node.n_tokens for node in nodes)
+    mean_parents = sum(parents.get(node.id, 0) for node in nodes) / len(nodes) or None
     if not layer:
-        return LayerStatistics(layer, len(nodes), n_tokens)
+        return LayerStatistics(layer, len(nodes), n_tokens, mean_parents=mean_parents)
     ratios = [found.ratio for found in compressions(nodes, by_id)]
     return LayerStatistics(
         layer,
@@ -48,4 +55,5 @@ def _of(layer: int, nodes: Sequence[Node], by_id: dict[str, Node]) -> LayerStati
         n_tokens,
         mean_children=sum(len(node.children) for node in nodes) / len(nodes),
         mean_compression=sum(ratios) / len(ratios) if ratios else None,
+        mean_parents=mean_parents,
     )

@@ -37,6 +37,7 @@ def command(
     """
     from dagster_project.cli.output import node_values, print_json
     from dagster_project.published import open_home, published, require_trees
+    from raptor_core.quality.cluster_size import parent_counts
     from raptor_core.retrieval import trace
     from raptor_core.store.base import Where
 
@@ -55,6 +56,9 @@ def command(
     sizes = " → ".join(str(size) for size in manifest.layer_sizes)
     click.secho(f"{tree}: {sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
     click.secho(f"ended at layer {len(manifest.layer_sizes) - 1}: {manifest.end}", dim=True)
+    if parents := parent_counts(nodes):
+        several = sum(n > 1 for n in parents.values())
+        click.secho(f"{several} of {len(parents)} nodes have several parents", dim=True)
     _print_tree(nodes, depth, ids)
 
 

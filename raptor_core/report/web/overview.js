@@ -42,10 +42,11 @@ function layersSection(tree) {
     el('td', {}, whole(layer.tokens)),
     el('td', {}, decimal(layer.tokens / layer.nodes, 1)),
     el('td', {}, layer.children === null ? '–' : decimal(layer.children, 1)),
-    el('td', {}, layer.compression === null ? '–' : decimal(layer.compression)));
-  const head = ['Layer', 'Nodes', '', 'Tokens', 'Tokens per node', 'Children per summary', 'Compression'];
+    el('td', {}, layer.compression === null ? '–' : decimal(layer.compression)),
+    el('td', {}, layer.parents === null ? '–' : decimal(layer.parents)));
+  const head = ['Layer', 'Nodes', '', 'Tokens', 'Tokens per node', 'Children per summary', 'Compression', 'Parents per node'];
   const paperRow = el('tr', { class: 'paper' }, el('th', { scope: 'row' }, 'Mean in the paper'), el('td'), el('td'), el('td'), el('td'),
-    el('td', {}, String(paper.children)), el('td', {}, String(paper.compression)));
+    el('td', {}, String(paper.children)), el('td', {}, String(paper.compression)), el('td'));
   const table = el('table', {},
     el('caption', {}, `Compression is a summary’s tokens over its children’s. In the paper (table 10) a summary has ${paper.children} children and ${paper.compression} of their tokens.`),
     el('thead', {}, el('tr', {}, head.map((name) => (name ? el('th', { scope: 'col' }, name) : el('td'))))),

@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+from collections import Counter
 from contextlib import suppress
 from xml.etree import ElementTree as ET
 
@@ -288,3 +289,11 @@ def test_the_ui_watches_the_source_where_it_is_told_to(own):
     (place,) = told["data"]["repositoriesOrError"]["nodes"]
     (sensor,) = place["sensors"]
     assert sensor == {"name": "source_sensor", "sensorState": {"status": "RUNNING"}}
+
+
+def test_tree_tells_how_many_nodes_have_several_parents(built):
+    nodes = built.call("tree", "farness/lighthouse.md", "--json").json["nodes"]
+    parents = Counter(child for node in nodes for child in node["children"])
+    several = sum(n > 1 for n in parents.values())
+    told = built.call("tree", "farness/lighthouse.md").out
+    assert f"{several} of {len(parents)} nodes have several parents" in told

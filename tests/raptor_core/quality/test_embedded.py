@@ -41,6 +41,15 @@ def test_sound_vectors_pass():
     assert judge({}, []).passed
 
 
+def test_the_mean_cosine_of_a_layer_tells_a_collapse():
+    vectors = sound()
+    rows = np.stack(list(vectors.values()))
+    pairs = (rows @ rows.T)[np.triu_indices(len(rows), 1)]
+    assert judge(vectors).numbers["layer_0_mean_cosine"] == pytest.approx(pairs.mean(), abs=1e-4)
+    same = dict.fromkeys(vectors, rows[0])
+    assert judge(same).numbers["layer_0_mean_cosine"] == pytest.approx(1, abs=1e-4)
+
+
 @pytest.mark.parametrize(
     ("vector", "number"),
     [

@@ -33,6 +33,11 @@ def test_children_per_parent_are_held_to_their_bounds():
     assert not cluster_size(checked_layer(nodes, LEAVES, min_children=2, max_children=3)).passed
 
 
+def test_nodes_with_several_parents_are_told_as_a_share():
+    layer = checked_layer([summary("s", "abc"), summary("t", "cd")], LEAVES)
+    assert cluster_size(layer).numbers["several_parents_share"] == 0.25
+
+
 def test_nothing_measured_is_no_figure():
     assert distribution([]).numbers("x") == {}
     assert distribution([1.23456]).numbers("x")["x_mean"] == 1.2346

@@ -145,6 +145,7 @@ def test_layer_statistics_are_means_over_summaries():
     leaves, first, top = layer_statistics(report.trees[0].nodes)
     assert (leaves.n_nodes, first.n_nodes, top.n_nodes) == (4, 2, 1)
     assert first.mean_children == 2.5
+    assert (leaves.mean_parents, first.mean_parents, top.mean_parents) == (1.25, 1.0, None)
     tokens = [node.n_tokens for node in report.trees[0].nodes if node.layer == 1]
     assert first.n_tokens == sum(tokens)
     assert top.mean_compression == pytest.approx(top.n_tokens / first.n_tokens)
