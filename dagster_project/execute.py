@@ -120,7 +120,9 @@ def build(
     due = _chosen(changes, partitions, force=force)
     removed = changes.removed if partitions is None else ()
     report = BuildReport(changes, scan.inventory.skipped)
-    if due and components is None:
+    if due and components is None and settings.build_endpoints:
+        # What counts tokens first: a missing file of it is told before the network is asked.
+        resources.components.components().counter.count(["a look"])
         look_up_endpoints(settings)
     if due or removed:
         check_writable(settings.store)

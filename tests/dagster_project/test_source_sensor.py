@@ -5,6 +5,7 @@ import json
 import dagster as dg
 import pytest
 from support.sensor_daemon import Daemon
+from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
 from raptor_core.errors import SourceError
@@ -108,3 +109,19 @@ def test_it_is_off_until_the_settings_or_a_person_say_otherwise(tmp_path, watch,
     workshop = Workshop(tmp_path, source={"watch": watch})
     sensor = workshop.definitions().resolve_sensor_def("source_sensor")
     assert sensor.default_status == dg.DefaultSensorStatus[status]
+
+
+def test_what_failed_is_not_tried_again_until_it_changes_or_a_person_asks(tmp_path):
+    summarizer = ScriptedSummarizer(failing="zebra")
+    workshop = Workshop(tmp_path, components={"summarizer": summarizer})
+    workshop.write("a.md", prose(24, seed=1))
+    workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra", 1))
+    daemon = Daemon(workshop)
+    assert daemon.tick()[0] == [["a.md", "b.md"]]
+    assert not daemon.run()
+    for _ in range(2):
+        builds, dropped, reason = daemon.tick()
+        assert (builds, dropped) == ([], [])
+    assert "start them again" in reason
+    workshop.write("b.md", prose(24, seed=2))
+    assert daemon.tick()[0] == [["b.md"]]

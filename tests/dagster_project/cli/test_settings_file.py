@@ -68,6 +68,8 @@ def test_sources_are_added_where_no_section_is(text):
 
 def test_init_keeps_sources_absolute_and_never_overwrites(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for name in ("docs", "other"):
+        (tmp_path / name).mkdir()
     first = raptor("init", "docs", "s3://bucket/x", "--preset", "paper", "--home", "h", "--json")
     assert (first.code, first.json["created"]) == (0, True)
     settings = Home.at("h").load_settings()
