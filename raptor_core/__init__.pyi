@@ -2,6 +2,7 @@ from .documents import Corpus as Corpus
 from .documents import Document as Document
 from .documents import load_documents as load_documents
 from .errors import RaptorError as RaptorError
+from .home import HomeRetriever as HomeRetriever
 from .models.reading import Reader as Reader
 from .nodes import Layer as Layer
 from .nodes import Node as Node

@@ -131,6 +131,7 @@ def test_the_public_surface_is_what_all_says():
     assert set(raptor_core.__all__) == {
         "Corpus",
         "Document",
+        "HomeRetriever",
         "Layer",
         "Node",
         "Query",

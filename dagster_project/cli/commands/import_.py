@@ -21,11 +21,11 @@ def command(folder: str, trees: tuple[str, ...], replace: bool, home: Path, as_j
     all, and importing again changes nothing. The home's settings must name the same embedder.
     """
     from dagster_project.cli.output import print_json
-    from dagster_project.published import open_home
     from dagster_project.transfer import import_home
+    from raptor_assets.project.home import Home
     from raptor_core.tree.components import Components
 
-    opened, settings = open_home(home)
+    opened, settings = Home.open(home)
     identity = Components(settings).store_identity
     report = import_home(opened, settings, folder, identity, trees, replace=replace)
     changed = [done.tree for done in report.trees if done.published.changed]

@@ -25,7 +25,7 @@ def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     """
     from dagster_project.cli.output import print_hits, print_json, retrieval_values
     from dagster_project.cli.questions import make_query, require_words, why_nothing
-    from dagster_project.home_retriever import HomeRetriever
+    from raptor_core.home import HomeRetriever
 
     require_words(question)
     retriever = HomeRetriever(home)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
     """Show what is published, whether its checks passed, and what it took."""
     from dagster_project.cli.output import print_json
-    from dagster_project.published import open_home
+    from raptor_assets.project.home import Home
 
-    opened, settings = open_home(home)
+    opened, settings = Home.open(home)
     # Dagster, so not before the home is known.
     from dagster_project.status import read_costs, read_status
 
