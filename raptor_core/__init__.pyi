@@ -7,6 +7,7 @@ from .documents import Corpus as Corpus
 from .documents import Document as Document
 from .documents import load_documents as load_documents
 from .errors import RaptorError as RaptorError
+from .home import HomeRetriever as HomeRetriever
 from .models.embedding.base import Embedder as Embedder
 from .models.reading import Reader as Reader
 from .models.summarizing.base import FailedSummary as FailedSummary

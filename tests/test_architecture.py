@@ -142,6 +142,7 @@ def test_the_public_surface_is_what_all_says():
         "SummaryRequest",
         "TokenCounter",
         "Document",
+        "HomeRetriever",
         "Layer",
         "Node",
         "Query",

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dagster_project.cli.exits import reported
-from raptor_assets.project.home import DEFAULT_HOME, HOME_VARIABLE
+from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
 
 Command = Callable[..., Any]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dagster_project.published import open_home, refuse_unknown
 from raptor_assets.project.home import Home
 from raptor_assets.project.source_state import look
 from raptor_core.documents import Inventory, Scan, partition_key
+from raptor_core.home.published import refuse_unknown
 from raptor_core.models.money import Ledger
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.spending import BudgetSettings
@@ -24,7 +24,7 @@ def home_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
     """
     home = Home.at(path)
     if needed or home.settings.exists():
-        return open_home(path)
+        return Home.open(path)
     return home, load_settings()
 
 

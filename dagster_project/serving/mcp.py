@@ -7,9 +7,9 @@ from functools import wraps
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from dagster_project.home_retriever import HomeRetriever
 from dagster_project.serving.reading import Reading
 from raptor_core.errors import MissingExtraError, RaptorError
+from raptor_core.home import HomeRetriever
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

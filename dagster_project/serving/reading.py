@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dagster_project.home_retriever import HomeRetriever
 from dagster_project.serving.answers import Found, PublishedTree, PublishedTrees, ReadNode, Traced
+from raptor_core.home import HomeRetriever
 from raptor_core.store.base import Where
 
 MAX_QUESTION_CHARS = 10_000

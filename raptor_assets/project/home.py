@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from raptor_assets.project.settings_file import add_sources, settings_text
 from raptor_core.disk import replace_file
-from raptor_core.errors import SettingsError, StoreError
-from raptor_core.models.embedding.precision import settle_precision
-from raptor_core.settings import Settings, load_settings
-from raptor_core.store import stored_identities
-
-HOME_VARIABLE = "RAPTOR_HOME"
-DEFAULT_HOME = ".raptor"
+from raptor_core.errors import SettingsError
+from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
+from raptor_core.settings import Settings
 
 _MARK = "# Written by raptor and kept up to date by it; delete this line to keep your own changes."
 _INSTANCE = """\
@@ -37,21 +32,8 @@ concurrency:
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
-    """Paths of one home; ``path`` is absolute."""
-
-    path: Path
-
-    @classmethod
-    def at(cls, path: str | Path | None = None, environ: Mapping[str, str] | None = None) -> Home:
-        """The home at a path; without one, what ``RAPTOR_HOME`` names, else ``.raptor``."""
-        named = path or (os.environ if environ is None else environ).get(HOME_VARIABLE)
-        return cls(Path(named or DEFAULT_HOME).expanduser().absolute())
-
-    @property
-    def settings(self) -> Path:
-        """The settings file."""
-        return self.path / "raptor.toml"
+class Home(HomeFolder):
+    """All paths of one home; what builds write besides what readers need."""
 
     @property
     def dagster(self) -> Path:
@@ -66,11 +48,6 @@ class Home:
     def tables_url(self, settings: Settings) -> str:
         """Where the tables are: in the home, or where the settings say."""
         return settings.tables.url or str(self.tables)
-
-    @property
-    def qdrant(self) -> Path:
-        """The vector store, when it is embedded."""
-        return self.path / "qdrant"
 
     @property
     def reports(self) -> Path:
@@ -143,29 +120,6 @@ class Home:
         with self._writable():
             self.settings.write_text(text, encoding="utf-8")
         return True
-
-    def load_settings(self) -> Settings:
-        """The home's settings, overridden by the environment.
-
-        An embedder's precision is never "auto" in them: it is what the store was made with, and
-        in a new one what this machine is faster at.
-
-        Raises:
-            SettingsError: there is no settings file, or it is wrong.
-        """
-        settings = load_settings(self.settings)
-        embedder = settle_precision(settings.embedder, self._stored_embedders(settings))
-        return settings.model_copy(update={"embedder": embedder})
-
-    def _stored_embedders(self, settings: Settings) -> list[str]:
-        """Fingerprints; none of a store that cannot be read, which whatever opens it will tell."""
-        if settings.embedder.precision != "auto":
-            return []
-        try:
-            found = stored_identities(settings.store, self.qdrant)
-        except StoreError:
-            return []
-        return [identity.embedder_fingerprint for identity in found]
 
     def add_sources(self, sources: Sequence[str]) -> None:
         """Write sources into the settings file that are not there yet; its comments stay.

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.identity import digest
 from raptor_core.store.base import StoreIdentity
 
 
@@ -102,7 +103,9 @@ class Corpus(ABC):
 
 def collection_name(identity: StoreIdentity) -> str:
     """Corpus and a short form of the embedder's fingerprint."""
-    short = re.sub(r"[^A-Za-z0-9]", "", identity.embedder_fingerprint)[:8]
+    given = identity.embedder_fingerprint
+    # Of an embedder of one's own it is any text: "mine-1" and "mine-2" may begin alike.
+    short = (given if re.fullmatch("[0-9a-f]+", given) else digest("embedder", given))[:8]
     return f"{identity.corpus}-{short}"
 
 

@@ -8,8 +8,8 @@ from support.stand_ins import qdrant_at_wire
 from support.workshop import Workshop, prose, settings_text
 
 from dagster_project import execute
-from dagster_project.home_retriever import HomeRetriever
 from dagster_project.transfer import export_home, import_home
+from raptor_core import HomeRetriever
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.identity import fingerprint
 from raptor_core.retrieval import Query

@@ -26,14 +26,14 @@ def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     sentences nearest to the question, what is missing is said, and the exit code is 7.
     """
     from dagster_project.cli.questions import make_query, require_words, why_nothing
-    from dagster_project.home_retriever import HomeRetriever
-    from dagster_project.published import open_home
+    from raptor_assets.project.home import Home
     from raptor_core.errors import MissingKeyError, UnknownTreeError
+    from raptor_core.home import HomeRetriever
     from raptor_core.models.reading import Passage, Reader, best_sentences
     from raptor_core.tree.components import Components
 
     require_words(question)
-    _, settings = open_home(home)
+    _, settings = Home.open(home)
     components = Components(settings)
     found = HomeRetriever(home, components).search(question, make_query(settings, values))
     if not found.hits:

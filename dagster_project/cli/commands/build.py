@@ -102,8 +102,8 @@ def _made(report: BuildReport, kind: str) -> int:
 
 def _print(report: BuildReport, home: Path, seconds: float) -> None:
     from dagster_project.cli.output import told_together
-    from dagster_project.published import hint
     from raptor_assets.names import counted
+    from raptor_core.home.folder import hint
 
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files", "yellow")
     _name(

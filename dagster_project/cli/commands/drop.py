@@ -26,11 +26,11 @@ def command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -> Non
     """
     from dagster_project.cli.exits import failures_code
     from dagster_project.cli.output import print_json
-    from dagster_project.published import open_home
+    from raptor_assets.project.home import Home
 
     if as_json and not yes:
         raise click.UsageError("--json cannot ask whether to remove; add --yes")
-    opened, settings = open_home(home)
+    opened, settings = Home.open(home)
     names = _partitions(trees, opened, settings)
     if not yes:
         click.confirm(f"remove {', '.join(names)} from {opened.path}?", abort=True, err=True)
@@ -56,9 +56,9 @@ def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[
     Raises:
         UnknownTreeError: there is no such tree; or it shares its partition with others.
     """
-    from dagster_project.published import refuse_unknown
     from dagster_project.status import read_partitions
     from raptor_core.documents import partition_key
+    from raptor_core.home.published import refuse_unknown
 
     known = read_partitions(home)
     own = not settings.grouping.shards

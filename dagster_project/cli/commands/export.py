@@ -20,11 +20,12 @@ def command(folder: str, trees: tuple[str, ...], home: Path, as_json: bool) -> N
     a manifest. `raptor import` reads it into any home or server with the same embedder.
     """
     from dagster_project.cli.output import print_json
-    from dagster_project.published import open_home, published
     from dagster_project.transfer import export_home
+    from raptor_assets.project.home import Home
+    from raptor_core.home.published import published
     from raptor_core.redaction import hide_credentials
 
-    opened, settings = open_home(home)
+    opened, settings = Home.open(home)
     with published(opened, settings):
         """Said in its own words where nothing is published."""
     export = export_home(opened, settings, folder, trees)

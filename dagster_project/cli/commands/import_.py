@@ -22,17 +22,17 @@ def command(folder: str, trees: tuple[str, ...], replace: bool, home: Path, as_j
     home is made with the default settings where there is none.
     """
     from dagster_project.cli.output import print_json
-    from dagster_project.published import hint, open_home
     from dagster_project.transfer import import_home
     from raptor_assets.names import counted
     from raptor_assets.project.home import Home
+    from raptor_core.home.folder import hint
     from raptor_core.transfer import Folder, read_export
     from raptor_core.tree.components import Components
 
     if not (fresh := Home.at(home)).settings.exists():
         read_export(Folder(folder))  # a mistyped one makes no home
         fresh.create()
-    opened, settings = open_home(home)
+    opened, settings = Home.open(home)
     identity = Components(settings).store_identity
     report = import_home(opened, settings, folder, identity, trees, replace=replace)
     changed = [done.tree for done in report.trees if done.published.changed]

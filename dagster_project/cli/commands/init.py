@@ -26,9 +26,9 @@ def command(
     """Make a home with a commented settings file. An existing file is never overwritten."""
     from dagster_project.cli.output import print_json
     from dagster_project.cli.session import kept_sources
-    from dagster_project.published import hint
     from raptor_assets.project.home import Home
     from raptor_core.errors import SourceError
+    from raptor_core.home.folder import hint
 
     missing = [source for source in sources if not _is_there(source)]
     if missing:

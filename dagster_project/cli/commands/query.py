@@ -12,7 +12,7 @@ import click
 from dagster_project.cli.options import STRATEGY, home_and_json, query_options
 
 if TYPE_CHECKING:
-    from dagster_project.home_retriever import HomeRetriever
+    from raptor_core import HomeRetriever
     from raptor_core.retrieval import Retrieval
 
 
@@ -49,7 +49,7 @@ def command(
     """
     from dagster_project.cli.output import print_beside, print_hits, print_json, retrieval_values
     from dagster_project.cli.questions import make_query, require_words, why_nothing
-    from dagster_project.home_retriever import HomeRetriever
+    from raptor_core.home import HomeRetriever
 
     require_words(question)
     retriever = HomeRetriever(home)

@@ -53,11 +53,11 @@ def command(
     address at that node is printed, to be opened in any browser.
     """
     from dagster_project.cli.output import print_json
-    from dagster_project.published import open_home
+    from raptor_assets.project.home import Home
     from raptor_assets.report_folder import write_page
     from raptor_core.report import render_report
 
-    opened, settings = open_home(home)
+    opened, settings = Home.open(home)
     report = read_report(opened, settings, tree)
     if question is not None:
         report = replace(report, chosen=_chosen(home, tree, question, strategies))
@@ -78,7 +78,7 @@ def command(
 def _chosen(home: Path, tree: str, question: str, strategies: Sequence[str]) -> tuple[Chosen, ...]:
     """What each strategy chooses from a tree."""
     from dagster_project.cli.questions import require_words
-    from dagster_project.home_retriever import HomeRetriever
+    from raptor_core import HomeRetriever
     from raptor_core.report import Chosen
     from raptor_core.store.base import Where
 
@@ -128,12 +128,12 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
         UnknownTreeError: nothing is published under this name.
         StoreError, TableError: what is kept cannot be read.
     """
-    from dagster_project.published import published, require_trees
     from raptor_assets import keys
     from raptor_assets.costs import node_usages, read_usages
     from raptor_assets.project.resources import TablesResource
     from raptor_assets.report import read_findings, read_records
     from raptor_core.documents import partition_key
+    from raptor_core.home.published import published, require_trees
     from raptor_core.report import Report, ReportTree, settings_text
     from raptor_core.store.base import Where
     from raptor_core.tables import table_to_documents

@@ -42,9 +42,9 @@ def command(home: Path, host: str, port: int, key_env: str, as_json: bool) -> No
             "give, or listen at 127.0.0.1"
         )
 
-    from dagster_project.home_retriever import HomeRetriever
     from dagster_project.serving.http import make_app
     from dagster_project.serving.reading import Reading
+    from raptor_core.home import HomeRetriever
 
     hosts = None if key else (*_LOOPBACK, host)
     retriever = HomeRetriever(home)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
     """Show what is published, whether its checks passed, and what it took."""
     from dagster_project.cli.output import print_json
-    from dagster_project.published import open_home
+    from raptor_assets.project.home import Home
 
-    opened, settings = open_home(home)
+    opened, settings = Home.open(home)
     # Dagster, so not before the home is known.
     from dagster_project.status import read_costs, read_status
 
@@ -80,8 +80,8 @@ def _told_cost(figures: Cost) -> str:
 
 
 def _print(found: HomeStatus, home: Path, sources: Sequence[str]) -> None:
-    from dagster_project.published import hint
     from raptor_assets.names import counted
+    from raptor_core.home.folder import hint
 
     click.secho(f"{home} holds {', '.join(sources) or 'no source yet'}", dim=True)
     if found.trees:

@@ -36,12 +36,13 @@ def command(
     A node under several summaries stands under each of them, and what is under it only once.
     """
     from dagster_project.cli.output import node_values, print_json
-    from dagster_project.published import open_home, published, require_trees
+    from raptor_assets.project.home import Home
+    from raptor_core.home.published import published, require_trees
     from raptor_core.quality.cluster_size import parent_counts
     from raptor_core.retrieval import trace
     from raptor_core.store.base import Where
 
-    opened, settings = open_home(home)
+    opened, settings = Home.open(home)
     with published(opened, settings) as store:
         require_trees(store, (tree,))
         if traced:

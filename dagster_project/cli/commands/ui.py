@@ -25,9 +25,9 @@ def command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> Non
     """Open the Dagster UI on this home: web server and daemon, until interrupted."""
     from dagster_project.cli.output import print_json
     from dagster_project.instance import open_instance
-    from dagster_project.published import open_home
+    from raptor_assets.project.home import Home
 
-    opened, settings = open_home(home)
+    opened, settings = Home.open(home)
     _require_free(host, port)
     with open_instance(opened):
         pass  # the UI's own processes would make new records side by side, and beside others

@@ -32,13 +32,14 @@ def command(
     """
     from dagster_project.cli.output import print_json
     from dagster_project.cli.questions import make_query
-    from dagster_project.published import open_home, published, require_trees
+    from raptor_assets.project.home import Home
     from raptor_core.errors import SettingsError
     from raptor_core.evaluation.golden import load_golden
     from raptor_core.evaluation.hits import golden_values, measure_golden
+    from raptor_core.home.published import published, require_trees
     from raptor_core.tree.components import Components
 
-    opened, settings = open_home(home)
+    opened, settings = Home.open(home)
     path = file or opened.golden(settings)
     if path is None:
         raise SettingsError("no golden set is named; give a FILE, or set checks.golden")

@@ -22,10 +22,11 @@ def command(samples: int, top: int, home: Path, as_json: bool) -> None:
     higher store.hnsw_ef.
     """
     from dagster_project.cli.output import print_json
-    from dagster_project.published import open_home, published
+    from raptor_assets.project.home import Home
     from raptor_core.evaluation.search_recall import search_recall
+    from raptor_core.home.published import published
 
-    opened, settings = open_home(home)
+    opened, settings = Home.open(home)
     with published(opened, settings) as store:
         found = search_recall(store, samples, top)
     if as_json:

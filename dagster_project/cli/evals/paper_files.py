@@ -144,6 +144,7 @@ def _made(settings: Settings) -> str:
     """The settings that the figures depend on most."""
     summarizer = settings.summarizer
     summaries = summarizer.model if summarizer.kind == "openai" else "extracted sentences"
+    summaries = settings.components.summarizer or summaries
     return (
         f"Embedder {_embedder(settings)}; summaries: {summaries}; chunks of "
         f"{settings.chunking.max_tokens} tokens; clustering {settings.clustering.method}; "
@@ -153,4 +154,6 @@ def _made(settings: Settings) -> str:
 
 def _embedder(settings: Settings) -> str:
     embedder = settings.embedder
+    if settings.components.embedder:
+        return settings.components.embedder
     return "all-MiniLM-L6-v2 (bundled)" if embedder.kind == "bundled" else embedder.model

@@ -22,16 +22,17 @@ def command(folder: Path, nodes: int, trees: int, seed: int, home: Path, as_json
     is a sentence. `raptor eval verdicts FOLDER` reads either.
     """
     from dagster_project.cli.output import print_json
-    from dagster_project.published import open_home, published
+    from raptor_assets.project.home import Home
     from raptor_core.audit.sheet import PAGE, SHEET, write_sheet
     from raptor_core.audit.study import draw
     from raptor_core.chunking.sentences import sentences
     from raptor_core.disk import replace_file
     from raptor_core.errors import UnknownTreeError
+    from raptor_core.home.published import published
     from raptor_core.nodes import Node
     from raptor_core.report.sheet import render_sheet
 
-    opened, settings = open_home(home)
+    opened, settings = Home.open(home)
     by_tree: dict[str, list[Node]] = {}
     with published(opened, settings) as store:
         for node in store.nodes():

@@ -75,12 +75,13 @@ def command(
 
 def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
     """Keep the findings on nodes that are as they were drawn; how many nodes those are."""
-    from dagster_project.published import open_home, published
     from raptor_assets.hand import keep_hand_findings, same_nodes
+    from raptor_assets.project.home import Home
     from raptor_assets.project.resources import TablesResource
+    from raptor_core.home.published import published
     from raptor_core.store.base import Where
 
-    opened, settings = open_home(home)
+    opened, settings = Home.open(home)
     wanted = {finding.node_id for finding in findings}
     trees = tuple({node.tree for node in drawn.nodes})
     with published(opened, settings) as store:
@@ -94,12 +95,13 @@ def _compared(
 ) -> dict[str, Any]:
     """Retrieval on a golden set as it is, and from the same contexts without some nodes."""
     from dagster_project.cli.questions import make_query
-    from dagster_project.published import open_home, published
+    from raptor_assets.project.home import Home
     from raptor_core.evaluation.golden import load_golden
     from raptor_core.evaluation.hits import measure_golden, without_nodes
+    from raptor_core.home.published import published
     from raptor_core.tree.components import Components
 
-    opened, settings = open_home(home)
+    opened, settings = Home.open(home)
     cases = load_golden(questions)
     components = Components(settings)
     found = measure_golden(

@@ -11,9 +11,9 @@ from support.command import raptor
 from support.serving import serving
 from support.stores import PROCESS_PATH
 
-from dagster_project.home_retriever import HomeRetriever
 from dagster_project.serving.mcp import make_server
 from dagster_project.serving.reading import Strategy
+from raptor_core import HomeRetriever
 from raptor_core.errors import MissingExtraError
 from raptor_core.retrieval import STRATEGIES
 from raptor_core.store.locking import StoreLock

@@ -12,7 +12,7 @@ from schemathesis import GenerationMode
 from support.command import raptor
 from support.serving import KEY, serving
 
-from dagster_project.home_retriever import HomeRetriever
+from raptor_core import HomeRetriever
 from raptor_core.errors import MissingExtraError
 from raptor_core.store.locking import StoreLock
 

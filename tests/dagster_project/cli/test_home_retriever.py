@@ -1,13 +1,18 @@
 """What applications search while the home is built and dropped beside them."""
 
 import asyncio
+import importlib
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from unittest import mock
 
 import pytest
 from support.command import raptor
+from support.stores import PROCESS_PATH
 
-from dagster_project.home_retriever import HomeRetriever
+from raptor_core import HomeRetriever
 from raptor_core.errors import MissingHomeError, StoreMismatchError, UnknownTreeError
 from raptor_core.integrations import langchain, llama_index
 from raptor_core.retrieval import Query, Retriever
@@ -43,6 +48,29 @@ def test_it_finds_what_a_retriever_over_the_open_store_finds(built, retriever):
         assert found == over_store.search_many(QUESTIONS, retriever.query)
         assert spans == over_store.trace(found[0].hits[0].node.id)
         assert retriever.query.strategy == "hybrid"
+
+
+def test_reading_needs_neither_dagster_nor_a_code_location(built):
+    code = (
+        "import sys; from raptor_core import HomeRetriever\n"
+        f"found = HomeRetriever({str(built.home)!r}).search({QUESTIONS[0]!r})\n"
+        "others = {'dagster', 'dagster_project', 'raptor_assets'} & {*sys.modules}\n"
+        "print(len(found.hits), *others)"
+    )
+    environ = {**os.environ, "PYTHONPATH": PROCESS_PATH, "HF_HUB_OFFLINE": "1"}
+    told = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
+    (n_hits,) = told.stdout.split()
+    assert int(n_hits) > 0
+
+
+def test_the_old_name_serves_and_warns():
+    former = importlib.import_module("dagster_project.home_retriever")
+    with pytest.warns(DeprecationWarning, match="from raptor_core import HomeRetriever"):
+        assert former.HomeRetriever is HomeRetriever
+    with pytest.raises(AttributeError, match="nosuch"):
+        former.nosuch  # noqa: B018
 
 
 def test_an_open_store_serves_searches_at_once(store, retriever):
@@ -123,7 +151,7 @@ def test_a_place_without_a_home_is_refused_at_once(tmp_path):
 
 @pytest.mark.parametrize("command", ["query", "ask"])
 def test_a_question_on_the_command_line_opens_the_store_once(built, command):
-    with mock.patch("dagster_project.published.open_store", wraps=open_store) as opened:
+    with mock.patch("raptor_core.home.published.open_store", wraps=open_store) as opened:
         assert built.call(command, "Who lit the lamp?").out
     assert opened.call_count == 1
 

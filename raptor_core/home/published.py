@@ -1,43 +1,21 @@
-"""What a home publishes: its settings, its store open for reading, its trees by name."""
+"""What a home publishes: its store open for reading, its trees by name."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
-from raptor_assets.project.home import Home
-from raptor_core.errors import MissingHomeError, UnknownTreeError
+from raptor_core.errors import UnknownTreeError
+from raptor_core.home.folder import HomeFolder, hint
 from raptor_core.settings import Settings
 from raptor_core.store import open_store, stored_identity
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.store import VectorStore
 
 
-def open_home(path: Path) -> tuple[Home, Settings]:
-    """A home and its settings.
-
-    Raises:
-        MissingHomeError: there is no home here.
-        SettingsError: its settings file is wrong.
-    """
-    home = Home.at(path)
-    if not home.settings.exists():
-        raise MissingHomeError(
-            f"there is no home at {home.path}: `{hint('build SOURCE', home.path)}` makes one and "
-            f"builds, `{hint('init', home.path)}` makes an empty one; --home DIR names another"
-        )
-    return home, home.load_settings()
-
-
-def hint(words: str, home: Path) -> str:
-    """A command to type: "raptor build --home DIR", without the option where the home is usual."""
-    return f"raptor {words}" + ("" if home == Home.at().path else f" --home {home}")
-
-
 @contextmanager
 def published(
-    home: Home, settings: Settings, identity: StoreIdentity | None = None
+    home: HomeFolder, settings: Settings, identity: StoreIdentity | None = None
 ) -> Iterator[VectorStore]:
     """The store of a home, open for reading.
 
@@ -52,7 +30,7 @@ def published(
         yield store
 
 
-def require_store(home: Home, settings: Settings) -> None:
+def require_store(home: HomeFolder, settings: Settings) -> None:
     """Refuse a home where nothing was ever published, without opening its store.
 
     Raises:
@@ -62,7 +40,7 @@ def require_store(home: Home, settings: Settings) -> None:
         raise _nothing(home)
 
 
-def _nothing(home: Home) -> UnknownTreeError:
+def _nothing(home: HomeFolder) -> UnknownTreeError:
     return UnknownTreeError(
         f"nothing is published in {home.path}; `{hint('build SOURCE', home.path)}` builds and "
         "publishes"

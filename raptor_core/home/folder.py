@@ -1,0 +1,85 @@
+"""The folder of a home, as far as reading what it publishes needs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from raptor_core.errors import MissingHomeError, StoreError
+from raptor_core.models.embedding.precision import settle_precision
+from raptor_core.settings import Settings, load_settings
+from raptor_core.store import stored_identities
+
+HOME_VARIABLE = "RAPTOR_HOME"
+DEFAULT_HOME = ".raptor"
+
+
+@dataclass(frozen=True, slots=True)
+class HomeFolder:
+    """Paths of one home; ``path`` is absolute."""
+
+    path: Path
+
+    @classmethod
+    def at(cls, path: str | Path | None = None, environ: Mapping[str, str] | None = None) -> Self:
+        """The home at a path; without one, what ``RAPTOR_HOME`` names, else ``.raptor``."""
+        named = path or (os.environ if environ is None else environ).get(HOME_VARIABLE)
+        return cls(Path(named or DEFAULT_HOME).expanduser().absolute())
+
+    @classmethod
+    def open(cls, path: str | Path | None = None) -> tuple[Self, Settings]:
+        """The home at a path, as ``at`` finds it, and its settings.
+
+        Raises:
+            MissingHomeError: there is no home here.
+            SettingsError: its settings file is wrong.
+        """
+        home = cls.at(path)
+        if not home.settings.exists():
+            raise MissingHomeError(
+                f"there is no home at {home.path}: `{hint('build SOURCE', home.path)}` makes one "
+                f"and builds, `{hint('init', home.path)}` makes an empty one; --home DIR names "
+                "another"
+            )
+        return home, home.load_settings()
+
+    @property
+    def settings(self) -> Path:
+        """The settings file."""
+        return self.path / "raptor.toml"
+
+    @property
+    def qdrant(self) -> Path:
+        """The vector store, when it is embedded."""
+        return self.path / "qdrant"
+
+    def load_settings(self) -> Settings:
+        """The home's settings, overridden by the environment.
+
+        An embedder's precision is never "auto" in them: it is what the store was made with, and
+        in a new one what this machine is faster at.
+
+        Raises:
+            SettingsError: there is no settings file, or it is wrong.
+        """
+        settings = load_settings(self.settings)
+        embedder = settle_precision(settings.embedder, self._stored_embedders(settings))
+        return settings.model_copy(update={"embedder": embedder})
+
+    def _stored_embedders(self, settings: Settings) -> list[str]:
+        """Fingerprints; none of a store that cannot be read, which whatever opens it will tell."""
+        if settings.embedder.precision != "auto":
+            return []
+        try:
+            found = stored_identities(settings.store, self.qdrant)
+        except StoreError:
+            return []
+        return [identity.embedder_fingerprint for identity in found]
+
+
+def hint(words: str, home: Path) -> str:
+    """A command to type: "raptor build --home DIR", without the option where the home is usual."""
+    return f"raptor {words}" + ("" if home == HomeFolder.at().path else f" --home {home}")

@@ -1,0 +1,165 @@
+"""Searching what a home publishes, for applications that run beside its builds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+
+from raptor_core.errors import StoreError, StoreMismatchError, UnknownTreeError
+from raptor_core.home.folder import HomeFolder
+from raptor_core.home.published import published, require_store, require_trees
+from raptor_core.nodes import Node
+from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
+from raptor_core.retrieval.async_search import AsyncSearch
+from raptor_core.store.base import Manifest, Where
+from raptor_core.store.corpus import check_identity
+from raptor_core.store.store import VectorStore
+from raptor_core.tree.components import Components
+
+Answer = TypeVar("Answer")
+
+
+class HomeRetriever(AsyncSearch):
+    """Searches the published trees of a home; what ``Retriever`` does, by the home's settings.
+
+    An embedded store is opened for each call and closed after it, because it serves one process at
+    a time: a build waits for no application, and the next call sees what it published. A server's
+    stays open, and is opened again where a call fails, as it does once the corpus has another
+    embedder's collection. The settings are read once. One object may be shared by threads; the
+    methods that begin with ``a`` do the same without blocking the event loop.
+
+    Every method raises UnknownTreeError where nothing is published yet, StoreLockedError where
+    another process held the store for ``store.lock_seconds``, and StoreMismatchError where it was
+    built with another embedder.
+
+    Args:
+        home: the home's folder; None for what ``RAPTOR_HOME`` names, else ``.raptor``.
+        components: where the embedder comes from; None makes the one of the settings.
+
+    Raises:
+        MissingHomeError: there is no home here.
+        SettingsError: its settings file is wrong.
+    """
+
+    def __init__(
+        self, home: str | Path | None = None, components: Components | None = None
+    ) -> None:
+        self._home, self.settings = HomeFolder.open(home)
+        self._components = components or Components(self.settings)
+        self._is_shared = self.settings.store.kind == "server"
+        # Threads wait here and not by polling an embedded store's lock; a server serves them all.
+        self._turn = Lock()
+        self._kept: tuple[VectorStore, ExitStack] | None = None
+
+    def load_model(self) -> None:
+        """Load the embedder's model now and not at the first question.
+
+        Raises:
+            ModelError: it cannot be loaded.
+        """
+        if self.settings.embedder.kind != "openai":
+            self._components.embedder.embed_queries(["ready"])
+
+    @property
+    def query(self) -> Query:
+        """The query of the home's settings, which is used where none is given."""
+        return Query.from_settings(self.settings)
+
+    def search(self, question: str, query: Query | None = None) -> Retrieval:
+        """Retrieve for one question; see ``search_many``."""
+        return self.search_many([question], query)[0]
+
+    def search_many(self, questions: Sequence[str], query: Query | None = None) -> list[Retrieval]:
+        """Retrieve for each question; all are embedded before the store is opened, once.
+
+        Raises:
+            UnknownTreeError: a tree that the query names is not published.
+            SettingsError: the query names no known strategy, or contradicts it.
+        """
+        query = query or self.query
+        if self._kept is None:
+            require_store(self._home, self.settings)  # before a model is loaded
+        embedder = self._components.embedder
+        vectors = embedder.embed_queries(questions)
+
+        def found(store: VectorStore) -> list[Retrieval]:
+            check_identity(store.identity, self._components.store_identity, str(self._home.path))
+            require_trees(store, query.where.trees or ())
+            return Retriever(store, embedder).search_vectors(questions, vectors, query)
+
+        return self._asked(found)
+
+    def trace(self, node_id: str) -> Trace:
+        """The exact spans of the documents under a node.
+
+        Raises:
+            UnknownTreeError: no published node has this id.
+        """
+        return self._asked(lambda store: trace(store, node_id))
+
+    def family(self, node_id: str) -> Family:
+        """A node, the summaries over it, and what it summarizes.
+
+        Raises:
+            UnknownTreeError: no published node has this id.
+        """
+        return self._asked(lambda store: family(store, node_id))
+
+    def manifests(self) -> list[Manifest]:
+        """What is published, by tree name."""
+        return self._asked(lambda store: store.manifests())
+
+    def nodes(self, tree: str) -> list[Node]:
+        """All nodes of a published tree.
+
+        Raises:
+            UnknownTreeError: nothing is published under this name.
+        """
+
+        def found(store: VectorStore) -> list[Node]:
+            require_trees(store, (tree,))
+            return store.nodes(Where(trees=(tree,)))
+
+        return self._asked(found)
+
+    def close(self) -> None:
+        """Close what is open; the next call opens it again."""
+        with self._turn:
+            kept, self._kept = self._kept, None
+        if kept is not None:
+            kept[1].close()
+
+    def _asked(self, ask: Callable[[VectorStore], Answer]) -> Answer:
+        """What ``ask`` gives; asked once more of a store that is opened anew where it fails."""
+        if not self._is_shared:
+            with self._turn, self._published() as store:
+                return ask(store)
+        kept = self._kept
+        if kept is not None:
+            try:
+                return ask(kept[0])
+            except (UnknownTreeError, StoreMismatchError):
+                raise
+            except StoreError:
+                self._let_go(kept)
+        return ask(self._keep()[0])
+
+    def _keep(self) -> tuple[VectorStore, ExitStack]:
+        with self._turn:
+            if self._kept is None:
+                with ExitStack() as opening:
+                    store = opening.enter_context(self._published())
+                    self._kept = (store, opening.pop_all())
+            return self._kept
+
+    def _let_go(self, kept: tuple[VectorStore, ExitStack]) -> None:
+        """Forget a store that failed; those that are still asking it may end."""
+        with self._turn:
+            if self._kept is kept:
+                self._kept = None
+
+    def _published(self) -> AbstractContextManager[VectorStore]:
+        return published(self._home, self.settings)
