@@ -27,11 +27,13 @@ class Answer(BaseModel):
 class WholeNode(Answer):
     """A chunk (layer 0, with its exact characters in the document) or a summary of several.
 
+    ``title`` is the document's, empty where it has none or a summary covers several.
     ``pages`` are a chunk's first and last page, where its document has any.
     """
 
     id: str
     tree: str
+    title: str
     layer: int
     n_documents: int
     documents: list[str]
@@ -49,6 +51,7 @@ def _whole(node: Node) -> dict[str, Any]:
     return {
         "id": node.id,
         "tree": node.tree,
+        "title": str(node.metadata.get("title", "")),
         "layer": node.layer,
         "n_documents": len(node.documents),
         "documents": list(node.documents[:NAMED_DOCUMENTS]),

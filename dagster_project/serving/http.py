@@ -15,7 +15,9 @@ from dagster_project.serving.reading import (
     Budget,
     ChosenStrategy,
     DocumentsOnly,
+    LayersOnly,
     Limit,
+    MetadataOnly,
     NameContains,
     NodeId,
     Offset,
@@ -60,6 +62,8 @@ class Asked(BaseModel):
     question: Question
     trees: TreesOnly = None
     documents: DocumentsOnly = None
+    layers: LayersOnly = None
+    metadata: MetadataOnly = None
     strategy: ChosenStrategy = None
     budget_tokens: Budget = None
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
 from dagster_project.serving.answers import Found, PublishedTree, PublishedTrees, ReadNode, Traced
 from raptor_core.home import HomeRetriever
 from raptor_core.store.base import Where
+
+Item = TypeVar("Item")
 
 MAX_QUESTION_CHARS = 10_000
 """An embedder reads far less of it."""
@@ -26,6 +28,15 @@ Question = Annotated[
 TreesOnly = Annotated[Names, Field(description="Only these trees.")]
 DocumentsOnly = Annotated[
     Names, Field(description="Only these documents, and summaries that cover one of them.")
+]
+LayersOnly = Annotated[
+    list[Annotated[int, Field(ge=0, le=1000)]] | None,
+    Field(max_length=1000, description="Only these layers; 0 holds the chunks."),
+]
+Value = Name | bool | Annotated[int, Field(ge=-(2**53), le=2**53)]
+MetadataOnly = Annotated[
+    dict[Name, Value] | None,
+    Field(max_length=100, description="Only nodes whose metadata has all these values."),
 ]
 ChosenStrategy = Annotated[
     Strategy | None, Field(description="How to search; by default as the home is set.")
@@ -56,6 +67,8 @@ class Reading:
         question: Question,
         trees: TreesOnly = None,
         documents: DocumentsOnly = None,
+        layers: LayersOnly = None,
+        metadata: MetadataOnly = None,
         strategy: ChosenStrategy = None,
         budget_tokens: Budget = None,
     ) -> Found:
@@ -65,7 +78,7 @@ class Reading:
             base,
             strategy=strategy or base.strategy,
             budget_tokens=budget_tokens or base.budget_tokens,
-            where=Where(trees=_tuple(trees), documents=_tuple(documents)),
+            where=Where(_tuple(trees), _tuple(documents), _tuple(layers), metadata=metadata or {}),
         )
         return Found.of(self._retriever.search(question, query))
 
@@ -90,6 +103,6 @@ class Reading:
         return PublishedTrees(n_trees=len(wanted), offset=offset, trees=shown)
 
 
-def _tuple(names: list[str] | None) -> tuple[str, ...] | None:
+def _tuple(names: list[Item] | None) -> tuple[Item, ...] | None:
     """An empty list filters nothing: models write one where they mean none."""
     return tuple(names) if names else None

@@ -62,6 +62,21 @@ def test_a_search_is_what_the_command_gives(keyed, built):
     assert [node["id"] for node in found["nodes"]] == [node["id"] for node in printed["nodes"]]
 
 
+def test_a_search_is_narrowed_by_document_layer_and_metadata(keyed):
+    def found(**where):
+        asked = {"question": KEEPER, "strategy": "flat", **where}
+        return keyed.post("/search", json=asked).json()["nodes"]
+
+    soup = found(documents=["soup.md"])
+    assert soup
+    assert all(node["documents"] == ["soup.md"] and node["title"] for node in soup)
+    assert {node["layer"] for node in found(layers=[0])} == {0}
+    assert {node["layer"] for node in found(layers=[1], strategy="collapsed")} == {1}
+    title = soup[0]["title"]
+    assert {node["title"] for node in found(metadata={"title": title})} == {title}
+    assert found(metadata={"title": "nosuch"}) == []
+
+
 def test_trees_are_listed_in_parts(keyed):
     second = keyed.get("/trees", params={"offset": 1, "limit": 1}).json()
     assert second["n_trees"] == 3
