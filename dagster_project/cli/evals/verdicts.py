@@ -12,8 +12,12 @@ import click
 from dagster_project.cli.options import home_and_json, query_options
 
 if TYPE_CHECKING:
+    from raptor_assets.project.home import Home
     from raptor_core.audit.base import SentenceFinding
     from raptor_core.audit.study import Drawn, StudyFigures
+    from raptor_core.evaluation.hits import GoldenReport
+    from raptor_core.evaluation.readers.pairs import PairedAnswers
+    from raptor_core.settings import Settings
 
 PAPER = "paper: 6 of 150 (4 %), mostly added or extrapolated; no parent repeated one"
 
@@ -31,6 +35,7 @@ PAPER = "paper: 6 of 150 (4 %), mostly added or extrapolated; no parent repeated
     type=click.Path(dir_okay=False, path_type=Path),
     help="Golden set: what contexts hold with and without the nodes found wanting.",
 )
+@click.option("--read", is_flag=True, help="With --questions: let [reader] answer from both.")
 @click.option("--keep", is_flag=True, help="Keep the verdicts in the home, as findings.")
 @query_options
 @home_and_json
@@ -39,6 +44,7 @@ def command(
     filled: Path | None,
     partly: bool,
     questions: Path | None,
+    read: bool,
     keep: bool,
     home: Path,
     as_json: bool,
@@ -60,7 +66,7 @@ def command(
     figures = study_figures(drawn, verdicts)
     findings = hand_findings(drawn, verdicts)
     wrong = {f.node_id for f in findings if f.judgement == "unsupported"}
-    compared = _compared(home, questions, values, wrong) if questions else None
+    compared = _compared(home, questions, values, wrong, read=read) if questions else None
     n_kept = _keep(home, drawn, findings) if keep else None
     if as_json:
         told = {**asdict(figures), "share": figures.share, "contexts": compared, "kept": n_kept}
@@ -91,7 +97,7 @@ def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
 
 
 def _compared(
-    home: Path, questions: Path, values: Mapping[str, Any], wrong: set[str]
+    home: Path, questions: Path, values: Mapping[str, Any], wrong: set[str], *, read: bool
 ) -> dict[str, Any]:
     """Retrieval on a golden set as it is, and from the same contexts without some nodes."""
     from dagster_project.cli.questions import make_query
@@ -112,7 +118,31 @@ def _compared(
     )
     touched = sum(any(h.node.id in wrong for h in hit.retrieved.hits) for hit in found.hits)
     without = without_nodes(found, wrong)
-    return {"touched": touched, "with": found.numbers(), "without": without.numbers()}
+    answers = _answers(opened, settings, found, without) if read else None
+    return {
+        "touched": touched,
+        "with": found.numbers(),
+        "without": without.numbers(),
+        "answers": answers and asdict(answers),
+    }
+
+
+def _answers(
+    home: Home, settings: Settings, found: GoldenReport, without: GoldenReport
+) -> PairedAnswers:
+    """What the home's reader answers; every answer is kept, and paid for once."""
+    from raptor_core.evaluation.datasets.own import question_of
+    from raptor_core.evaluation.readers import ChatReader
+    from raptor_core.evaluation.readers.pairs import read_pairs
+    from raptor_core.models.money import Ledger
+    from raptor_core.tree.sqlite_cache import SqliteCache
+
+    pairs = [
+        (question_of(hit.case), hit.retrieved.context, bare.retrieved.context)
+        for hit, bare in zip(found.hits, without.hits, strict=True)
+    ]
+    reader = ChatReader(settings.reader, Ledger.of(settings))
+    return read_pairs(pairs, reader, SqliteCache(home.evaluation / "read"))
 
 
 def _print(figures: StudyFigures, compared: dict[str, Any] | None) -> None:
@@ -133,3 +163,8 @@ def _print(figures: StudyFigures, compared: dict[str, Any] | None) -> None:
             click.echo(
                 f"  {name.replace('_', ' '):<20} {value:.4g}  {compared['without'][name]:.4g}"
             )
+        if answers := compared["answers"]:
+            click.echo(f"{answers['n_same']} of {answers['n_asked']} answers are the same")
+            if answers["f1_first"] is not None:
+                told_f1 = f"{answers['f1_first']:.4g}  {answers['f1_second']:.4g}"
+                click.echo(f"  {'answer F1':<20} {told_f1}")

@@ -36,6 +36,11 @@ def _question(path: Path, case: GoldenCase, known: set[str]) -> Question:
             f"{path}, line {case.line}: the source holds no document {missing[0]!r}; write its "
             f"path as it stands in the source, such as {min(known)!r}"
         )
+    return question_of(case)
+
+
+def question_of(case: GoldenCase) -> Question:
+    """A golden case as a question; what answers it may be any document or passage."""
     return Question(
         id=f"line {case.line}",
         text=case.question,

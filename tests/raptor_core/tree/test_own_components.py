@@ -151,6 +151,18 @@ def test_a_part_that_is_not_right_is_told_with_its_setting(named, kind, name, to
         build_tree([LOG], settings)
 
 
+def test_an_entry_point_names_a_part(named, tmp_path):
+    info = tmp_path / "our_parts-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: our-parts\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        "[raptor_core.components]\nlog-lines = our_parts:Lines\n"
+    )
+    settings = Settings(components={"chunker": "log-lines"}, tokens={"counter": "words"})
+    tree = build_tree([LOG], settings)
+    assert [node.text for node in tree.layers[0].nodes] == LOG.text.splitlines()
+
+
 def test_a_part_that_is_given_is_held_against_its_protocol_at_once():
     with pytest.raises(SettingsError, match="the chunker: WordCounter lacks chunk"):
         Components(chunker=WordCounter())
