@@ -17,7 +17,7 @@ MAX_LAYERS = 12
 """Summary layers that the settings allow at the most."""
 
 DOCUMENTS = dg.AssetKey(names.DOCUMENTS)
-CHUNKS = dg.AssetKey("chunks")
+CHUNKS = dg.AssetKey(names.CHUNKS)
 TREE = dg.AssetKey(names.TREE)
 REPORT = dg.AssetKey(names.REPORT)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
+from raptor_core.quality.chunk_length import chunk_length
 from raptor_core.quality.document_text import DOCUMENT_TEXT
 from raptor_core.quality.hallucination import audit_check
 from raptor_core.quality.registry import LAYER_CHECKS, PUBLISHED_CHECKS
@@ -12,6 +13,7 @@ from raptor_core.settings import Settings
 
 PARTITIONS = "trees"
 DOCUMENTS = "documents"
+CHUNKS = "chunks"
 TREE = "tree"
 REPORT = "tree_report"
 
@@ -36,7 +38,7 @@ def findings(layer: int) -> str:
 def partition_checks(settings: Settings) -> Checks:
     """The checks of every partition, in the order of the chain."""
     layers = range(1, settings.tree.max_layers + 1)
-    found = [(DOCUMENTS, DOCUMENT_TEXT)]
+    found: Checks = [(DOCUMENTS, DOCUMENT_TEXT), (CHUNKS, chunk_length)]
     found += [(summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
     found += [(findings(layer), audit_check(settings.audit)) for layer in layers]
     return found + [(TREE, check) for check in PUBLISHED_CHECKS]

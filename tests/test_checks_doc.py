@@ -11,13 +11,14 @@ from raptor_assets.specs import build_check_specs
 from raptor_assets.versions import code_versions
 from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
+from raptor_core.quality.chunk_length import chunk_length
 from raptor_core.quality.document_text import DOCUMENT_TEXT
 from raptor_core.quality.registry import LAYER_CHECKS, STORE_CHECKS, TREE_CHECKS
 from raptor_core.settings import CheckSettings, EvaluationSettings, Settings
 
 TEXT = (Path(__file__).parent.parent / "docs" / "checks.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (error|warn) \|", re.MULTILINE)
-ON_DOCUMENTS, ON_LAYERS, ON_FINDINGS, ON_TREE, ON_DATASETS = (
+ON_DOCUMENTS, ON_CHUNKS, ON_LAYERS, ON_FINDINGS, ON_TREE, ON_DATASETS = (
     ROW.findall(part) for part in TEXT.split("\n## On ")[1:]
 )
 
@@ -28,6 +29,10 @@ def pairs(checks):
 
 def test_the_documents_check_is_listed():
     assert pairs([DOCUMENT_TEXT]) == ON_DOCUMENTS
+
+
+def test_the_chunks_check_is_listed():
+    assert pairs([chunk_length]) == ON_CHUNKS
 
 
 def test_the_layers_checks_are_listed_in_their_order():
@@ -52,6 +57,8 @@ def test_the_listed_checks_are_those_that_dagster_is_given():
     on_layer = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.summaries(1)}
     on_findings = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.findings(1)}
     on_documents = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.DOCUMENTS}
+    on_chunks = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.CHUNKS}
+    assert on_chunks == {(name, severity == "error") for name, severity in ON_CHUNKS}
     assert on_documents == {(name, severity == "error") for name, severity in ON_DOCUMENTS}
     assert on_findings == {(name, severity == "error") for name, severity in ON_FINDINGS}
     assert on_tree == {(name, severity == "error") for name, severity in ON_TREE}

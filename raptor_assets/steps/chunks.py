@@ -12,6 +12,8 @@ from raptor_assets.steps.base import inputs_digest, recorded_version, save
 from raptor_assets.versions import documents_version, nodes_version
 from raptor_core.errors import EmptySourceError, RaptorError
 from raptor_core.nodes import Node
+from raptor_core.quality.chunk_length import CheckedChunks, chunk_length
+from raptor_core.quality.verdicts import Verdict
 from raptor_core.tables import nodes_to_table
 from raptor_core.tree.steps import make_leaves
 
@@ -45,7 +47,18 @@ class ChunksStep:
         nodes = state.nodes(context, 0)
         without = sorted(set(documents) - nodes.keys())
         metadata = {**nodes_metadata(nodes), "n_trees_without_text": len(without)}
-        return StepResult(state, version, metadata, metadata["n_nodes"], reused)
+        verdicts = self.check(context, state)
+        return StepResult(state, version, metadata, metadata["n_nodes"], reused, verdicts)
+
+    def check(self, context: RunContext, state: PartitionState) -> list[Verdict]:
+        """See ``CheckedStep.check``."""
+        texts = {
+            (tree, document.id): document.text
+            for tree, found in state.documents(context).items()
+            for document in found
+        }
+        leaves = state.flat_nodes(context, 0)
+        return [chunk_length(CheckedChunks(leaves, texts, context.settings))]
 
     def _leaves(self, context: RunContext, state: PartitionState) -> list[Node]:
         documents = state.documents(context)

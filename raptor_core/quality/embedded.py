@@ -19,6 +19,8 @@ from raptor_core.store.base import StoreIdentity
 from raptor_core.vectors import Vectors
 
 UNIT_TOLERANCE = 1e-3
+_MIN_COLLAPSED = 10
+"""Nodes of a layer from which a mean cosine near 1 is no accident of a few alike."""
 _EQUAL = "whose vector is that of another text"
 
 
@@ -35,11 +37,14 @@ class Embedded:
 @check(
     "embedding",
     "error",
-    "Every node has a vector of the store's model and dimension, finite and of norm 1, and hardly "
-    "any has that of another text.",
+    "Every node has a vector of the store's model and dimension, finite and of norm 1, hardly "
+    "any has that of another text, and no layer's vectors have collapsed into one direction.",
 )
 def embedding(given: Embedded) -> Measured:
-    """Whether every vector is sound, and at most ``max_equal_vectors`` are those of other texts."""
+    """Whether every vector is sound, and at most ``max_equal_vectors`` are those of other texts.
+
+    A layer of ten nodes or more has a mean cosine of ``max_mean_cosine`` at the most.
+    """
     nodes, vectors, identity = given.nodes, given.vectors, given.identity
     stored = [
         (node, vectors[node.embedding_key]) for node in nodes if node.embedding_key in vectors
@@ -67,7 +72,13 @@ def embedding(given: Embedded) -> Measured:
     share, bound = len(equal) / max(1, len(nodes)), given.checks.max_equal_vectors
     if nodes:
         numbers["vectors_equal_share"] = round(share, DIGITS)
-    numbers |= _mean_cosines([node.layer for node, _ in sized], rows, finite)
+    cosines = _mean_cosines([node.layer for node, _ in sized], rows, finite)
+    numbers |= {f"layer_{layer}_mean_cosine": cosine for layer, (_, cosine) in cosines.items()}
+    collapsed = given.checks.max_mean_cosine
+    for layer, (n, cosine) in cosines.items():
+        if n >= _MIN_COLLAPSED and cosine > collapsed:
+            what = f"of layer {layer}, whose mean cosine is {cosine} (at most {collapsed})"
+            wrong[what] = [node for node, _ in sized if node.layer == layer]
     if share > bound:
         wrong[f"{_EQUAL} (at most {percent(bound)})"] = equal
     told = "; ".join(f"{len(found)} nodes {what}" for what, found in wrong.items() if found)
@@ -83,8 +94,8 @@ def embedding(given: Embedded) -> Measured:
 
 def _mean_cosines(
     layers: Sequence[int], rows: NDArray[Any], sound: NDArray[Any]
-) -> dict[str, float]:
-    """Mean cosine of two nodes of a layer, by layer: near 1 where the vectors have collapsed.
+) -> dict[int, tuple[int, float]]:
+    """Nodes, and mean cosine of two of them, by layer: near 1 where the vectors have collapsed.
 
     Layers of one node have none. The norm of the sum of n unit vectors holds all of their pairs.
     """
@@ -93,7 +104,7 @@ def _mean_cosines(
         members = rows[(of_row == layer) & sound]
         if (n := len(members)) > 1:
             total = float(np.square(members.sum(axis=0, dtype=np.float64)).sum())
-            found[f"layer_{layer}_mean_cosine"] = round((total - n) / (n * (n - 1)), DIGITS)
+            found[layer] = n, round((total - n) / (n * (n - 1)), DIGITS)
     return found
 
 

@@ -34,6 +34,9 @@ class CheckSettings(Part):
         max_extra_layers: summary layers that a tree may have over those that the paper's 6.7
             children per parent would need.
         max_injected: share of a tree's texts that may give orders to a language model.
+        max_cut_sentences: share of the borders between chunks that may lie inside a sentence.
+        max_mean_cosine: mean cosine of two nodes of a layer of ten or more, above which its
+            vectors have collapsed.
         max_equal_vectors: share of a tree's texts whose vector may be that of another text.
         history_builds: earlier builds of the partition that a layer is compared with.
         max_drift: robust z-score against them from which a layer has drifted.
@@ -62,6 +65,8 @@ class CheckSettings(Part):
     max_shrink: float = Field(0.6, gt=0, le=1)
     max_extra_layers: int = Field(2, ge=0)
     max_injected: float = Field(0.0, ge=0, le=1)
+    max_cut_sentences: float = Field(0.1, ge=0, le=1)
+    max_mean_cosine: float = Field(0.995, gt=0, le=1)
     max_equal_vectors: float = Field(0.1, ge=0, le=1)
     history_builds: int = Field(10, ge=5, le=200)
     max_drift: float = Field(3.5, gt=0)

@@ -94,6 +94,7 @@ def test_structural_checks_block_and_statistical_ones_do_not():
     blocking = {spec.name: spec.blocking for spec in build_check_specs(Settings())}
     assert blocking == {
         "document_text": False,
+        "chunk_length": False,
         "compression_ratio": False,
         "compression_drift": False,
         "cluster_size": False,

@@ -10,6 +10,9 @@ from support.browser import chromium
 from support.command import raptor
 from support.openai_server import FakeOpenAI
 
+from raptor_assets.hand import hand_keys
+from raptor_core.tables import TableStore
+
 pytestmark = pytest.mark.slow
 
 
@@ -152,8 +155,15 @@ def test_what_is_kept_stands_beside_the_judges_findings_until_the_tree_is_droppe
     assert after["n_findings"] == before + sum(row["tree"] == tree for row in rows)
     page = Path(after["path"]).read_text(encoding="utf-8")
     assert "by hand: added" in page
+    exported = own.call("export", own.root / "out", "--json")
+    assert exported.code == 0, exported
+    kept = {path for path in (own.root / "out").rglob("*") if "findings_by_hand" in str(path)}
+    assert kept
+    tables = TableStore(str(own.home / "tables"))
+    places = [path for path in hand_keys(range(1, 6)) if tables.find(path, tree) is not None]
+    assert places
     assert own.call("drop", tree, "--yes").code == 0
-    assert not list((own.home / "tables" / "layer_1" / "findings_by_hand").glob("*harbour*"))
+    assert [path for path in places if tables.find(path, tree) is not None] == []
     assert "2 nodes; 1 were changed" in own.call("eval", "verdicts", folder, "--keep").out
 
 

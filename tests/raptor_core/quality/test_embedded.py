@@ -50,6 +50,19 @@ def test_the_mean_cosine_of_a_layer_tells_a_collapse():
     assert judge(same).numbers["layer_0_mean_cosine"] == pytest.approx(1, abs=1e-4)
 
 
+def test_a_layer_whose_vectors_have_collapsed_fails():
+    nodes = [node(f"n{n}") for n in range(12)]
+    vectors = {}
+    for row, one in enumerate(nodes):
+        vector = np.array([1, 1e-3 * row, 0, 0], dtype=np.float32)
+        vectors[one.embedding_key] = vector / np.linalg.norm(vector)
+    found = judge(vectors, nodes)
+    assert not found.passed
+    assert "of layer 0, whose mean cosine is" in found.summary
+    assert judge(vectors, nodes, CheckSettings(max_mean_cosine=1)).passed
+    assert judge(vectors, nodes[:9]).passed
+
+
 @pytest.mark.parametrize(
     ("vector", "number"),
     [

@@ -1,0 +1,56 @@
+"""The check of chunks: lengths, and borders inside sentences."""
+
+import pytest
+
+from raptor_core import Components, Document, Settings
+from raptor_core.quality.chunk_length import CheckedChunks, chunk_length
+from raptor_core.settings import CheckSettings
+from raptor_core.tree.steps import make_leaves
+
+TEXT = (
+    "The lamp was lit in 1872 by its first keeper. It burned rape oil (“the good sort”).\n"
+    "Paraffin came in 1911\nand with it the smell. In 1953 the sea broke the windows."
+)
+
+
+def judged(document=None, max_tokens=12, **chunking):
+    settings = Settings(
+        chunking={"max_tokens": max_tokens, **chunking}, tokens={"counter": "words"}
+    )
+    document = document or Document("log.md", TEXT)
+    leaves = make_leaves("t", [document], Components(settings))
+    return chunk_length(CheckedChunks(leaves, {("t", "log.md"): document.text}, settings))
+
+
+def test_borders_at_ends_of_sentences_and_lines_cut_none():
+    found = judged()
+    assert found.passed
+    assert found.numbers["chunks"] > 2
+    assert found.numbers["chunk_tokens_maximum"] <= 12
+    assert (found.numbers["over_limit_share"], found.numbers["cut_sentences_share"]) == (0, 0)
+
+
+def test_a_text_without_sentences_is_cut_and_told():
+    found = judged(Document("log.md", "oil wick coat bell " * 40))
+    assert not found.passed
+    assert found.numbers["cut_sentences_share"] == 1
+    assert "raise it" in found.remedy
+    assert found.worst[0].why == "ends inside a sentence"
+    assert "at most 10 %" in found.summary
+
+
+def test_windows_cut_by_their_nature():
+    found = judged(method="windows", max_tokens=8)
+    assert found.passed
+    assert found.numbers["cut_sentences_share"] > 0.5
+
+
+def test_a_chunk_over_the_limit_is_told_though_a_chunker_of_ones_own_made_it():
+    settings = Settings(tokens={"counter": "words"})
+    leaves = make_leaves("t", [Document("log.md", TEXT)], Components(settings))
+    strict = Settings(chunking={"max_tokens": 8}, checks=CheckSettings(max_cut_sentences=1))
+    found = chunk_length(CheckedChunks(leaves, {}, strict))
+    assert not found.passed
+    assert found.numbers["over_limit_share"] == pytest.approx(1)
+    assert "contract" in found.remedy
+    assert "cut_sentences_share" not in found.numbers
