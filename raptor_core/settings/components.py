@@ -20,7 +20,8 @@ class ComponentsSettings(Part):
     summarizes; any other object is the part.
 
     Attributes:
-        counter, chunker, embedder, clusterer, summarizer, judge: what each of them is made by.
+        counter, chunker, embedder, clusterer, summarizer, judge: one of your own, such as
+            "package.module:name", or the name of an entry point; empty is ours.
     """
 
     counter: Name = ""
