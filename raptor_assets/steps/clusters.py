@@ -49,9 +49,7 @@ class ClustersStep:
             }
             state.put_clusterings(self.layer, done)
             version = clusters_version(list(done.values()))
-            layers = state.layers(context, self.layer - 1)
-            table = clusterings_to_table(done.values(), layers)
-            save(context, self.key, state, table, version, inputs)
+            save(context, self.key, state, clusterings_to_table(done.values()), version, inputs)
         reused = before is not None and before.data_version == version
         found = list(state.clusterings(context, self.layer).values())
         below = {} if reused else state.layers(context, self.layer - 1)

@@ -20,12 +20,15 @@ class Clusters:
     their members and no two are equal. For ``n >= 2`` rows: every row is in at least one
     cluster, every cluster has at least two members and at most ``max_tokens`` tokens, and there
     are fewer clusters than rows. For ``n < 2`` there is no cluster.
+    ``responsibilities[i]`` are those of cluster ``i``'s component for its members, in their order;
+    empty where no mixture was fitted, or the cluster is not as its component was.
     ``details`` explains the result (components chosen, threshold, rows forced, splits), numbers
     only, for the layer's metadata.
     """
 
     members: tuple[tuple[int, ...], ...]
     details: Mapping[str, float] = field(default_factory=dict)
+    responsibilities: tuple[tuple[float, ...], ...] = ()
 
 
 class Clusterer(Protocol):

@@ -7,7 +7,7 @@ In hundreds of dimensions the memberships are nearly hard. It is here to be comp
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,22 +35,35 @@ class GmmClusterer(GuardedClusterer):
     read_settings = frozenset({"threshold", "max_tokens", "seed"})
 
     def _cluster(self, grid: Doubles, guard: Guard) -> Clusters:
+        fitted: dict[tuple[int, ...], tuple[float, ...]] = {}
+
         def groups(rows: Rows) -> list[Rows]:
-            parts = coarse_parts(grid[rows], MAX_ROWS, self.settings.seed)
-            return [rows[part][one] for part in parts for one in self._mixed(grid[rows[part]])]
+            found = []
+            for part in coarse_parts(grid[rows], MAX_ROWS, self.settings.seed):
+                for one, likely in self._mixed(grid[rows[part]]):
+                    found.append(rows[part][one])
+                    fitted[tuple(found[-1].tolist())] = likely
+            return found
 
         found = groups(np.arange(len(grid)))
-        return guard.finish(found, groups, {"components": float(len(found))})
+        done = guard.finish(found, groups, {"components": float(len(found))})
+        return replace(done, responsibilities=tuple(fitted.get(rows, ()) for rows in done.members))
 
-    def _mixed(self, points: Doubles) -> list[Rows]:
-        """Rows of each component that has some; a row above no threshold is its likeliest's."""
+    def _mixed(self, points: Doubles) -> list[tuple[Rows, tuple[float, ...]]]:
+        """Rows of each component that has some, and its responsibilities for them.
+
+        A row above no threshold is its likeliest's.
+        """
         n_components = max(1, len(points) // NODES_PER_COMPONENT)
         if n_components == 1:
-            return [np.arange(len(points))]
+            return [(np.arange(len(points)), (1.0,) * len(points))]
         likely = responsibilities(points, n_components, self.settings.seed)
         chosen = likely > self.settings.threshold
         chosen[np.arange(len(points)), likely.argmax(axis=1)] = True
-        return [np.flatnonzero(column) for column in chosen.T if column.any()]
+        pairs = zip(chosen.T, np.round(likely, 4).T, strict=True)
+        return [
+            (np.flatnonzero(rows), tuple(of[rows].tolist())) for rows, of in pairs if rows.any()
+        ]
 
 
 def responsibilities(points: Doubles, n_components: int, seed: int) -> NDArray[np.float64]:

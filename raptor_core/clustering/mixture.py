@@ -84,8 +84,12 @@ def best_mixture(
     return best
 
 
-def soft_members(mixture: Mixture, threshold: float) -> tuple[list[Rows], int]:
+def soft_members(
+    mixture: Mixture, threshold: float
+) -> tuple[list[tuple[Rows, tuple[float, ...]]], int]:
     """Rows of each component that is not empty, and how many rows were above no threshold.
+
+    With the rows stand the component's responsibilities for them.
 
     A row belongs to every component whose responsibility for it exceeds ``threshold``; one
     above no threshold goes to its most probable component.
@@ -93,4 +97,6 @@ def soft_members(mixture: Mixture, threshold: float) -> tuple[list[Rows], int]:
     above = mixture.responsibilities > threshold
     forced = np.flatnonzero(~above.any(axis=0))
     above[mixture.responsibilities[:, forced].argmax(axis=0), forced] = True
-    return [np.flatnonzero(rows) for rows in above if rows.any()], len(forced)
+    likely = np.round(mixture.responsibilities, 4)
+    found = [(np.flatnonzero(rows), of[rows]) for rows, of in zip(above, likely, strict=True)]
+    return [(rows, tuple(of.tolist())) for rows, of in found if len(rows)], len(forced)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -41,7 +41,9 @@ class RaptorClusterer(GuardedClusterer):
         with ThreadPoolExecutor(n_workers()) as pool:
             run = _Run(grid, self, pool)
             groups = run.groups(np.arange(len(grid)))
-            return guard.finish(groups, run.groups, run.details())
+            found = guard.finish(groups, run.groups, run.details())
+        likely = tuple(run.fitted.get(rows, ()) for rows in found.members)
+        return replace(found, responsibilities=likely)
 
     def mixture(self, points: Doubles, n_neighbors: int, pool: Executor | None) -> Mixture:
         """The best mixture over a layout of points ``(n, d)``, n > ``dimensions + 1``."""
@@ -64,12 +66,16 @@ class RaptorClusterer(GuardedClusterer):
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """One layer on its way; ``counts`` explains what was done."""
+    """One layer on its way; ``counts`` explains what was done.
+
+    ``fitted`` are the responsibilities of each component for its rows.
+    """
 
     grid: Doubles
     clusterer: RaptorClusterer
     pool: ThreadPoolExecutor
     counts: Counter[str] = field(default_factory=Counter)
+    fitted: dict[tuple[int, ...], tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def settings(self) -> ClusteringSettings:
@@ -115,4 +121,6 @@ class _Run:
             return [rows], 0
         mixture = self.clusterer.mixture(points, n_neighbors, pool)
         members, forced = soft_members(mixture, self.settings.threshold)
-        return [rows[member] for member in members], forced
+        found = [(rows[member], likely) for member, likely in members]
+        self.fitted.update((tuple(part.tolist()), likely) for part, likely in found)
+        return [part for part, _ in found], forced

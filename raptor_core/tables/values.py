@@ -7,10 +7,8 @@ from dataclasses import asdict
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from raptor_core.documents.base import Document, Section
-from raptor_core.nodes import End, Fit, Layer, Node
+from raptor_core.nodes import End, Fit, Node
 from raptor_core.tables.schema import Schema
 from raptor_core.tree.cluster import Clustering
 
@@ -58,7 +56,7 @@ CLUSTERS = Schema(
     ("cluster", "int", "number of the cluster; -1 where the tree ended"),
     ("slot", "string", "identity of the cluster, kept while its members change"),
     ("node_ids", "list[string]", "members in document order"),
-    ("cosines", "json", "of each member to the cluster's centre, in their order"),
+    ("responsibilities", "json", "of the mixture's component for each, where it was fitted now"),
     ("ended", "string", "why the tree ended at this layer"),
     ("details", "json", "numbers that explain the clustering"),
     ("fit", "json", "the last fit of the layer, and how far it has moved since"),
@@ -104,40 +102,21 @@ def table_to_documents(table: pa.Table) -> dict[str, tuple[Document, ...]]:
     return {tree: tuple(documents) for tree, documents in found.items()}
 
 
-def clusterings_to_table(
-    clusterings: Iterable[Clustering], layers: Mapping[str, Layer] | None = None
-) -> pa.Table:
-    """One row per cluster; a tree that ended has one row without cluster, and its reason.
-
-    ``layers`` are those that were clustered, by tree; without a tree's its cosines are unknown.
-    """
+def clusterings_to_table(clusterings: Iterable[Clustering]) -> pa.Table:
+    """One row per cluster; a tree that ended has one row without cluster, and its reason."""
     rows: list[tuple[Any, ...]] = []
     for done in clusterings:
         told = (done.details, asdict(done.fit) if done.fit else None)
         if done.end:
-            rows.append((done.tree, done.layer, -1, "", (), [], done.end.reason, *told))
-        cosines = _cosines(done.groups, (layers or {}).get(done.tree))
+            rows.append((done.tree, done.layer, -1, "", (), None, done.end.reason, *told))
+        likely = done.responsibilities or ((),) * len(done.groups)
         rows += [
-            (done.tree, done.layer, number, slot, group, near, "", *told)
-            for number, (group, slot, near) in enumerate(
-                zip(done.groups, done.slots, cosines, strict=True)
+            (done.tree, done.layer, number, slot, group, of or None, "", *told)
+            for number, (group, slot, of) in enumerate(
+                zip(done.groups, done.slots, likely, strict=True)
             )
         ]
     return CLUSTERS.table(rows)
-
-
-def _cosines(groups: Sequence[Sequence[str]], layer: Layer | None) -> Sequence[list[float] | None]:
-    """Cosine of each member to the mean of its cluster, by cluster."""
-    if layer is None:
-        return [None] * len(groups)
-    rows = {node.id: row for row, node in enumerate(layer.nodes)}
-    found = []
-    for group in groups:
-        vectors = layer.vectors[[rows[member] for member in group]]
-        centre = vectors.mean(axis=0, dtype=np.float64)
-        centre /= np.linalg.norm(centre) or 1.0
-        found.append([round(float(cosine), 3) for cosine in vectors @ centre])
-    return found
 
 
 def table_to_clusterings(table: pa.Table) -> dict[str, Clustering]:
@@ -151,6 +130,7 @@ def table_to_clusterings(table: pa.Table) -> dict[str, Clustering]:
 def _clustering(rows: Sequence[tuple[Any, ...]]) -> Clustering:
     (tree, layer, _, _, _, _, reason, details, fit), *_ = rows
     groups = () if reason else rows
+    likely = tuple(tuple(row[5] or ()) for row in groups)
     return Clustering(
         tree=tree,
         layer=layer,
@@ -158,5 +138,6 @@ def _clustering(rows: Sequence[tuple[Any, ...]]) -> Clustering:
         end=End(layer, reason) if reason else None,
         details=details,
         slots=tuple(row[3] for row in groups),
+        responsibilities=likely if any(likely) else (),
         fit=Fit(**fit) if fit else None,
     )

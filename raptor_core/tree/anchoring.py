@@ -36,6 +36,7 @@ class Arranged:
     slots: tuple[str, ...]
     fit: Fit
     details: Mapping[str, float]
+    responsibilities: tuple[tuple[float, ...], ...] = ()
 
 
 def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], components: Components) -> str:
@@ -109,7 +110,7 @@ def _fitted(
         reason=reason,
     )
     slots = _slots(tree, layer.nodes, found.members, origins, earlier)
-    return Arranged(found.members, slots, fit, found.details)
+    return Arranged(found.members, slots, fit, found.details, found.responsibilities)
 
 
 def _unchanged(layer: Layer, earlier: Earlier) -> Arranged:

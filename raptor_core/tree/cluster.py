@@ -17,8 +17,9 @@ class Clustering:
     """The clusters over one layer, or why there are none.
 
     ``groups`` are the node ids of each cluster in document order, ``slots`` the clusters'
-    identities. ``end`` is given exactly when ``groups`` is empty: the layer is the tree's top;
-    ``fit`` is given otherwise.
+    identities, ``responsibilities`` those of ``Clusters``, empty for clusters that were kept or
+    changed since they were fitted. ``end`` is given exactly when ``groups`` is empty: the layer is
+    the tree's top; ``fit`` is given otherwise.
     """
 
     tree: str
@@ -28,6 +29,7 @@ class Clustering:
     details: Mapping[str, float] = field(default_factory=dict)
     slots: tuple[str, ...] = ()
     fit: Fit | None = None
+    responsibilities: tuple[tuple[float, ...], ...] = ()
 
 
 def cluster_top(
@@ -64,7 +66,9 @@ def cluster_top(
             "clusterer: report it with the settings"
         )
     groups = tuple(tuple(top.nodes[row].id for row in rows) for rows in found.members)
-    return Clustering(tree, number, groups, None, found.details, found.slots, found.fit)
+    return Clustering(
+        tree, number, groups, None, found.details, found.slots, found.fit, found.responsibilities
+    )
 
 
 def end_before(n_nodes: int, number: int, components: Components) -> str:

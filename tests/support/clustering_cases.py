@@ -35,3 +35,8 @@ def assert_lawful(clusters, n_tokens, max_tokens):
         assert len(rows) >= 2
         assert n_tokens[list(rows)].sum() <= max_tokens
     assert all(type(value) is float for value in clusters.details.values())
+    told = getattr(clusters, "responsibilities", ())  # anchored ones have none
+    likely = told or ((),) * len(clusters.members)
+    for rows, of in zip(clusters.members, likely, strict=True):
+        assert len(of) in (0, len(rows))
+        assert all(0 <= value <= 1 for value in of)

@@ -50,6 +50,18 @@ def test_any_small_layer_is_clustered_lawfully_or_refused(method, layer, max_tok
 
 
 @by_method
+def test_components_of_a_mixture_tell_their_responsibilities(method):
+    vectors, _ = topics(6, 20, n_dims=16)
+    clusters = clustered(method, vectors, tokens(120), threshold=0.1)
+    told = [of for of in clusters.responsibilities if of]
+    if method in ("raptor", "gmm"):
+        assert len(told) > len(clusters.members) / 2
+        assert np.mean([value for of in told for value in of]) > 0.5
+    else:
+        assert not told
+
+
+@by_method
 @pytest.mark.parametrize("n", [12, 13, 25, 60, 300])
 def test_a_layer_shrinks_to_a_half_at_most(method, n):
     vectors = unit(np.random.default_rng(n).normal(size=(n, 24)))

@@ -1,6 +1,5 @@
 """Tables: nothing is lost between values, frames and files, and nothing half-written stays."""
 
-import json
 import os
 import subprocess
 import sys
@@ -8,7 +7,6 @@ from dataclasses import fields, replace
 from io import BytesIO
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +17,7 @@ from hypothesis import strategies as st
 from raptor_core.documents.base import Document, Section
 from raptor_core.errors import DamagedTableError, TableError
 from raptor_core.models.money.usage import Usage
-from raptor_core.nodes import End, Fit, Layer, Node
+from raptor_core.nodes import End, Fit, Node
 from raptor_core.tables import (
     Schema,
     TableStore,
@@ -154,17 +152,14 @@ def test_clusterings_survive_with_their_end(tmp_path):
     assert table_to_clusterings(table) == clusterings
 
 
-def test_clusters_have_the_cosine_of_each_member_to_their_centre(tmp_path):
-    nodes = tuple(replace(NODE, id=name) for name in "123")
-    vectors = np.array([[1, 0], [0.6, 0.8], [0, 1]], dtype=np.float32)
-    done = Clustering("t", 0, (("1", "3"), ("2", "3")), None, {}, ("s1", "s2"))
-    table = clusterings_to_table([done], {"t": Layer(nodes, vectors)})
-    assert [json.loads(cell) for cell in table.column("cosines").to_pylist()] == [
-        [0.707, 0.707],
-        [0.949, 0.949],
-    ]
-    before = through_a_file(tmp_path, table.drop_columns(["cosines"]))
-    assert table_to_clusterings(before) == {"t": done}
+def test_clusters_have_the_responsibilities_of_their_component_where_they_were_fitted(tmp_path):
+    groups, likely = (("1", "3"), ("2", "3")), ((1.0, 0.4), ())
+    done = Clustering("t", 0, groups, None, {}, ("s1", "s2"), None, likely)
+    table = through_a_file(tmp_path, clusterings_to_table([done]))
+    assert table.column("responsibilities").to_pylist() == ["[1.0, 0.4]", "null"]
+    assert table_to_clusterings(table) == {"t": done}
+    before = table.drop_columns(["responsibilities"])
+    assert table_to_clusterings(before) == {"t": replace(done, responsibilities=())}
 
 
 def test_an_empty_table_has_the_schema_of_a_full_one(tmp_path):
