@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dagster_project.instance import open_instance, recorded
-from raptor_assets import names
+from raptor_assets.names import TREE, CorpusNames
 from raptor_assets.project.home import Home
 from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.plan import Changes, find_changes
-from raptor_assets.project.resources import ignore_progress
 from raptor_assets.project.source_state import keep_look, look
 from raptor_assets.project.store_state import read_store_state
 from raptor_core.documents import Scan, Skipped
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
 
 LOCATION = "dagster_project.definitions"
 _LOGGERS = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-_TAGS = {".dagster/repository": f"__repository__@{LOCATION}"}
-"""Puts a run of this process under its job in the UI."""
+_LOCATION_TAG = {".dagster/repository": f"__repository__@{LOCATION}"}
+"""Puts a run of this process under its job in the home's own UI."""
 
 _BATCH_SIZE = "DAGSTER_EVENT_BATCH_SIZE"
 _BATCH_EVENTS = "1000"
@@ -89,7 +88,7 @@ def build(
     scan: Scan | None = None,
     components: Components | None = None,
     on_plan: Callable[[Collection[str], Sequence[str]], None] = lambda _partitions, _assets: None,
-    on_progress: Callable[[Progress], None] = ignore_progress,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
 ) -> BuildReport:
     """Bring the trees in step with the source: build what is new or changed, drop what is gone.
 
@@ -146,22 +145,23 @@ def _follow(
     from raptor_assets.project.jobs import BUILD
     from raptor_assets.project.ranges import contiguous_ranges, order_with, range_tags
 
-    changes = report.changes
+    changes, corpus = report.changes, resources.names
     watch = _Watch(report, on_progress)
     on_plan(due, [key.to_user_string() for key in keys.chain_keys(settings.tree.max_layers)])
     defs = build_definitions(settings, home, resources=resources, progress=watch)
     with open_instance(home) as instance:
         new = [name for name in changes.new if name in due]
-        order = order_with(instance, new)
+        order = order_with(instance, new, corpus)
+        own = {} if corpus.corpus else _LOCATION_TAG
         if new:
-            instance.add_dynamic_partitions(names.PARTITIONS, new)
+            instance.add_dynamic_partitions(corpus.partitions, new)
         for found in changes.in_order(contiguous_ranges(order, due)):
-            ran = _execute(defs, instance, BUILD, tags=range_tags(found))
+            ran = _execute(defs, instance, corpus.of(BUILD), tags=own | range_tags(found))
             report.run_ids.append(ran.run_id)
             watch.close(found, ran)
         droppable = [name for name in changes.droppable(report.failed) if name in removed]
         if droppable:
-            _drop(defs, instance, droppable, report)
+            _drop(defs, instance, droppable, report, corpus)
 
 
 def look_up_endpoints(settings: Settings) -> None:
@@ -189,11 +189,12 @@ def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildRepo
     from dagster_project.build import build_definitions
 
     with open_instance(home) as instance:
-        known = set(instance.get_dynamic_partitions(names.PARTITIONS))
+        corpus = home.names()
+        known = set(instance.get_dynamic_partitions(corpus.partitions))
         _require_known(partitions, known, "partition")
         changes = Changes((), (), (), tuple(partitions), (), {})
         report = BuildReport(changes)
-        _drop(build_definitions(settings, home), instance, partitions, report)
+        _drop(build_definitions(settings, home), instance, partitions, report, corpus)
     return report
 
 
@@ -208,7 +209,7 @@ class _Watch:
         self._report.failed.update(progress.failed)
         self._report.odd.update(progress.odd)
         self._report.made[progress.asset] += progress.n_made
-        if progress.asset == names.TREE and progress.share == 1:
+        if progress.asset == TREE and progress.share == 1:
             self._report.built += [n for n in progress.partitions if n not in progress.failed]
         self._tell(progress)
 
@@ -227,13 +228,16 @@ def _drop(
     instance: dg.DagsterInstance,
     partitions: Sequence[str],
     report: BuildReport,
+    corpus: CorpusNames,
 ) -> None:
     from raptor_assets.partition_state import Failure
     from raptor_assets.project.jobs import DROP, drop_config
 
-    ran = _execute(defs, instance, DROP, run_config=drop_config(list(partitions)))
+    config = drop_config(list(partitions), corpus)
+    own = {} if corpus.corpus else _LOCATION_TAG
+    ran = _execute(defs, instance, corpus.of(DROP), tags=own, run_config=config)
     report.run_ids.append(ran.run_id)
-    left = set(instance.get_dynamic_partitions(names.PARTITIONS))
+    left = set(instance.get_dynamic_partitions(corpus.partitions))
     report.dropped += [name for name in partitions if name not in left]
     if ran.error:
         failed = Failure(DROP, ran.error)
@@ -252,7 +256,7 @@ def _execute(
 
     os.environ.setdefault(_BATCH_SIZE, _BATCH_EVENTS)
     config = {**_LOGGERS, **(run_config or {})}
-    return run_job(defs.resolve_job_def(job), instance, config, {**_TAGS, **(tags or {})})
+    return run_job(defs.resolve_job_def(job), instance, config, tags or {})
 
 
 def _chosen(changes: Changes, partitions: Collection[str] | None, *, force: bool) -> set[str]:

@@ -45,7 +45,7 @@ def forecast(
         StoreError: the store is damaged, or held by another process.
     """
     resources = Resources.of(settings, home, components=components, scan=scan)
-    if not home.dagster.exists():
+    if not (home.dagster.exists() or resources.names.corpus):
         changes = _everything(scan.inventory, settings)
     else:
         with recorded(home) as records:

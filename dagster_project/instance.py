@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from raptor_assets.project.home import Home
 from raptor_assets.project.record_files import RecordFiles, Records, is_readable, reading
+from raptor_core.errors import SettingsError
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -17,14 +20,20 @@ if TYPE_CHECKING:
 def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
     """Dagster's instance of a home, made where it is new; runs that were killed are closed.
 
+    That of a corpus in a project of the team's own is the one of ``DAGSTER_HOME``.
+
     Raises:
-        SettingsError, RecordsError: as ``open_records``.
+        SettingsError, RecordsError: as ``open_records``; or ``DAGSTER_HOME`` is not set.
     """
     from raptor_assets.project.dead_runs import fail_dead_runs
     from raptor_assets.project.records import open_records
 
-    home.ensure()
-    with open_records(home.dagster) as instance:
+    if corpus := home.names().corpus:
+        folder = _shared_instance(corpus)
+    else:
+        home.ensure()
+        folder = home.dagster
+    with open_records(folder) as instance:
         fail_dead_runs(instance)
         yield instance
 
@@ -37,11 +46,22 @@ def recorded(home: Home) -> Iterator[Records]:
         SettingsError, RecordsError: as ``open_records``.
     """
     files = home.dagster / "history"
-    if home.has_own_instance() and is_readable(files):
+    if not home.names().corpus and home.has_own_instance() and is_readable(files):
         with reading(files / "runs" / "index.db") as read:
             yield RecordFiles(read)
         return
     from raptor_assets.project.records import DagsterRecords
 
     with open_instance(home) as instance:
-        yield DagsterRecords(instance)
+        yield DagsterRecords(instance, home.names())
+
+
+def _shared_instance(corpus: str) -> Path:
+    named = os.environ.get("DAGSTER_HOME")
+    if not named or not Path(named).expanduser().is_dir():
+        what = "which is no folder" if named else "which is not set"
+        raise SettingsError(
+            f"the corpus {corpus!r} is built in a Dagster project of its own; its instance is that "
+            f"of DAGSTER_HOME, {what}: export the folder that holds dagster.yaml"
+        )
+    return Path(named).expanduser()

@@ -168,7 +168,8 @@ def _record(home: Home, grouping: GroupingSettings, trees: Iterable[str]) -> Non
     What it knew of them is no longer what is published, so the next build looks at them again.
     """
     partitions = sorted({partition_key(tree, grouping) for tree in trees})
-    name = str(keys.TREES.name)
+    corpus = home.names()
+    name = corpus.partitions
     with open_instance(home) as instance:
         known = set(instance.get_dynamic_partitions(name))
         new = [partition for partition in partitions if partition not in known]
@@ -177,7 +178,7 @@ def _record(home: Home, grouping: GroupingSettings, trees: Iterable[str]) -> Non
         for partition in partitions:
             instance.report_runless_asset_event(
                 dg.AssetMaterialization(
-                    asset_key=keys.TREE,
+                    asset_key=keys.shown(corpus, keys.TREE),
                     partition=partition,
                     description="Its trees came by `raptor import`.",
                     metadata={"state": IMPORTED},

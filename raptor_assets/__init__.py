@@ -1,1 +1,5 @@
-"""The asset graph: assets and checks from factories, keys, partitions, metadata and plots."""
+"""RAPTOR corpora as Dagster assets; the names in ``__init__.pyi`` are loaded when they are used."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

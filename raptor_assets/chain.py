@@ -7,15 +7,17 @@ others are finished and published, and the step then fails with the names of tho
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, Protocol
 
 import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData as Target,
 )
 from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
+from dagster_shared.record import replace
 
 from raptor_assets import keys
 from raptor_assets.batches import Size, batches, give_memory_back
@@ -23,14 +25,14 @@ from raptor_assets.evaluations import evaluation, past_top
 from raptor_assets.failures import failure_events, not_started, run_failure
 from raptor_assets.golden import GOLDEN_KEY, golden_events
 from raptor_assets.metadata import past_top_metadata
-from raptor_assets.names import counted
+from raptor_assets.names import CorpusNames, counted
 from raptor_assets.opening import HeldStore
 from raptor_assets.partition_state import Failure, PartitionState, StepResult
 from raptor_assets.process import endpoints_usage, run_spending_tags, told_usage
 from raptor_assets.provenance import Provenance, Recorded
 from raptor_assets.report_links import node_link
 from raptor_assets.run_context import RunContext
-from raptor_assets.specs import build_asset_specs, build_check_specs
+from raptor_assets.specs import build_check_specs
 from raptor_assets.steps import CheckedStep, Step, build_steps
 from raptor_assets.turns import turn_tags
 from raptor_assets.versions import DROPPED, PAST_TOP, code_versions
@@ -40,8 +42,6 @@ from raptor_core.quality.document_text import DOCUMENT_TEXT
 from raptor_core.quality.verdicts import blocking_failures
 from raptor_core.settings import Settings
 from raptor_core.store import check_writable
-
-RESOURCES = {"source", "components", "tables", "store", "reports", "golden", "progress", "turns"}
 
 Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation | dg.AssetObservation]
 
@@ -93,22 +93,54 @@ def told_step(done: Progress) -> str:
     return f"{done.asset}: {', '.join(told)}"
 
 
-def build_chain(settings: Settings) -> dg.AssetsDefinition:
-    """The multi-asset of the whole chain for these settings."""
+class ChainResources(Protocol):
+    """What the chain works with; ``Resources`` of a home has all of it."""
+
+    names: CorpusNames
+    source: Any
+    components: Any
+    tables: Any
+    store: Any
+    reports: Any
+    golden: Any
+    turns: Any
+
+    def declare(self) -> None:
+        """Say in the home what the corpus is called in Dagster."""
+
+
+def ignore_progress(_progress: Progress) -> None:
+    """Where nobody watches."""
+
+
+def build_chain(
+    settings: Settings,
+    specs: Sequence[dg.AssetSpec],
+    resources: ChainResources,
+    progress: Callable[[Progress], None] = ignore_progress,
+) -> dg.AssetsDefinition:
+    """The multi-asset of the whole chain for these settings.
+
+    Args:
+        settings: of the corpus.
+        specs: of all its assets, as the corpus shows them.
+        resources: of the corpus; they belong to this definition, and have no keys in Dagster.
+        progress: told of each step of a run in this process.
+    """
+    corpus = resources.names
 
     @dg.multi_asset(
-        name="raptor",
+        name=corpus.of("raptor"),
         description="Documents to published trees, layer by layer, for many partitions at once.",
-        specs=build_asset_specs(settings),
-        check_specs=build_check_specs(settings),
-        partitions_def=keys.TREES,
+        specs=specs,
+        check_specs=build_check_specs(settings, corpus),
+        partitions_def=keys.corpus_partitions(corpus.corpus),
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
-        pool=keys.POOL,
-        required_resource_keys=RESOURCES,
+        pool=corpus.of(keys.POOL),
     )
     def raptor(context: dg.AssetExecutionContext) -> Events:
-        yield from _Run(context, settings).events()
+        yield from _Run(context, settings, resources, progress).events()
 
     return raptor
 
@@ -116,43 +148,71 @@ def build_chain(settings: Settings) -> dg.AssetsDefinition:
 class _Run:
     """One execution of the step."""
 
-    def __init__(self, context: dg.AssetExecutionContext, settings: Settings) -> None:
+    def __init__(
+        self,
+        context: dg.AssetExecutionContext,
+        settings: Settings,
+        resources: ChainResources,
+        progress: Callable[[Progress], None],
+    ) -> None:
         self._context = context
         self._settings = settings
+        self._golden = resources.golden
+        self._corpus = resources.names
         self._versions = code_versions(settings)
-        self._selected: Collection[dg.AssetKey] = context.selected_asset_keys
-        self._checks = context.selected_asset_check_keys
+        self._selected = {self._own(key) for key in context.selected_asset_keys}
+        self._checks = {
+            dg.AssetCheckKey(self._own(check.asset_key), check.name)
+            for check in context.selected_asset_check_keys
+        }
         self._struck: Failure | None = None
-        begin = context.resources.turns.begin
+        resources.declare()
+        begin = resources.turns.begin
         self._turn = begin(context.instance, context.run.run_id, context.log.warning)
-        self._tell: Callable[[Progress], None] = context.resources.progress
+        self._tell = progress
         self._run_context = RunContext(
             settings=settings,
             versions=self._versions,
-            components=context.resources.components.components(context.instance),
-            tables=context.resources.tables.tables(),
-            store=HeldStore(context.resources.store),
-            read_source=lambda: context.resources.source.corpus(self._names),
-            source_trees=context.resources.source.trees,
-            reports=context.resources.reports,
+            components=resources.components.components(context.instance),
+            tables=resources.tables.tables(),
+            store=HeldStore(resources.store),
+            read_source=lambda: resources.source.corpus(self._names),
+            source_trees=resources.source.trees,
+            reports=resources.reports,
             warn=context.log.warning,
             working=self._working,
         )
         self._under_way = _UnderWay("", (), Usage())
 
+    def _own(self, key: dg.AssetKey) -> dg.AssetKey:
+        found = keys.own(self._corpus, key)
+        assert found is not None, f"{key} is not of this chain"  # noqa: S101 - Dagster selects ours
+        return found
+
+    def _shown(self, key: dg.AssetKey) -> dg.AssetKey:
+        return keys.shown(self._corpus, key)
+
     def events(self) -> Events:
-        """Log everything, then fail if a partition did.
+        """Log everything, then fail if a partition did; under the keys that Dagster has.
 
         Raises:
             Failure: it names each failed partition with asset, reason and remedy.
             StoreError: the store's key may not write; nothing was begun.
         """
+        for event in self._events():
+            key = self._shown(event.asset_key)
+            if isinstance(event, dg.AssetCheckEvaluation):
+                yield replace(event, asset_key=key)
+            else:
+                yield event._replace(asset_key=key)
+
+    def _events(self) -> Events:
         self._context.log.addFilter(_is_told)
         if self._selected:
             check_writable(self._settings.store)
         self._run_context.components.ledger.begin()
-        self._tag(turn_tags(self._context.run.run_id))
-        cases = self._context.resources.golden.cases() if GOLDEN_KEY in self._checks else ()
+        self._tag(turn_tags(self._context))
+        cases = self._golden.cases() if GOLDEN_KEY in self._checks else ()
         names = self._names
         failures: dict[str, Failure] = {}
         for batch in batches(names, self._sizes()):
@@ -169,7 +229,8 @@ class _Run:
                 yield from self._batch(states) if self._selected else self._check(states)
             failures |= {state.name: state.failure for state in states if state.failure}
         if cases and not self._struck:
-            yield from golden_events(self._run_context, cases, self._context.instance)
+            instance = self._context.instance
+            yield from golden_events(self._run_context, cases, instance, self._corpus)
         self._tag(run_spending_tags(self._run_context.components.ledger, self._settings))
         if failures:
             raise run_failure(failures, len(names))
@@ -190,7 +251,7 @@ class _Run:
                 "in the launch dialog, or run `raptor build`, which finds those that changed.",
                 allow_retries=False,
             )
-        return list(context.instance.get_dynamic_partitions(str(keys.TREES.name)))
+        return list(context.instance.get_dynamic_partitions(self._corpus.partitions))
 
     def _check(self, states: Sequence[PartitionState]) -> Events:
         """Execute the chosen checks on what is recorded of these partitions; nothing is made.
@@ -255,6 +316,7 @@ class _Run:
             [state.name for state in states],
             self._versions,
             keys.dependencies(self._settings.tree.max_layers),
+            self._corpus,
         )
 
     def _plan(self, key: dg.AssetKey, names: Iterable[str]) -> None:
@@ -262,7 +324,9 @@ class _Run:
         run = self._context.run
         step = str(self._context.op_execution_context.op_handle)
         for name in names:
-            planned = AssetMaterializationPlannedData(key, partition=name, partitions_subset=None)
+            planned = AssetMaterializationPlannedData(
+                self._shown(key), partition=name, partitions_subset=None
+            )
             told = DagsterEvent.build_asset_materialization_planned_event(
                 run.job_name, step, planned
             )

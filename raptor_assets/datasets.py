@@ -4,7 +4,7 @@ They stand beside the chain: trees over a data set's own documents, in the cache
 and nothing of what is published. No build makes them; they have a job of their own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,8 @@ import dagster as dg
 from raptor_assets import keys
 from raptor_assets.check_history import past_values
 from raptor_assets.evaluations import check_result
-from raptor_assets.process import process_tags, run_spending_tags
-from raptor_assets.specs import OWNERS
+from raptor_assets.names import CorpusNames
+from raptor_assets.process import is_in_process, process_tags, run_spending_tags
 from raptor_assets.tables_markdown import Markdown, markdown_table
 from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.compare import Comparison, Line, compare
@@ -30,7 +30,6 @@ from raptor_core.settings import Settings
 from raptor_core.tree.publish import build_settings_fingerprint
 
 GROUP = "evaluation"
-RESOURCES = {"components", "datasets"}
 
 
 class Datasets(Protocol):
@@ -44,33 +43,60 @@ class Datasets(Protocol):
         """The data set that the settings call so."""
 
 
-def build_dataset_assets(settings: Settings) -> list[dg.AssetsDefinition]:
-    """The assets of all data sets of the settings."""
-    return [_asset(name, settings) for name in settings.evaluation.datasets]
+class DatasetResources(Protocol):
+    """What evaluations work with; ``Resources`` of a home has all of it."""
+
+    names: CorpusNames
+    components: Any
+    datasets: Any
 
 
-def _asset(name: str, settings: Settings) -> dg.AssetsDefinition:
-    @dg.asset(
-        key=keys.evaluation(name),
-        description=f"Strategies side by side on the data set {name}, at equal token budgets, on "
-        "trees over its own documents; nothing that is published is read.",
-        group_name=GROUP,
-        kinds={"python"},
-        owners=OWNERS,
-        code_version=_version(settings),
-        check_specs=[_check_spec(name)],
-        required_resource_keys=RESOURCES,
+def build_dataset_specs(settings: Settings) -> list[dg.AssetSpec]:
+    """Specs of the assets of all data sets of the settings."""
+    return [
+        dg.AssetSpec(
+            keys.evaluation(name),
+            description=f"Strategies side by side on the data set {name}, at equal token budgets, "
+            "on trees over its own documents; nothing that is published is read.",
+            group_name=GROUP,
+            kinds={"python"},
+            code_version=_version(settings),
+        )
+        for name in settings.evaluation.datasets
+    ]
+
+
+def build_dataset_assets(
+    settings: Settings, specs: Mapping[dg.AssetKey, dg.AssetSpec], resources: DatasetResources
+) -> list[dg.AssetsDefinition]:
+    """The assets of all data sets of the settings; ``specs`` by the keys that are their own."""
+    return [
+        _asset(name, specs[keys.evaluation(name)], settings, resources)
+        for name in settings.evaluation.datasets
+    ]
+
+
+def _asset(
+    name: str, spec: dg.AssetSpec, settings: Settings, resources: DatasetResources
+) -> dg.AssetsDefinition:
+    check = dg.AssetCheckKey(spec.key, DEFAULT_STRATEGY.name)
+
+    @dg.multi_asset(
+        name=resources.names.of(f"evaluation__{name}"),
+        specs=[spec],
+        check_specs=[
+            dg.AssetCheckSpec(check.name, asset=spec.key, description=DEFAULT_STRATEGY.description)
+        ],
     )
     def measured(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
-        datasets: Datasets = context.resources.datasets
-        components = context.resources.components.components()
+        datasets: Datasets = resources.datasets
+        components = resources.components.components()
         with (
             _recorded(context, components.ledger, settings),
             open_index(datasets.load(name), components, datasets.cache) as index,
         ):
             found = _compare(index, settings)
             metadata = _metadata(index, found)
-        check = dg.AssetCheckKey(keys.evaluation(name), DEFAULT_STRATEGY.name)
         last = settings.checks.history_builds
         past = partial(past_values, context.instance, check, last=last)
         verdict = evaluate_strategy(found, settings.retrieval.strategy, settings.checks, past)
@@ -85,18 +111,14 @@ def _recorded(
 ) -> Iterator[None]:
     """Tag the run with its process, and in the end with what it was paid for."""
     run = context.run.run_id
-    context.instance.add_run_tags(run, process_tags())
+    if is_in_process(context):
+        context.instance.add_run_tags(run, process_tags())
     ledger.begin()
     try:
         yield
     finally:
         if tags := run_spending_tags(ledger, settings):
             context.instance.add_run_tags(run, tags)
-
-
-def _check_spec(name: str) -> dg.AssetCheckSpec:
-    check = DEFAULT_STRATEGY
-    return dg.AssetCheckSpec(check.name, asset=keys.evaluation(name), description=check.description)
 
 
 def _version(settings: Settings) -> str:

@@ -9,6 +9,7 @@ import dagster as dg
 from raptor_assets import keys
 from raptor_assets.check_history import past_values
 from raptor_assets.evaluations import evaluation
+from raptor_assets.names import CorpusNames
 from raptor_assets.run_context import RunContext
 from raptor_core.errors import RaptorError
 from raptor_core.evaluation.golden import GoldenCase
@@ -21,14 +22,17 @@ GOLDEN_KEY = dg.AssetCheckKey(keys.TREE, GOLDEN_RETRIEVAL.name)
 
 
 def golden_events(
-    context: RunContext, cases: Sequence[GoldenCase], instance: dg.DagsterInstance
+    context: RunContext,
+    cases: Sequence[GoldenCase],
+    instance: dg.DagsterInstance,
+    corpus: CorpusNames,
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """The check's evaluation, of no partition.
 
     When the questions cannot be asked, it warns and gives none: what is published stays so.
     """
     try:
-        verdict = golden_verdict(context, cases, instance)
+        verdict = golden_verdict(context, cases, instance, corpus)
     except RaptorError as error:
         context.warn(f"the golden set was not measured: {error}")
         return
@@ -37,7 +41,10 @@ def golden_events(
 
 
 def golden_verdict(
-    context: RunContext, cases: Sequence[GoldenCase], instance: dg.DagsterInstance
+    context: RunContext,
+    cases: Sequence[GoldenCase],
+    instance: dg.DagsterInstance,
+    corpus: CorpusNames,
 ) -> Verdict | None:
     """Verdict on what readers see; None while they see another embedder's collection.
 
@@ -50,5 +57,6 @@ def golden_verdict(
             return None
     query = Query.from_settings(context.settings)
     report = measure_golden(cases, context.components.embedder, context.store.open, query)
-    past = past_values(instance, GOLDEN_KEY, "hit_rate", context.settings.checks.history_builds)
+    check = dg.AssetCheckKey(keys.shown(corpus, keys.TREE), GOLDEN_RETRIEVAL.name)
+    past = past_values(instance, check, "hit_rate", context.settings.checks.history_builds)
     return evaluate_golden(report, context.settings.checks, past)

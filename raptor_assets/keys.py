@@ -1,13 +1,13 @@
-"""Asset keys, their order and their dependencies, and the partitions that all of them share."""
+"""Asset keys, their order and their dependencies, and the partitions that all of them share.
+
+These are the chain's own keys; a corpus with a name has others in Dagster, see ``CorpusNames``.
+"""
 
 from __future__ import annotations
 
 import dagster as dg
 
 from raptor_assets import names
-
-TREES = dg.DynamicPartitionsDefinition(name=names.PARTITIONS)
-"""The unit of rebuild: a partition holds one tree or more (``grouping`` settings)."""
 
 POOL = "builds"
 """Dagster's pool of builds. Its limit bounds how many are under way at once on all machines, and
@@ -20,6 +20,25 @@ DOCUMENTS = dg.AssetKey(names.DOCUMENTS)
 CHUNKS = dg.AssetKey(names.CHUNKS)
 TREE = dg.AssetKey(names.TREE)
 REPORT = dg.AssetKey(names.REPORT)
+
+
+def corpus_partitions(corpus: str = "") -> dg.DynamicPartitionsDefinition:
+    """Partitions of a corpus, each of which holds one tree or more (``grouping`` settings).
+
+    For assets of a team's own that stand downstream of it.
+    """
+    return dg.DynamicPartitionsDefinition(name=names.CorpusNames(corpus).partitions)
+
+
+def shown(corpus: names.CorpusNames, key: dg.AssetKey) -> dg.AssetKey:
+    """The key in Dagster of one of the chain's own."""
+    return dg.AssetKey.from_user_string(corpus.shown(key.to_user_string()))
+
+
+def own(corpus: names.CorpusNames, key: dg.AssetKey) -> dg.AssetKey | None:
+    """The chain's own key of one in Dagster; None where it is not an asset of the corpus."""
+    found = corpus.own(key.to_user_string())
+    return None if found is None else dg.AssetKey.from_user_string(found)
 
 
 def evaluation(dataset: str) -> dg.AssetKey:

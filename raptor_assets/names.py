@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
 from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
 from raptor_core.quality.chunk_length import chunk_length
@@ -23,6 +27,43 @@ what is published."""
 
 Checks = list[tuple[str, CheckInfo]]
 """Assets as Dagster shows them, as "layer_1/summaries", each with one of its checks."""
+
+
+@dataclass(frozen=True)
+class CorpusNames:
+    """What a corpus is called in Dagster; by default as where nothing else is.
+
+    The chain, its tables and its versions go by names of their own, such as "layer_1/summaries".
+    They are translated where Dagster is told or asked of them.
+
+    Attributes:
+        corpus: name of the corpus, which all but its assets begin with.
+        assets: keys of its assets in Dagster, as "handbook/layer_1/summaries", by their own names.
+    """
+
+    corpus: str = ""
+    assets: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, word: str) -> str:
+        """The corpus's own job, sensor, pool, or whatever else is called so."""
+        return f"{self.corpus}_{word}" if self.corpus else word
+
+    @property
+    def partitions(self) -> str:
+        """Name of the partitions definition."""
+        return self.of(PARTITIONS)
+
+    def shown(self, asset: str) -> str:
+        """An asset's key in Dagster."""
+        return self.assets.get(asset, asset)
+
+    def own(self, key: str) -> str | None:
+        """The own name of an asset with this key; None of an asset that is not the corpus's."""
+        return self._own.get(key) if self.assets else key
+
+    @cached_property
+    def _own(self) -> dict[str, str]:
+        return {shown: asset for asset, shown in self.assets.items()}
 
 
 def summaries(layer: int) -> str:

@@ -6,11 +6,15 @@ import os
 import re
 import socket
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from raptor_assets.costs import is_metered
 from raptor_assets.names import counted
 from raptor_core.models.money import SUMMARIES, Ledger, Spending, Usage
 from raptor_core.settings import Settings
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 PROCESS_TAG = ".dagster/raptor-process"
 """Tag of a run: host and process id. The UI hides tags of this beginning."""
@@ -18,6 +22,11 @@ PROCESS_TAG = ".dagster/raptor-process"
 
 PAID_TAG = "raptor/paid-"
 """Beginning of the tags that say what a run was paid for."""
+
+
+def is_in_process(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> bool:
+    """Whether a step has its run's process: one of its own ends before the run does."""
+    return context.job_def.executor_def.name in ("in_process", "execute_in_process_executor")
 
 
 def process_tags() -> dict[str, str]:

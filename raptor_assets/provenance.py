@@ -21,6 +21,9 @@ from dagster._core.definitions.data_version import (
     get_input_event_pointer_tag,
 )
 
+from raptor_assets import keys
+from raptor_assets.names import CorpusNames
+
 MATERIALIZED = dg.DagsterEventType.ASSET_MATERIALIZATION
 
 
@@ -35,7 +38,8 @@ class Recorded:
 class Provenance:
     """Knows the latest materializations of a batch of partitions, and tags new ones.
 
-    One instance serves one batch in one run. ``code_versions`` and ``dependencies`` are by asset.
+    One instance serves one batch in one run. ``code_versions`` and ``dependencies`` are by asset,
+    and ``corpus`` says what those are called in Dagster.
     """
 
     def __init__(
@@ -44,11 +48,13 @@ class Provenance:
         partitions: Sequence[str],
         code_versions: Mapping[dg.AssetKey, str],
         dependencies: Mapping[dg.AssetKey, Sequence[dg.AssetKey]],
+        corpus: CorpusNames,
     ) -> None:
         self._instance = instance
         self._partitions = list(partitions)
         self._code_versions = code_versions
         self._dependencies = dependencies
+        self._corpus = corpus
         self._known: dict[dg.AssetKey, dict[str, Recorded]] = {}
         self._tagged: dict[dg.AssetKey, dict[str, str]] = {}
 
@@ -59,8 +65,9 @@ class Provenance:
             found = self.latest(upstream).get(partition)
             version = found.data_version if found else DEFAULT_DATA_VERSION.value
             pointer = str(found.storage_id) if found else NULL_EVENT_POINTER
-            tags[get_input_data_version_tag(upstream)] = version
-            tags[get_input_event_pointer_tag(upstream)] = pointer
+            shown = keys.shown(self._corpus, upstream)
+            tags[get_input_data_version_tag(shown)] = version
+            tags[get_input_event_pointer_tag(shown)] = pointer
         tags[DATA_VERSION_TAG] = data_version
         tags[DATA_VERSION_IS_USER_PROVIDED_TAG] = "true"
         self._tagged.setdefault(key, {})[partition] = data_version
@@ -69,12 +76,13 @@ class Provenance:
     def latest(self, key: dg.AssetKey) -> Mapping[str, Recorded]:
         """What is recorded of an asset, by partition; asked of the instance once."""
         if key not in self._known:
+            shown = keys.shown(self._corpus, key)
             ids = self._instance.get_latest_storage_id_by_partition(
-                key, MATERIALIZED, set(self._partitions)
+                shown, MATERIALIZED, set(self._partitions)
             )
             versions = self._tagged.get(key, {})
             if ids.keys() - versions.keys():
-                versions = recorded_versions(self._instance, key, self._partitions) | versions
+                versions = recorded_versions(self._instance, shown, self._partitions) | versions
             self._known[key] = {
                 partition: Recorded(versions.get(partition, DEFAULT_DATA_VERSION.value), found)
                 for partition, found in ids.items()

@@ -1,22 +1,27 @@
-"""Specs of the assets and checks of the chain."""
+"""Specs of the assets and checks of the chain, and what a corpus makes of them."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Sequence
 
 import dagster as dg
 
 from raptor_assets import keys, names
 from raptor_assets.columns import column_schema
+from raptor_assets.names import CorpusNames
+from raptor_assets.translator import RaptorAsset, RaptorTranslator
 from raptor_assets.versions import code_versions
+from raptor_core.errors import SettingsError
 from raptor_core.quality.verdicts import CheckInfo
 from raptor_core.settings import Settings
 
-OWNERS = ["team:raptor"]
 TABLES = "tables_io_manager"
 """Key of the IO manager of tables."""
 QDRANT = "qdrant_layers_io_manager"
 """Key of the IO manager of layers with their vectors."""
+
+_IO_MANAGER = "dagster/io_manager_key"
 
 
 def build_asset_specs(settings: Settings) -> list[dg.AssetSpec]:
@@ -33,11 +38,68 @@ def build_asset_specs(settings: Settings) -> list[dg.AssetSpec]:
             skippable=True,
             group_name=keys.group_name(spec.key),
             code_version=versions[spec.key],
-            owners=OWNERS,
-            partitions_def=keys.TREES,
         ).merge_attributes(metadata={"dagster/column_schema": column_schema(spec.key)})
         for spec in specs
     ]
+
+
+def corpus_specs(
+    specs: Iterable[dg.AssetSpec],
+    corpus: str = "",
+    key_prefix: Sequence[str] = (),
+    translator: RaptorTranslator | None = None,
+) -> tuple[CorpusNames, dict[dg.AssetKey, dg.AssetSpec]]:
+    """Specs as a corpus shows them, by the chain's own keys, and all names that it has in Dagster.
+
+    Args:
+        specs: by the chain's own keys.
+        corpus: its name; each asset is then shown in a group of this name.
+        key_prefix: of all keys.
+        translator: has the last word on a spec.
+
+    Raises:
+        SettingsError: two assets have one key, or the translator changed what it may not.
+    """
+    translator = translator or RaptorTranslator()
+    found: dict[dg.AssetKey, dg.AssetSpec] = {}
+    taken: dict[str, str] = {}
+    for spec in specs:
+        given = spec.replace_attributes(
+            key=spec.key.with_prefix(key_prefix), group_name=corpus or spec.group_name
+        )
+        if io_manager := spec.metadata.get(_IO_MANAGER):
+            given = given.with_io_manager_key(CorpusNames(corpus).of(str(io_manager)))
+        asset = spec.key.to_user_string()
+        told = translator.get_asset_spec(RaptorAsset(corpus, asset, given))
+        _check_translated(asset, given, told)
+        shown = told.key.to_user_string()
+        if shown in taken:
+            raise SettingsError(
+                f"the translator gives {taken[shown]} and {asset} one key, {shown}; "
+                "give each its own"
+            )
+        taken[shown] = asset
+        found[spec.key] = told
+    assets = {asset: shown for shown, asset in taken.items()}
+    named = CorpusNames(corpus, {} if all(a == s for a, s in assets.items()) else assets)
+    return named, {
+        key: spec.replace_attributes(
+            deps=[dep._replace(asset_key=keys.shown(named, dep.asset_key)) for dep in spec.deps]
+        )
+        for key, spec in found.items()
+    }
+
+
+def _check_translated(asset: str, given: dg.AssetSpec, told: dg.AssetSpec) -> None:
+    fixed = ("deps", "skippable", "code_version", "partitions_def")
+    changed = [name for name in fixed if getattr(given, name) != getattr(told, name)]
+    if given.metadata.get(_IO_MANAGER) != told.metadata.get(_IO_MANAGER):
+        changed.append("io_manager_key")
+    if changed:
+        raise SettingsError(
+            f"the translator changes {changed[0]} of {asset}, which builds depend on; change key, "
+            "group, description, owners, tags, kinds, metadata or automation condition"
+        )
 
 
 def build_layer_specs(layer: int, settings: Settings) -> list[dg.AssetSpec]:
@@ -66,20 +128,27 @@ def build_layer_specs(layer: int, settings: Settings) -> list[dg.AssetSpec]:
     ]
 
 
-def build_check_specs(settings: Settings) -> list[dg.AssetCheckSpec]:
+def build_check_specs(
+    settings: Settings, corpus: CorpusNames | None = None
+) -> list[dg.AssetCheckSpec]:
     """Specs of the checks, on every layer of summaries and on the published trees."""
+    corpus = corpus or CorpusNames()
+    partitions = keys.corpus_partitions(corpus.corpus)
     with warnings.catch_warnings():
         # Partitioned checks are in preview; without them a check would say of all partitions
         # what it last found in one.
         warnings.simplefilter("ignore", dg.PreviewWarning)
-        specs = [_check_spec(asset, check) for asset, check in names.partition_checks(settings)]
+        specs = [
+            _check_spec(corpus.shown(asset), check, partitions)
+            for asset, check in names.partition_checks(settings)
+        ]
     # Without partitions: it is of all published trees together.
     together = names.golden_checks(settings)
-    return [*specs, *(_check_spec(*pair, partitions=None) for pair in together)]
+    return [*specs, *(_check_spec(corpus.shown(asset), check) for asset, check in together)]
 
 
 def _check_spec(
-    asset: str, check: CheckInfo, partitions: dg.PartitionsDefinition[str] | None = keys.TREES
+    asset: str, check: CheckInfo, partitions: dg.PartitionsDefinition[str] | None = None
 ) -> dg.AssetCheckSpec:
     return dg.AssetCheckSpec(
         check.name,

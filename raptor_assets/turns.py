@@ -8,7 +8,7 @@ from typing import Protocol
 
 import dagster as dg
 
-from raptor_assets.process import process_tags
+from raptor_assets.process import is_in_process, process_tags
 
 TURN_TAG = ".dagster/raptor-turn"
 """Tag of a run that began its turn: its own id. A run that is tried again inherits its first
@@ -29,9 +29,9 @@ class Turn(Protocol):
         """
 
 
-def turn_tags(run_id: str) -> dict[str, str]:
-    """Tags of a run that began its turn in this process."""
-    return {**process_tags(), TURN_TAG: run_id}
+def turn_tags(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, str]:
+    """Tags of a run that began its turn in this process; none where it is a process of a step."""
+    return {**process_tags(), TURN_TAG: context.run.run_id} if is_in_process(context) else {}
 
 
 class Turns(Protocol):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from raptor_assets.names import CorpusNames
 from raptor_assets.project.settings_file import add_sources, settings_text
 from raptor_core.disk import replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
+from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
 
 _MARK = "# Written by raptor and kept up to date by it; delete this line to keep your own changes."
@@ -104,6 +107,27 @@ class Home(HomeFolder):
 
     def _own_instance(self) -> str:
         return _INSTANCE.format(mark=_MARK, events=_quoted(self.dagster / "history" / "runs"))
+
+    def names(self) -> CorpusNames:
+        """What its corpus is called in Dagster; as ``declare`` was told, else by default names."""
+        told = self.declared()
+        return CorpusNames(told["corpus"], told["assets"]) if told else CorpusNames()
+
+    def declare(self, names: CorpusNames, settings: Settings) -> None:
+        """Keep names and settings of a corpus that a project of the team's own defines.
+
+        The command knows by them where it looks, in which instance. Credentials are left out.
+
+        Raises:
+            SettingsError: the home cannot be written.
+        """
+        values = settings.model_dump(mode="json")
+        told = {"corpus": names.corpus, "assets": dict(names.assets), "settings": values}
+        text = hide_credentials(json.dumps(told, indent=1))
+        with self._writable():
+            if not (self.declaration.exists() and self.declaration.read_text() == text):
+                self.path.mkdir(parents=True, exist_ok=True)
+                replace_file(self.declaration, text.encode())
 
     def create(
         self, *, sources: Sequence[str] = (), preset: str = "default", group_by: str = "document"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from raptor_assets import names
+from raptor_assets.names import DOCUMENTS, CorpusNames
 from raptor_assets.project.home import Home
 from raptor_assets.project.resources import (
     ComponentsResource,
@@ -23,7 +23,7 @@ from raptor_core.tables import table_to_documents
 from raptor_core.tree.components import Components
 
 
-@dataclass(frozen=True)
+@dataclass
 class Resources:
     """The resources of one home."""
 
@@ -35,6 +35,9 @@ class Resources:
     golden: GoldenResource
     datasets: DatasetsResource
     turns: TurnsResource
+    names: CorpusNames
+    home: Home
+    settings: Settings
 
     @classmethod
     def of(
@@ -44,8 +47,12 @@ class Resources:
         *,
         components: Components | None = None,
         scan: Scan | None = None,
+        names: CorpusNames | None = None,
     ) -> Resources:
-        """Resources that load nothing until they are used."""
+        """Resources that load nothing until they are used.
+
+        ``names`` are those that the home's corpus has in Dagster, None for what it says itself.
+        """
         made = ComponentsResource(settings, home, components)
         tables = TablesResource(settings, home)
         return cls(
@@ -57,10 +64,22 @@ class Resources:
             golden=GoldenResource(settings, home),
             datasets=DatasetsResource(settings, home),
             turns=TurnsResource(home.turns),
+            names=home.names() if names is None else names,
+            home=home,
+            settings=settings,
         )
+
+    def declare(self) -> None:
+        """Say in the home what its corpus is called in Dagster, where it has a name.
+
+        Raises:
+            SettingsError: the home cannot be written.
+        """
+        if self.names.corpus:
+            self.home.declare(self.names, self.settings)
 
     def known(self, partition: str) -> Iterable[Document]:
         """Documents that a partition was last built from."""
-        table = self.tables.tables().find((names.DOCUMENTS,), partition)
+        table = self.tables.tables().find((DOCUMENTS,), partition)
         trees = {} if table is None else table_to_documents(table)
         return (document for found in trees.values() for document in found)

@@ -8,6 +8,7 @@ import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.columns import SCHEMAS
+from raptor_assets.names import CorpusNames
 from raptor_assets.project.resources import ComponentsResource, StoreResource, TablesResource
 from raptor_core.errors import StoreError, TableError
 from raptor_core.tree.cache import Together
@@ -26,8 +27,9 @@ class TablesIOManager(dg.IOManager):
     partition key.
     """
 
-    def __init__(self, tables: TablesResource) -> None:
+    def __init__(self, tables: TablesResource, corpus: CorpusNames) -> None:
         self._tables = tables
+        self._corpus = corpus
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
         """Write one table per partition of the output.
@@ -42,7 +44,7 @@ class TablesIOManager(dg.IOManager):
                 f"asset {name} gave {type(obj).__name__} for {len(partitions)} partitions; "
                 "expected a pandas data frame for one. Convert it, or name another io_manager_key"
             )
-        path = self._tables.tables().write(context.asset_key.path, partitions[0], obj)
+        path = self._tables.tables().write(self._own(context.asset_key).path, partitions[0], obj)
         context.add_output_metadata({"path": path, "dagster/row_count": len(obj)})
 
     def load_input(self, context: dg.InputContext) -> Any:
@@ -51,7 +53,7 @@ class TablesIOManager(dg.IOManager):
         Raises:
             TableError: a table is missing or damaged.
         """
-        key = context.asset_key
+        key = self._own(context.asset_key)
         if not context.has_asset_partitions:
             return self.read(key, WHOLE)
         names = context.asset_partition_keys
@@ -59,7 +61,7 @@ class TablesIOManager(dg.IOManager):
         return frames[names[0]] if len(names) == 1 else frames
 
     def read(self, key: dg.AssetKey, partition: str) -> pd.DataFrame:
-        """One table; without rows where the partition's trees end below its layer."""
+        """One table, by its own key; without rows where the trees end below its layer."""
         tables = self._tables.tables()
         table = tables.find(key.path, partition)
         schema = SCHEMAS.get(key.path[-1]) if len(key.path) > 1 else None
@@ -68,6 +70,10 @@ class TablesIOManager(dg.IOManager):
         found = tables.read(key.path, partition) if table is None else table
         frame: pd.DataFrame = found.to_pandas()
         return frame
+
+    def _own(self, key: dg.AssetKey) -> dg.AssetKey:
+        """The chain's own key of its assets; others have a folder beside theirs."""
+        return keys.own(self._corpus, key) or key.with_prefix("assets")
 
 
 class QdrantLayersIOManager(TablesIOManager):
@@ -78,9 +84,13 @@ class QdrantLayersIOManager(TablesIOManager):
     """
 
     def __init__(
-        self, tables: TablesResource, store: StoreResource, components: ComponentsResource
+        self,
+        tables: TablesResource,
+        corpus: CorpusNames,
+        store: StoreResource,
+        components: ComponentsResource,
     ) -> None:
-        super().__init__(tables)
+        super().__init__(tables, corpus)
         self._store = store
         self._components = components
 

@@ -12,7 +12,9 @@ from dagster._core.definitions.data_version import (
 from raptor_assets import keys
 from raptor_assets.costs import delete_usages
 from raptor_assets.hand import hand_keys
+from raptor_assets.names import CorpusNames
 from raptor_assets.ownership import Listing, abandoned_trees
+from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.resources import StoreResource
 from raptor_assets.provenance import MATERIALIZED
 from raptor_assets.turns import turn_tags
@@ -33,65 +35,74 @@ class DropConfig(dg.Config):
     partitions: list[str]
 
 
-def build_job(chain: dg.AssetsDefinition) -> Any:
+def build_job(chain: dg.AssetsDefinition, corpus: CorpusNames) -> Any:
     """The job that builds every asset of the chain, for the partitions chosen at launch."""
     return dg.define_asset_job(
-        BUILD,
+        corpus.of(BUILD),
         selection=dg.AssetSelection.assets(*chain.keys),
+        executor_def=dg.in_process_executor,
         description="Build, check and publish the trees of the partitions chosen at launch.",
     )
 
 
-def build_evaluate_jobs(assets: Sequence[dg.AssetsDefinition]) -> list[Any]:
+def build_evaluate_jobs(assets: Sequence[dg.AssetsDefinition], corpus: CorpusNames) -> list[Any]:
     """The job that measures on every data set, where there is one; nothing launches it."""
     if not assets:
         return []
     return [
         dg.define_asset_job(
-            EVALUATE,
+            corpus.of(EVALUATE),
             selection=dg.AssetSelection.assets(*assets),
+            executor_def=dg.in_process_executor,
             description="Measure retrieval on the data sets of the settings.",
         )
     ]
 
 
-def build_drop_job(settings: Settings) -> dg.JobDefinition:
+def build_drop_job(settings: Settings, resources: Resources) -> dg.JobDefinition:
     """The job that removes partitions: vectors, tables, and the partition keys themselves."""
+    corpus = resources.names
 
     @dg.op(
-        name=_DROP_OP,
+        name=corpus.of(_DROP_OP),
         description="Remove trees from Qdrant, then tables, pages, partition keys; log a tombstone "
         "for every asset.",
-        required_resource_keys={"tables", "components", "store", "reports", "turns"},
         out=dg.Out(dg.Nothing),
     )
     def drop_partitions(
         context: dg.OpExecutionContext, config: DropConfig
     ) -> Iterator[dg.AssetMaterialization | dg.Output[None]]:
-        tables = context.resources.tables.tables()
-        turn = context.resources.turns.begin(context.instance, context.run_id, context.log.warning)
-        context.instance.add_run_tags(context.run_id, turn_tags(context.run_id))
+        tables = resources.tables.tables()
+        turn = resources.turns.begin(context.instance, context.run_id, context.log.warning)
+        context.instance.add_run_tags(context.run_id, turn_tags(context))
         for partition in config.partitions:
             with turn.take([partition]):
-                cache = context.resources.components.components(context.instance).cache
-                n_nodes = _drop(partition, tables, context.resources.store, cache, settings)
-                context.resources.reports.delete(partition)
-                yield from _tombstones(context.instance, partition, settings, n_nodes)
+                cache = resources.components.components(context.instance).cache
+                n_nodes = _drop(partition, tables, resources.store, cache, settings)
+                resources.reports.delete(partition)
+                shown = [
+                    keys.shown(corpus, key) for key in keys.chain_keys(settings.tree.max_layers)
+                ]
+                yield from _tombstones(context.instance, partition, shown, n_nodes)
                 turn.require()
-                context.instance.delete_dynamic_partition(str(keys.TREES.name), partition)
+                context.instance.delete_dynamic_partition(corpus.partitions, partition)
             context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
         yield dg.Output(None)
 
-    @dg.job(name=DROP, description="Remove partitions whose documents are gone.")
+    @dg.job(
+        name=corpus.of(DROP),
+        description="Remove partitions whose documents are gone.",
+        executor_def=dg.in_process_executor,
+    )
     def drop_job() -> None:
         drop_partitions()
 
     return drop_job
 
 
-def drop_config(partitions: list[str]) -> dict[str, Any]:
+def drop_config(partitions: list[str], corpus: CorpusNames) -> dict[str, Any]:
     """Run configuration of the drop job."""
-    return {"ops": {_DROP_OP: {"config": {"partitions": partitions}}}}
+    return {"ops": {corpus.of(_DROP_OP): {"config": {"partitions": partitions}}}}
 
 
 def _drop(
@@ -123,10 +134,10 @@ def _drop(
 
 
 def _tombstones(
-    instance: dg.DagsterInstance, partition: str, settings: Settings, n_nodes: int
+    instance: dg.DagsterInstance, partition: str, chain: Sequence[dg.AssetKey], n_nodes: int
 ) -> Iterator[dg.AssetMaterialization]:
     """A version of its own for each asset it had, so that the same bytes coming back are new."""
-    for key in keys.chain_keys(settings.tree.max_layers):
+    for key in chain:
         if not instance.get_latest_storage_id_by_partition(key, MATERIALIZED, {partition}):
             continue
         yield dg.AssetMaterialization(

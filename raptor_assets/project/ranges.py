@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import dagster as dg
 
-from raptor_assets import keys
+from raptor_assets.names import CorpusNames
 
 MAX_RUN_PARTITIONS = 256
 """A longer range is split into several runs: Dagster plans every asset of every partition, and
@@ -39,9 +39,9 @@ def contiguous_ranges(
     return [tuple(found) for found in ranges]
 
 
-def order_with(instance: dg.DagsterInstance, new: Sequence[str]) -> list[str]:
+def order_with(instance: dg.DagsterInstance, new: Sequence[str], corpus: CorpusNames) -> list[str]:
     """Partition keys in the definition's order, once ``new`` ones are added."""
-    existing = list(instance.get_dynamic_partitions(str(keys.TREES.name)))
+    existing = list(instance.get_dynamic_partitions(corpus.partitions))
     known = set(existing)
     return existing + [name for name in new if name not in known]
 

@@ -55,30 +55,36 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
 
 
 class DagsterRecords:
-    """``Records`` of any instance, asked of Dagster."""
+    """``Records`` of any instance, asked of Dagster.
 
-    def __init__(self, instance: dg.DagsterInstance) -> None:
+    Args:
+        instance: that has them.
+        corpus: what is called how in them.
+    """
+
+    def __init__(self, instance: dg.DagsterInstance, corpus: names.CorpusNames) -> None:
         self.instance = instance
+        self._corpus = corpus
+
+    def _key(self, asset: str) -> dg.AssetKey:
+        return dg.AssetKey.from_user_string(self._corpus.shown(asset))
 
     def partitions(self) -> list[str]:
         """See ``Records``."""
-        return list(self.instance.get_dynamic_partitions(names.PARTITIONS))
+        return list(self.instance.get_dynamic_partitions(self._corpus.partitions))
 
     def versions(self, asset: str) -> dict[str, str]:
         """See ``Records``."""
-        return recorded_versions(self.instance, dg.AssetKey.from_user_string(asset))
+        return recorded_versions(self.instance, self._key(asset))
 
     def latest(self, asset: str) -> dict[str, int]:
         """See ``Records``."""
-        key = dg.AssetKey.from_user_string(asset)
-        return dict(self.instance.get_latest_storage_id_by_partition(key, MATERIALIZED))
+        found = self.instance.get_latest_storage_id_by_partition(self._key(asset), MATERIALIZED)
+        return dict(found)
 
     def outcomes(self, checks: names.Checks) -> CheckOutcomes:
         """See ``Records``."""
-        keys = {
-            dg.AssetCheckKey(dg.AssetKey.from_user_string(asset), check.name): asset
-            for asset, check in checks
-        }
+        keys = {dg.AssetCheckKey(self._key(asset), check.name): asset for asset, check in checks}
         storage = self.instance.event_log_storage
         found: dict[tuple[str, str, str | None], CheckOutcome] = {}
         for info in storage.get_asset_check_partition_info(list(keys)):

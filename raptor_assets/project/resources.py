@@ -37,8 +37,6 @@ from raptor_core.tree.sqlite_cache import SqliteCache
 if TYPE_CHECKING:
     import dagster as dg
 
-    from raptor_assets.chain import Progress
-
 
 class SourceResource:
     """The source that the settings name; what was found there, where it was scanned already."""
@@ -251,7 +249,3 @@ class DatasetsResource:
         path = self._home.dataset(self._settings, name)
         split = self._settings.evaluation.split
         return open_dataset(path, self._settings.source, split=split)
-
-
-def ignore_progress(_progress: Progress) -> None:
-    """The progress resource where nobody watches."""

@@ -10,13 +10,14 @@ from typing import Any, Protocol
 import dagster as dg
 
 from raptor_assets import keys
+from raptor_assets.names import CorpusNames
 from raptor_assets.project.active_runs import partitions_under_way
 from raptor_assets.project.dead_runs import fail_dead_runs
+from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.jobs import BUILD, DROP, drop_config
 from raptor_assets.project.plan import Changes, find_changes
 from raptor_assets.project.ranges import contiguous_ranges, order_with, range_tags
 from raptor_assets.project.records import DagsterRecords
-from raptor_assets.project.renames import Known
 from raptor_assets.project.store_state import StoreState
 from raptor_assets.versions import build_version
 from raptor_core.documents import Inventory
@@ -28,13 +29,6 @@ INTERVAL_SECONDS = 30
 
 NAMED = 10
 """Files and partitions that a skip reason names."""
-
-
-class Source(Protocol):
-    """What the sensor watches."""
-
-    def inventory(self) -> Inventory:
-        """All documents by hashes, what could not be read, and what is being written."""
 
 
 class Look(Protocol):
@@ -80,7 +74,7 @@ class _Cursor:
 
 
 def build_source_sensor(
-    settings: Settings, source: Source, known: Known, look: Look, targets: Sequence[Any]
+    settings: Settings, resources: Resources, look: Look, targets: Sequence[Any]
 ) -> dg.SensorDefinition:
     """The sensor over the settings' source.
 
@@ -102,14 +96,13 @@ def build_source_sensor(
 
     Args:
         settings: of the home.
-        source: lists and reads the documents.
-        known: documents that a partition was last built from.
+        resources: list the documents, and know which ones a partition was last built from.
         look: at the store.
         targets: the build and the drop job.
     """
 
     @dg.sensor(
-        name="source_sensor",
+        name=resources.names.of("source_sensor"),
         description="Finds new, changed and removed documents and requests exactly the "
         "partitions concerned.",
         jobs=targets,
@@ -119,7 +112,7 @@ def build_source_sensor(
         else dg.DefaultSensorStatus.STOPPED,
     )
     def source_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        return _tick(context, settings, source, known, look)
+        return _tick(context, settings, resources, look)
 
     return source_sensor
 
@@ -127,31 +120,31 @@ def build_source_sensor(
 def _tick(
     context: dg.SensorEvaluationContext,
     settings: Settings,
-    source: Source,
-    known: Known,
+    resources: Resources,
     look: Look,
 ) -> dg.SensorResult | dg.SkipReason:
     fail_dead_runs(context.instance)
     if not settings.source.is_named:
         return dg.SkipReason("no source is named; set paths under [source] in raptor.toml")
-    existing = context.instance.get_dynamic_partitions(str(keys.TREES.name))
+    corpus = resources.names
+    existing = context.instance.get_dynamic_partitions(corpus.partitions)
     before = _Cursor.parse(context.cursor)
     try:
-        inventory = source.inventory()
+        inventory = resources.source.inventory()
     except EmptySourceError as error:
         return dg.SkipReason(
             f"{error}. The {len(existing)} partitions stay as they are; to remove them, run "
-            f"the job {DROP}"
+            f"the job {corpus.of(DROP)}"
         )
     seen = _digest(inventory, build_version(settings), existing)
     stamp = look.stamp()
     is_same = before.seen == seen and before.store == stamp
     if is_same and not before.requested and not inventory.unsettled:
         return dg.SkipReason(f"{len(existing)} partitions are up to date; no file changed")
-    busy = partitions_under_way(context.instance, existing)
+    busy = partitions_under_way(context.instance, existing, corpus)
     store_state = look.store_state() if busy is None and before.store != stamp else None
     changes = find_changes(
-        DagsterRecords(context.instance), settings, inventory, known, store_state
+        DagsterRecords(context.instance, corpus), settings, inventory, resources.known, store_state
     )
     for new, old in changes.renamed.items():
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
@@ -159,7 +152,8 @@ def _tick(
     if store_state is not None:
         after = replace(after, store="" if changes.to_build else look.stamp(), lost=changes.lost)
     waited_for = changes.unreported & (busy or set()) | changes.lost.intersection(before.lost)
-    return _request(context.instance, changes, after, waited_for, settings.runs.max_partitions)
+    longest = settings.runs.max_partitions
+    return _request(context.instance, corpus, changes, after, waited_for, longest)
 
 
 def _digest(inventory: Inventory, build: str, existing: Sequence[str]) -> str:
@@ -171,6 +165,7 @@ def _digest(inventory: Inventory, build: str, existing: Sequence[str]) -> str:
 
 def _request(
     instance: dg.DagsterInstance,
+    corpus: CorpusNames,
     changes: Changes,
     cursor: _Cursor,
     waited_for: Collection[str],
@@ -188,35 +183,41 @@ def _request(
     due = {name: token for name, token in wanted.items() if before.get(name, "") != token}
     new = [name for name in changes.new if name in due]
     to_build = due.keys() - set(changes.removed)
-    order = order_with(instance, new)
+    order = order_with(instance, new, corpus)
     builds = changes.in_order(contiguous_ranges(order, to_build, longest))
     drops = [name for name in removed if name in due]
     is_waiting = len(removed) < len(changes.removed)
     seen = "" if is_waiting else cursor.seen
     after = replace(cursor, seen=seen, requested=wanted, left=changes.removed)
     return dg.SensorResult(
-        run_requests=[*_builds(builds, due), *_drops(drops, due)],
-        dynamic_partitions_requests=[keys.TREES.build_add_request(new)] if new else [],
+        run_requests=[*_builds(builds, due, corpus), *_drops(drops, due, corpus)],
+        dynamic_partitions_requests=[keys.corpus_partitions(corpus.corpus).build_add_request(new)]
+        if new
+        else [],
         cursor=after.text(),
         skip_reason=None if due else _why_nothing(changes, len(wanted)),
     )
 
 
-def _builds(ranges: Sequence[Sequence[str]], due: Mapping[str, str]) -> Iterator[dg.RunRequest]:
+def _builds(
+    ranges: Sequence[Sequence[str]], due: Mapping[str, str], corpus: CorpusNames
+) -> Iterator[dg.RunRequest]:
     for names in ranges:
         yield dg.RunRequest(
             run_key=digest(BUILD, *(due[name] for name in names)),
-            job_name=BUILD,
+            job_name=corpus.of(BUILD),
             tags=range_tags(names),
         )
 
 
-def _drops(removed: Sequence[str], due: Mapping[str, str]) -> Iterator[dg.RunRequest]:
+def _drops(
+    removed: Sequence[str], due: Mapping[str, str], corpus: CorpusNames
+) -> Iterator[dg.RunRequest]:
     if removed:
         yield dg.RunRequest(
             run_key=digest(DROP, *(due[name] for name in removed)),
-            job_name=DROP,
-            run_config=drop_config(list(removed)),
+            job_name=corpus.of(DROP),
+            run_config=drop_config(list(removed), corpus),
         )
 
 

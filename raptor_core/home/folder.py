@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from raptor_core.errors import MissingHomeError, StoreError
+from raptor_core.errors import MissingHomeError, SettingsError, StoreError
 from raptor_core.models.embedding.precision import settle_precision
 from raptor_core.settings import Settings, load_settings
 from raptor_core.store import stored_identities
@@ -38,7 +39,7 @@ class HomeFolder:
             SettingsError: its settings file is wrong.
         """
         home = cls.at(path)
-        if not home.settings.exists():
+        if not (home.settings.exists() or home.declaration.exists()):
             raise MissingHomeError(
                 f"there is no home at {home.path}: `{hint('build SOURCE', home.path)}` makes one "
                 f"and builds, `{hint('init', home.path)}` makes an empty one; --home DIR names "
@@ -50,6 +51,27 @@ class HomeFolder:
     def settings(self) -> Path:
         """The settings file."""
         return self.path / "raptor.toml"
+
+    @property
+    def declaration(self) -> Path:
+        """Names and settings of a corpus that another program defines; see ``declared``."""
+        return self.path / "corpus.json"
+
+    def declared(self) -> dict[str, Any]:
+        """What stands in the declaration; empty where there is none.
+
+        Raises:
+            SettingsError: it is damaged.
+        """
+        if not self.declaration.exists():
+            return {}
+        try:
+            found: dict[str, Any] = json.loads(self.declaration.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise SettingsError(
+                f"{self.declaration} is damaged; remove it, and the next run writes it"
+            ) from error
+        return found
 
     @property
     def qdrant(self) -> Path:
@@ -65,7 +87,10 @@ class HomeFolder:
         Raises:
             SettingsError: there is no settings file, or it is wrong.
         """
-        settings = load_settings(self.settings)
+        told = {} if self.settings.exists() else self.declared()
+        settings = (
+            Settings.model_validate(told["settings"]) if told else load_settings(self.settings)
+        )
         embedder = settle_precision(settings.embedder, self._stored_embedders(settings))
         return settings.model_copy(update={"embedder": embedder})
 

@@ -5,7 +5,7 @@ from raptor_core.settings.checks import CheckSettings
 from raptor_core.settings.components import ComponentsSettings
 from raptor_core.settings.endpoints import EndpointPart
 from raptor_core.settings.evaluations import EvaluationSettings
-from raptor_core.settings.load import load_settings, with_preset
+from raptor_core.settings.load import load_settings, settings_of, with_preset
 from raptor_core.settings.models import (
     ChunkingSettings,
     EmbedderSettings,
@@ -54,5 +54,6 @@ __all__ = [
     "TreeSettings",
     "load_settings",
     "preset",
+    "settings_of",
     "with_preset",
 ]

@@ -53,6 +53,18 @@ def with_preset(settings: Settings, name: str) -> Settings:
     return _validated(merged, f"preset {name!r} over the settings")
 
 
+def settings_of(
+    settings: Settings, sections: Mapping[str, Mapping[str, Any]], where: str
+) -> Settings:
+    """Settings with these values over theirs; ``where`` says in an error who gave them.
+
+    Raises:
+        SettingsError: a key is unknown, or a value is wrong.
+    """
+    merged = _merge(settings.model_dump(exclude_unset=True), sections)
+    return _validated(merged, where) if sections else settings
+
+
 def _validated(values: Mapping[str, Any], where: str) -> Settings:
     try:
         return Settings.model_validate(values)

@@ -57,9 +57,11 @@ def test_what_a_tree_has_is_materialized_and_nothing_above_its_end(built):
 def test_the_partition_page_shows_what_a_tree_has_as_materialized_and_the_rest_as_missing(built):
     with built.instance() as instance:
         for key in chain(built):
-            status = get_and_update_asset_status_cache_value(instance, key, keys.TREES)
-            found = status.deserialize_materialized_partition_subsets(keys.TREES)
-            failed = status.deserialize_failed_partition_subsets(keys.TREES)
+            status = get_and_update_asset_status_cache_value(
+                instance, key, keys.corpus_partitions()
+            )
+            found = status.deserialize_materialized_partition_subsets(keys.corpus_partitions())
+            failed = status.deserialize_failed_partition_subsets(keys.corpus_partitions())
             there = {name for name in (LONG, SHORT) if key in expected(built, name)}
             assert set(found.get_partition_keys()) == there
             assert not list(failed.get_partition_keys())

@@ -185,4 +185,4 @@ def test_sqlite_has_no_errors_of_a_database_server(tmp_path, monkeypatch):
     assert records.database_errors() == ()
     with Workshop(tmp_path).instance() as instance:
         assert not is_postgres(instance)
-        assert keys.TREES.name
+        assert keys.corpus_partitions().name

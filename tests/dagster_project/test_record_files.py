@@ -60,7 +60,7 @@ def told(records, workshop):
 def told_by_both(workshop):
     """What the files tell, once Dagster has told the same."""
     with workshop.instance() as instance:
-        by_dagster = told(DagsterRecords(instance), workshop)
+        by_dagster = told(DagsterRecords(instance, names.CorpusNames()), workshop)
     with recorded(workshop.home) as records:
         assert isinstance(records, RecordFiles)
         by_files = told(records, workshop)

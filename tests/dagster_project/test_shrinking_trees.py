@@ -89,16 +89,18 @@ def test_a_partition_that_fails_is_shown_as_failed_where_it_stopped(tmp_path):
     with workshop.instance() as instance:
         shown = {}
         for key in (keys.clusters(1), keys.summaries(1), keys.TREE):
-            status = get_and_update_asset_status_cache_value(instance, key, keys.TREES)
-            failed = status.deserialize_failed_partition_subsets(keys.TREES)
+            status = get_and_update_asset_status_cache_value(
+                instance, key, keys.corpus_partitions()
+            )
+            failed = status.deserialize_failed_partition_subsets(keys.corpus_partitions())
             shown[key] = set(failed.get_partition_keys())
     assert shown == {keys.clusters(1): set(), keys.summaries(1): {"b.md"}, keys.TREE: {"b.md"}}
 
 
 def test_a_table_of_a_layer_that_a_tree_lacks_is_read_without_rows(shrunken):
     parts = shrunken.resources()
-    tables = TablesIOManager(parts.tables)
-    layers = QdrantLayersIOManager(parts.tables, parts.store, parts.components)
+    tables = TablesIOManager(parts.tables, parts.names)
+    layers = QdrantLayersIOManager(parts.tables, parts.names, parts.store, parts.components)
     found = tables.read(keys.summaries(1), NAME)
     assert (len(found), tuple(found)) == (0, NODES.names)
     assert "vector" in layers.read(keys.embeddings(2), NAME)

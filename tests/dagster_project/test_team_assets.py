@@ -9,14 +9,15 @@ from support.workshop import Workshop, prose
 
 from raptor_assets import keys
 from raptor_assets.project.ranges import range_tags
-from raptor_assets.specs import QDRANT
+from raptor_assets.specs import QDRANT, TABLES
 
 pytestmark = pytest.mark.slow
 
 
 @dg.asset(
-    partitions_def=keys.TREES,
+    partitions_def=keys.corpus_partitions(),
     ins={"summaries": dg.AssetIn(["layer_1", "summaries"])},
+    io_manager_key=TABLES,
 )
 def longest_summary(summaries: pd.DataFrame) -> pd.DataFrame:
     return summaries.nlargest(1, "n_tokens").assign(ratio=0.5)
@@ -28,7 +29,7 @@ def vectors_of_a_range():
         warnings.simplefilter("ignore", dg.BetaWarning)
 
         @dg.asset(
-            partitions_def=keys.TREES,
+            partitions_def=keys.corpus_partitions(),
             backfill_policy=dg.BackfillPolicy.single_run(),
             ins={"leaves": dg.AssetIn(["layer_0", "embeddings"], input_manager_key=QDRANT)},
         )
@@ -50,7 +51,7 @@ def built(tmp_path_factory):
 
 
 def materialize(workshop, selection, *partitions, assets=()):
-    definitions = workshop.definitions(assets=assets)
+    definitions = dg.Definitions.merge(workshop.definitions(), dg.Definitions(assets=assets))
     with workshop.instance() as instance:
         return definitions.resolve_implicit_global_asset_job_def().execute_in_process(
             instance=instance,
@@ -107,7 +108,7 @@ def test_a_layer_without_the_one_below_says_what_to_do(tmp_path):
 
 
 def test_an_asset_that_is_no_data_frame_is_refused_with_the_remedy(built):
-    @dg.asset(partitions_def=keys.TREES)
+    @dg.asset(partitions_def=keys.corpus_partitions(), io_manager_key=TABLES)
     def number():
         return 3
 

@@ -28,6 +28,11 @@ def command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> Non
     from raptor_assets.project.home import Home
 
     opened, settings = Home.open(home)
+    if corpus := opened.names().corpus:
+        raise click.UsageError(
+            f"the corpus {corpus} belongs to a Dagster project of its own; `dagster dev` there "
+            "shows it"
+        )
     _require_free(host, port)
     with open_instance(opened):
         pass  # the UI's own processes would make new records side by side, and beside others

@@ -1,0 +1,4 @@
+from .keys import corpus_partitions as corpus_partitions
+from .project.corpus import build_raptor_corpus as build_raptor_corpus
+from .translator import RaptorAsset as RaptorAsset
+from .translator import RaptorTranslator as RaptorTranslator

@@ -1,0 +1,143 @@
+"""A corpus as Dagster definitions that merge with any others, as often as wanted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from raptor_assets.chain import Progress, build_chain, ignore_progress
+from raptor_assets.datasets import build_dataset_assets, build_dataset_specs
+from raptor_assets.project.home import Home
+from raptor_assets.project.home_resources import Resources
+from raptor_assets.project.io_managers import QdrantLayersIOManager, TablesIOManager
+from raptor_assets.project.jobs import build_drop_job, build_evaluate_jobs, build_job
+from raptor_assets.project.sensors import build_source_sensor
+from raptor_assets.project.store_look import StoreLook
+from raptor_assets.specs import QDRANT, TABLES, build_asset_specs, corpus_specs
+from raptor_assets.translator import RaptorTranslator
+from raptor_core.errors import SettingsError
+from raptor_core.settings import Settings, load_settings, settings_of
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+
+
+def build_raptor_corpus(
+    name: str,
+    settings: Settings | str | Path | None = None,
+    *,
+    home: str | Path | None = None,
+    key_prefix: str | Sequence[str] | None = None,
+    translator: RaptorTranslator | None = None,
+    **sections: Mapping[str, Any],
+) -> dg.Definitions:
+    """Assets, checks, jobs, sensor, partitions and IO managers of one corpus, all under its name.
+
+    The definitions hold no executor, no ``io_manager`` and no resource that is not the corpus's
+    own. They work on the instance that loads them, with its storage and its run launcher.
+
+    Args:
+        name: of the corpus: letters, digits and underscores. Its jobs are ``NAME_build``,
+            ``NAME_drop_partitions`` and ``NAME_evaluate``, its sensor ``NAME_source_sensor``, its
+            partitions ``NAME_trees``, its pool ``NAME_builds``.
+        settings: settings, or their TOML file; None for the defaults.
+        home: folder of what the corpus keeps; None for a folder of its name in what
+            ``RAPTOR_HOME`` names, or in ``.raptor``.
+        key_prefix: of all asset keys; None for the name.
+        translator: gives each asset its key, group, owners, tags, kinds and description.
+        sections: settings by section, over the others: ``source={"paths": ["handbook"]}``.
+
+    Raises:
+        SettingsError: the name or a setting is wrong, or the translator changed what it may not.
+    """
+    if not _NAME.fullmatch(name):
+        raise SettingsError(
+            f"{name!r} cannot name a corpus; take letters, digits and underscores, a letter first"
+        )
+    folder = Home.at(home) if home else Home(Home.at().path / name)
+    given = _settings(name, settings, sections)
+    prefix = [key_prefix] if isinstance(key_prefix, str) else key_prefix
+    names, specs = corpus_specs(
+        _own_specs(given), name, [name] if prefix is None else prefix, translator
+    )
+    return define_corpus(given, Resources.of(given, folder, names=names), specs)
+
+
+def define_corpus(
+    settings: Settings,
+    resources: Resources,
+    specs: Mapping[dg.AssetKey, dg.AssetSpec] | None = None,
+    progress: Callable[[Progress], None] = ignore_progress,
+) -> dg.Definitions:
+    """The definitions of a corpus.
+
+    Args:
+        settings: of the corpus.
+        resources: of its home; they know its names.
+        specs: by the chain's own keys; None for those that the names alone make.
+        progress: told of each step of a run in this process.
+    """
+    corpus = resources.names
+    if specs is None:
+        _, specs = corpus_specs(_own_specs(settings), corpus.corpus, (), _Declared(resources))
+    evaluations = build_dataset_assets(settings, specs, resources)
+    own = {spec.key for spec in build_asset_specs(settings)}
+    chain = build_chain(
+        settings, [spec for key, spec in specs.items() if key in own], resources, progress
+    )
+    jobs = [build_job(chain, corpus), build_drop_job(settings, resources)]
+    look = StoreLook(settings, resources.home, resources.components)
+    places = resources.store, resources.components
+    return dg.Definitions(
+        assets=[chain, *evaluations],
+        jobs=[*jobs, *build_evaluate_jobs(evaluations, corpus)],
+        sensors=[build_source_sensor(settings, resources, look, jobs)],
+        resources={
+            corpus.of(TABLES): TablesIOManager(resources.tables, corpus),
+            corpus.of(QDRANT): QdrantLayersIOManager(resources.tables, corpus, *places),
+        },
+    )
+
+
+class _Declared(RaptorTranslator):
+    """Keys as the names have them."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._names = resources.names
+
+    def get_asset_spec(self, asset: Any) -> dg.AssetSpec:
+        """See ``RaptorTranslator``."""
+        key = dg.AssetKey.from_user_string(self._names.shown(asset.name))
+        spec: dg.AssetSpec = asset.spec.replace_attributes(key=key)
+        return spec
+
+
+def _own_specs(settings: Settings) -> list[dg.AssetSpec]:
+    return [*build_asset_specs(settings), *build_dataset_specs(settings)]
+
+
+def _settings(
+    name: str, given: Settings | str | Path | None, sections: Mapping[str, Mapping[str, Any]]
+) -> Settings:
+    """Files that they name are looked for beside their file, or else from the working folder."""
+    settings = (
+        given if isinstance(given, Settings) else load_settings(Path(given) if given else None)
+    )
+    settings = settings_of(settings, sections, f"corpus {name}")
+    beside = Path() if given is None or isinstance(given, Settings) else Path(given).parent
+    store, checks, evaluation = settings.store, settings.checks, settings.evaluation
+    if "corpus" not in store.model_fields_set:
+        store = store.model_copy(update={"corpus": name})
+    if checks.golden is not None:
+        golden = str((beside / checks.golden).expanduser().absolute())
+        checks = checks.model_copy(update={"golden": golden})
+    datasets = {
+        called: str((beside / path).expanduser().absolute())
+        for called, path in evaluation.datasets.items()
+    }
+    evaluation = evaluation.model_copy(update={"datasets": datasets})
+    changed = {"store": store, "checks": checks, "evaluation": evaluation}
+    return settings.model_copy(update=changed)
