@@ -315,7 +315,7 @@ class _Run:
             self._context.instance,
             [state.name for state in states],
             self._versions,
-            keys.dependencies(self._settings.tree.max_layers),
+            keys.dependencies(self._settings.tree.max_layers, follows=self._corpus.follows),
             self._corpus,
         )
 

@@ -16,6 +16,7 @@ so, times the calls that one has under way, the calls to an endpoint."""
 MAX_LAYERS = 12
 """Summary layers that the settings allow at the most."""
 
+SOURCE = dg.AssetKey(names.SOURCE)
 DOCUMENTS = dg.AssetKey(names.DOCUMENTS)
 CHUNKS = dg.AssetKey(names.CHUNKS)
 TREE = dg.AssetKey(names.TREE)
@@ -93,10 +94,12 @@ def chain_keys(max_layers: int) -> tuple[dg.AssetKey, ...]:
     return (DOCUMENTS, CHUNKS, embeddings(0), *above, TREE, REPORT)
 
 
-def dependencies(max_layers: int) -> dict[dg.AssetKey, tuple[dg.AssetKey, ...]]:
-    """What each asset of the chain is made from."""
+def dependencies(
+    max_layers: int, *, follows: bool = False
+) -> dict[dg.AssetKey, tuple[dg.AssetKey, ...]]:
+    """What each asset of the chain is made from; ``follows`` where documents come from an asset."""
     found: dict[dg.AssetKey, tuple[dg.AssetKey, ...]] = {
-        DOCUMENTS: (),
+        DOCUMENTS: (SOURCE,) if follows else (),
         CHUNKS: (DOCUMENTS,),
         embeddings(0): (CHUNKS,),
     }

@@ -16,6 +16,7 @@ from raptor_core.quality.verdicts import CheckInfo
 from raptor_core.settings import Settings
 
 PARTITIONS = "trees"
+SOURCE = "source"
 DOCUMENTS = "documents"
 CHUNKS = "chunks"
 TREE = "tree"
@@ -60,6 +61,11 @@ class CorpusNames:
     def own(self, key: str) -> str | None:
         """The own name of an asset with this key; None of an asset that is not the corpus's."""
         return self._own.get(key) if self.assets else key
+
+    @property
+    def follows(self) -> bool:
+        """Whether its documents come from an asset of the team's own."""
+        return SOURCE in self.assets
 
     @cached_property
     def _own(self) -> dict[str, str]:

@@ -24,14 +24,25 @@ QDRANT = "qdrant_layers_io_manager"
 _IO_MANAGER = "dagster/io_manager_key"
 
 
-def build_asset_specs(settings: Settings) -> list[dg.AssetSpec]:
+def build_source_spec() -> dg.AssetSpec:
+    """Spec of what an asset of the team's own gave, which is taken over as soon as it is made."""
+    return dg.AssetSpec(
+        keys.SOURCE,
+        description="The documents as the upstream asset gave them last. The sensor requests the "
+        "partitions whose documents changed.",
+        kinds={"json"},
+        automation_condition=dg.AutomationCondition.eager(),
+    )
+
+
+def build_asset_specs(settings: Settings, *, follows: bool = False) -> list[dg.AssetSpec]:
     """Specs of the whole chain in the order in which the assets are made."""
     specs = [_documents(), _chunks(settings), _embeddings(0, settings)]
     for layer in range(1, settings.tree.max_layers + 1):
         specs += build_layer_specs(layer, settings)
     specs += [_tree(), _report()]
     versions = code_versions(settings)
-    depends = keys.dependencies(settings.tree.max_layers)
+    depends = keys.dependencies(settings.tree.max_layers, follows=follows)
     return [
         spec.replace_attributes(
             deps=depends[spec.key],

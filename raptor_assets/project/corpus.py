@@ -9,15 +9,23 @@ from typing import Any
 
 import dagster as dg
 
+from raptor_assets import keys
 from raptor_assets.chain import Progress, build_chain, ignore_progress
 from raptor_assets.datasets import build_dataset_assets, build_dataset_specs
+from raptor_assets.project.followed import Followed, Upstream, build_source_asset
 from raptor_assets.project.home import Home
 from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.io_managers import QdrantLayersIOManager, TablesIOManager
 from raptor_assets.project.jobs import build_drop_job, build_evaluate_jobs, build_job
 from raptor_assets.project.sensors import build_source_sensor
 from raptor_assets.project.store_look import StoreLook
-from raptor_assets.specs import QDRANT, TABLES, build_asset_specs, corpus_specs
+from raptor_assets.specs import (
+    QDRANT,
+    TABLES,
+    build_asset_specs,
+    build_source_spec,
+    corpus_specs,
+)
 from raptor_assets.translator import RaptorTranslator
 from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings, load_settings, settings_of
@@ -32,6 +40,8 @@ def build_raptor_corpus(
     home: str | Path | None = None,
     key_prefix: str | Sequence[str] | None = None,
     translator: RaptorTranslator | None = None,
+    upstream: Upstream | None = None,
+    upstream_path: str | None = None,
     **sections: Mapping[str, Any],
 ) -> dg.Definitions:
     """Assets, checks, jobs, sensor, partitions and IO managers of one corpus, all under its name.
@@ -48,6 +58,11 @@ def build_raptor_corpus(
             ``RAPTOR_HOME`` names, or in ``.raptor``.
         key_prefix: of all asset keys; None for the name.
         translator: gives each asset its key, group, owners, tags, kinds and description.
+        upstream: asset that gives the documents, in place of ``source.paths``: a data frame, a list
+            of rows or of documents, partitioned or not. The asset ``source`` of the corpus takes
+            them over whenever it is materialized.
+        upstream_path: entry of the upstream's metadata that names a file, folder or URL to read;
+            None takes its value.
         sections: settings by section, over the others: ``source={"paths": ["handbook"]}``.
 
     Raises:
@@ -60,10 +75,15 @@ def build_raptor_corpus(
     folder = Home.at(home) if home else Home(Home.at().path / name)
     given = _settings(name, settings, sections)
     prefix = [key_prefix] if isinstance(key_prefix, str) else key_prefix
-    names, specs = corpus_specs(
-        _own_specs(given), name, [name] if prefix is None else prefix, translator
-    )
-    return define_corpus(given, Resources.of(given, folder, names=names), specs)
+    own = _own_specs(given, follows=upstream is not None)
+    names, specs = corpus_specs(own, name, [name] if prefix is None else prefix, translator)
+    resources = Resources.of(given, folder, names=names)
+    found = define_corpus(given, resources, specs)
+    if upstream is None:
+        return found
+    followed = Followed.of(upstream, upstream_path)
+    source = build_source_asset(specs[keys.SOURCE], followed, given, resources)
+    return dg.Definitions.merge(found, dg.Definitions(assets=[source]))
 
 
 def define_corpus(
@@ -82,12 +102,11 @@ def define_corpus(
     """
     corpus = resources.names
     if specs is None:
-        _, specs = corpus_specs(_own_specs(settings), corpus.corpus, (), _Declared(resources))
+        own = _own_specs(settings, follows=corpus.follows)
+        _, specs = corpus_specs(own, corpus.corpus, (), _Declared(resources))
     evaluations = build_dataset_assets(settings, specs, resources)
-    own = {spec.key for spec in build_asset_specs(settings)}
-    chain = build_chain(
-        settings, [spec for key, spec in specs.items() if key in own], resources, progress
-    )
+    chain_specs = [specs[key] for key in keys.chain_keys(settings.tree.max_layers)]
+    chain = build_chain(settings, chain_specs, resources, progress)
     jobs = [build_job(chain, corpus), build_drop_job(settings, resources)]
     look = StoreLook(settings, resources.home, resources.components)
     places = resources.store, resources.components
@@ -115,8 +134,10 @@ class _Declared(RaptorTranslator):
         return spec
 
 
-def _own_specs(settings: Settings) -> list[dg.AssetSpec]:
-    return [*build_asset_specs(settings), *build_dataset_specs(settings)]
+def _own_specs(settings: Settings, *, follows: bool) -> list[dg.AssetSpec]:
+    source = [build_source_spec()] if follows else []
+    chain = build_asset_specs(settings, follows=follows)
+    return [*source, *chain, *build_dataset_specs(settings)]
 
 
 def _settings(

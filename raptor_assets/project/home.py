@@ -108,6 +108,11 @@ class Home(HomeFolder):
     def _own_instance(self) -> str:
         return _INSTANCE.format(mark=_MARK, events=_quoted(self.dagster / "history" / "runs"))
 
+    @property
+    def followed(self) -> Path:
+        """What the asset that gives the documents gave last, where there is one."""
+        return self.path / "source"
+
     def names(self) -> CorpusNames:
         """What its corpus is called in Dagster; as ``declare`` was told, else by default names."""
         told = self.declared()

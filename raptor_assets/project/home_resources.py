@@ -53,10 +53,11 @@ class Resources:
 
         ``names`` are those that the home's corpus has in Dagster, None for what it says itself.
         """
+        names = home.names() if names is None else names
         made = ComponentsResource(settings, home, components)
         tables = TablesResource(settings, home)
         return cls(
-            source=SourceResource(settings, tables, scan),
+            source=SourceResource(settings, tables, scan, home.followed if names.follows else None),
             components=made,
             tables=tables,
             store=StoreResource(settings, home, made),
@@ -64,7 +65,7 @@ class Resources:
             golden=GoldenResource(settings, home),
             datasets=DatasetsResource(settings, home),
             turns=TurnsResource(home.turns),
-            names=home.names() if names is None else names,
+            names=names,
             home=home,
             settings=settings,
         )
@@ -76,7 +77,8 @@ class Resources:
             SettingsError: the home cannot be written.
         """
         if self.names.corpus:
-            self.home.declare(self.names, self.settings)
+            read = self.settings.model_copy(update={"source": self.source.settings})
+            self.home.declare(self.names, read)
 
     def known(self, partition: str) -> Iterable[Document]:
         """Documents that a partition was last built from."""

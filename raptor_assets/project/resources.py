@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from raptor_assets.project.home import Home
 from raptor_assets.project.source_state import load_catalog, save_catalog
@@ -20,9 +21,10 @@ from raptor_core.documents import (
     scan_source,
     tree_name,
 )
+from raptor_core.documents.base import MEGABYTE
 from raptor_core.evaluation.datasets import Dataset, open_dataset
 from raptor_core.evaluation.golden import GoldenCase, load_golden
-from raptor_core.settings import Settings
+from raptor_core.settings import Settings, SourceSettings
 from raptor_core.store import (
     StoreIdentity,
     VectorStore,
@@ -39,14 +41,39 @@ if TYPE_CHECKING:
 
 
 class SourceResource:
-    """The source that the settings name; what was found there, where it was scanned already."""
+    """The source that the settings name; what was found there, where it was scanned already.
+
+    ``followed`` is the folder of what an upstream asset gave, where one gives the documents.
+    """
 
     def __init__(
-        self, settings: Settings, tables: TablesResource, scan: Scan | None = None
+        self,
+        settings: Settings,
+        tables: TablesResource,
+        scan: Scan | None = None,
+        followed: Path | None = None,
     ) -> None:
+        self._followed = followed
         self._settings = settings
         self._tables = tables
         self._scan = scan
+
+    @property
+    def settings(self) -> SourceSettings:
+        """What is read: as the settings say, or what the upstream asset gave last."""
+        given = self._settings.source
+        if self._followed is None:
+            return given
+        file = self._followed / "source.json"
+        told = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        # Whoever materialized it has finished writing.
+        read: dict[str, Any] = {"tables": (), "settle_seconds": 0.0}
+        if "rows" not in told:
+            return given.model_copy(update={"paths": tuple(told.get("paths", ())), **read})
+        whole = {"paths": (told["rows"],), "include": (), "exclude": ()}
+        size_mb = Path(told["rows"]).stat().st_size / MEGABYTE
+        limit = float(max(given.max_file_mb, 2 ** (int(size_mb).bit_length() + 1)))
+        return given.model_copy(update={**read, **whole, "max_file_mb": limit})
 
     def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
         """The documents of these partitions, or all, and what could not be read.
@@ -56,7 +83,7 @@ class SourceResource:
         Raises:
             SourceError: the source is missing or unreachable; or all of it is empty.
         """
-        source, grouping = self._settings.source, self._settings.grouping
+        source, grouping = self.settings, self._settings.grouping
         if partitions is None:
             return load_documents(settings=source)
         wanted = set(partitions)
@@ -94,9 +121,10 @@ class SourceResource:
         """
         if self._scan is not None:
             return self._scan.inventory
-        before = load_catalog(self._tables.tables(), self._settings.source)
-        scan = scan_source(self._settings.source, before)
-        save_catalog(self._tables.tables(), self._settings.source, scan.catalog, before)
+        source = self.settings
+        before = load_catalog(self._tables.tables(), source)
+        scan = scan_source(source, before)
+        save_catalog(self._tables.tables(), source, scan.catalog, before)
         return scan.inventory
 
 

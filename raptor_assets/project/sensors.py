@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import dagster as dg
 
 from raptor_assets import keys
-from raptor_assets.names import CorpusNames
+from raptor_assets.names import SOURCE, CorpusNames
 from raptor_assets.project.active_runs import partitions_under_way
 from raptor_assets.project.dead_runs import fail_dead_runs
 from raptor_assets.project.home_resources import Resources
@@ -124,9 +124,11 @@ def _tick(
     look: Look,
 ) -> dg.SensorResult | dg.SkipReason:
     fail_dead_runs(context.instance)
-    if not settings.source.is_named:
-        return dg.SkipReason("no source is named; set paths under [source] in raptor.toml")
     corpus = resources.names
+    if not resources.source.settings.is_named:
+        waiting = f"{corpus.shown(SOURCE)} was not materialized yet; its upstream asset triggers it"
+        named = "no source is named; set paths under [source] in raptor.toml"
+        return dg.SkipReason(waiting if corpus.follows else named)
     existing = context.instance.get_dynamic_partitions(corpus.partitions)
     before = _Cursor.parse(context.cursor)
     try:

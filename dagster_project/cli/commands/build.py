@@ -129,6 +129,8 @@ def _print(report: BuildReport, home: Path, seconds: float) -> None:
         f"{counted(_made(report, 'embeddings'), 'text')} embedded, "
         f"{counted(_made(report, 'summaries'), 'summary', 'summaries')} made in {seconds:.1f} s"
     )
+    from raptor_assets.project.home import Home
+
     if report.run_ids and not Home(home).names().corpus:
         click.secho(f"see the run in the UI: {hint('ui', home)}", dim=True)
 
