@@ -1,0 +1,194 @@
+"""The project of docs/dagster.md: loaded and checked by Dagster's commands, run by its daemon."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+
+import dagster as dg
+import pytest
+from support.fenced import fenced
+from support.processes import process_of, wait_until
+from support.stores import PROCESS_PATH
+from support.workshop import prose
+
+from raptor_assets import corpus_partitions
+
+pytestmark = pytest.mark.slow
+
+PAGE = "docs/dagster.md"
+DAEMON = [sys.executable, "-m", "dagster._daemon", "run", "-m", "support.page_location"]
+CONFIG = """\
+telemetry: {enabled: false}
+auto_materialize: {minimum_interval_seconds: 1}
+run_coordinator: {module: dagster.core.run_coordinator, class: DefaultRunCoordinator}
+"""
+PROJECT = """\
+[project]
+name = "team"
+version = "0.1.0"
+[tool.dg]
+directory_type = "project"
+[tool.dg.project]
+root_module = "team"
+code_location_target_module = "team.definitions"
+"""
+FROM_FOLDER = """\
+from pathlib import Path
+
+import dagster as dg
+
+
+@dg.definitions
+def defs():
+    return dg.load_from_defs_folder(path_within_project=Path(__file__).parent)
+"""
+
+
+def call(folder, *command, **environment):
+    """What a command of Dagster said, once it succeeded."""
+    given = {"DAGSTER_HOME": str(folder / "instance"), "PYTHONPATH": PROCESS_PATH, **environment}
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        env={**os.environ, **given},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """The page's second block in a folder, a handbook of two files, a wiki of three pages."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "definitions.py").write_text(fenced(PAGE)[1])
+    (folder / "handbook").mkdir()
+    (folder / "instance").mkdir()
+    (folder / "instance" / "dagster.yaml").write_text(CONFIG)
+    for number in range(2):
+        (folder / "handbook" / f"{number}.md").write_text(prose(12, seed=number))
+    write_pages(folder, {name: prose(12, seed=at) for at, name in enumerate("abc")})
+    return folder
+
+
+def write_pages(folder, pages):
+    with (folder / "pages.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "title", "text"])
+        rows.writerows((name, name.upper(), text) for name, text in pages.items())
+
+
+def test_the_first_block_loads():
+    found: dict = {}
+    exec(compile(fenced(PAGE)[0], PAGE, "exec"), found)
+    keys = {key.to_user_string() for key in found["defs"].resolve_all_asset_keys()}
+    assert {"handbook/tree", "guides/tree"} <= keys
+
+
+def test_the_project_is_valid(project):
+    told = call(project, "dagster", "definitions", "validate", "-f", "definitions.py")
+    assert "Validation successful" in told
+
+
+class Watched:
+    """The project's instance, as it is looked at while its daemon works."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.instance = dg.DagsterInstance.from_config(str(folder / "instance"))
+
+    def count(self, *key):
+        """Materializations of an asset."""
+        return len(self.instance.fetch_materializations(dg.AssetKey(key), limit=99).records)
+
+    def trees(self):
+        """How often each tree of the wiki was published."""
+        found = self.instance.fetch_materializations(dg.AssetKey(["wiki", "tree"]), limit=99)
+        names = [record.partition_key for record in found.records]
+        return {name: names.count(name) for name in sorted(set(names))}
+
+    def materialize(self):
+        call(
+            self.folder,
+            *("dagster", "asset", "materialize", "--select", "pages", "-f", "definitions.py"),
+        )
+
+
+def test_the_daemon_follows_the_upstream_asset(project):
+    log = project / "daemon.log"
+    environment = {
+        "DAGSTER_HOME": str(project / "instance"),
+        "PROJECT_FILE": str(project / "definitions.py"),
+    }
+    watched = Watched(project)
+    with process_of(DAEMON, project, log, environment, gently=signal.SIGINT) as process:
+
+        def wait(reached):
+            wait_until(reached, [log], needed=[process])
+
+        watched.materialize()
+        wait(lambda: watched.count("search_page") == 1)
+        assert watched.trees() == {"a": 1, "b": 1, "c": 1}
+
+        pages = {name: prose(12, seed=at) for at, name in enumerate("abc")}
+        pages["b"] += "\n\nThe lantern was lit again."
+        write_pages(project, pages)
+        watched.materialize()
+        wait(lambda: watched.count("search_page") == 2)
+        assert watched.trees() == {"a": 1, "b": 2, "c": 1}
+
+        watched.materialize()  # nothing changed
+        wait(lambda: watched.count("wiki", "source") == 3)
+        ticks = watched.instance.get_ticks
+        state = {s.name: s for s in watched.instance.all_instigator_state()}["wiki_source_sensor"]
+
+        def n_ticks():
+            return len(ticks(state.instigator_origin_id, state.selector_id, limit=999))
+
+        before = n_ticks()
+        wait(lambda: n_ticks() >= before + 3)
+    assert watched.trees() == {"a": 1, "b": 2, "c": 1}
+    assert watched.count("search_page") == 2
+    partitions = corpus_partitions("wiki").get_partition_keys(
+        dynamic_partitions_store=watched.instance
+    )
+    assert partitions == ["a", "b", "c"]
+
+
+def test_the_component_is_listed_checked_and_scaffolded(tmp_path):
+    package = tmp_path / "src" / "team"
+    (package / "defs" / "handbook").mkdir(parents=True)
+    (tmp_path / "instance").mkdir()
+    (tmp_path / "pyproject.toml").write_text(PROJECT)
+    (package / "__init__.py").touch()
+    (package / "definitions.py").write_text(FROM_FOLDER)
+    (yaml,) = fenced(PAGE, "yaml")
+    (package / "defs" / "handbook" / "defs.yaml").write_text(yaml)
+    environment = {
+        "SUMMARY_MODEL": "small",
+        "PYTHONPATH": str(tmp_path / "src"),
+        "DAGSTER_DG_CLI_CONFIG": str(tmp_path / "none"),
+        "COLUMNS": "200",
+    }
+
+    def dg_command(*words):
+        return call(tmp_path, "dagster_dg_cli.cli", *words, **environment)
+
+    assert "raptor_assets.RaptorCorpusComponent" in dg_command("list", "components")
+    dg_command(
+        *("scaffold", "defs", "raptor_assets.RaptorCorpusComponent", "guides"),
+        *("--name", "guides", "--path", "guides"),
+    )
+    assert "All component YAML validated" in dg_command("check", "yaml")
+    assert "All definitions loaded" in dg_command("check", "defs")
+    listed = dg_command("list", "defs")
+    assert "handbook/tree" in listed
+    assert "guides_source_sensor" in listed
+    wrong = yaml.replace("paths:", "path:")
+    (package / "defs" / "handbook" / "defs.yaml").write_text(wrong)
+    with pytest.raises(AssertionError, match=r"unknown setting source\.path; did you mean paths"):
+        dg_command("check", "defs")
