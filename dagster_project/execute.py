@@ -143,7 +143,7 @@ def _follow(
     from dagster_project.build import build_definitions
     from raptor_assets import keys
     from raptor_assets.project.jobs import BUILD
-    from raptor_assets.project.ranges import contiguous_ranges, order_with, range_tags
+    from raptor_assets.project.run_partitions import run_config, run_tags, runs_over
 
     changes, corpus = report.changes, resources.names
     watch = _Watch(report, on_progress)
@@ -151,12 +151,14 @@ def _follow(
     defs = build_definitions(settings, home, resources=resources, progress=watch)
     with open_instance(home) as instance:
         new = [name for name in changes.new if name in due]
-        order = order_with(instance, new, corpus)
         own = {} if corpus.corpus else _LOCATION_TAG
         if new:
             instance.add_dynamic_partitions(corpus.partitions, new)
-        for found in changes.in_order(contiguous_ranges(order, due)):
-            ran = _execute(defs, instance, corpus.of(BUILD), tags=own | range_tags(found))
+        for found in runs_over(changes.stages(due)):
+            config = run_config(found, corpus)
+            ran = _execute(
+                defs, instance, corpus.of(BUILD), tags=own | run_tags(found), run_config=config
+            )
             report.run_ids.append(ran.run_id)
             watch.close(found, ran)
         droppable = [name for name in changes.droppable(report.failed) if name in removed]

@@ -167,13 +167,11 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
     def _store_asset_check_evaluation_planned(
         self, event: EventLogEntry, event_id: int | None
     ) -> None:
-        """Pass over the plan of a check on many partitions; its results are stored all the same.
+        """Pass over the plan of a check; its result is stored all the same.
 
-        The original adds a row for each of them, and each names all partitions of the run.
+        The original adds a row for each partition, which names all partitions of the run, and one
+        without a partition where the run's configuration names them.
         """
-        planned: Any = event.dagster_event and event.dagster_event.event_specific_data
-        if planned is None or planned.partitions_subset is None:
-            super()._store_asset_check_evaluation_planned(event, event_id)
 
     def _update_asset_check_evaluation(self, event: EventLogEntry, event_id: int | None) -> None:
         """Store the result of a check; one on a partition was not planned, see above."""

@@ -18,6 +18,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 )
 from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
 from dagster_shared.record import replace
+from pydantic import Field
 
 from raptor_assets import keys
 from raptor_assets.batches import Size, batches, give_memory_back
@@ -25,7 +26,7 @@ from raptor_assets.evaluations import evaluation, past_top
 from raptor_assets.failures import failure_events, not_started, run_failure
 from raptor_assets.golden import GOLDEN_KEY, golden_events
 from raptor_assets.metadata import past_top_metadata
-from raptor_assets.names import CorpusNames, counted
+from raptor_assets.names import CHAIN, CorpusNames, counted
 from raptor_assets.opening import HeldStore
 from raptor_assets.partition_state import Failure, PartitionState, StepResult
 from raptor_assets.process import endpoints_usage, run_spending_tags, told_usage
@@ -113,6 +114,14 @@ def ignore_progress(_progress: Progress) -> None:
     """Where nobody watches."""
 
 
+class ChainConfig(dg.Config):
+    """Which partitions a run is over, where Dagster's tags do not say it."""
+
+    partitions: list[str] = Field(
+        default=[], description="Partitions to make; empty takes those that were chosen at launch."
+    )
+
+
 def build_chain(
     settings: Settings,
     specs: Sequence[dg.AssetSpec],
@@ -130,7 +139,7 @@ def build_chain(
     corpus = resources.names
 
     @dg.multi_asset(
-        name=corpus.of("raptor"),
+        name=corpus.of(CHAIN),
         description="Documents to published trees, layer by layer, for many partitions at once.",
         specs=specs,
         check_specs=build_check_specs(settings, corpus),
@@ -139,8 +148,8 @@ def build_chain(
         can_subset=True,
         pool=corpus.of(keys.POOL),
     )
-    def raptor(context: dg.AssetExecutionContext) -> Events:
-        yield from _Run(context, settings, resources, progress).events()
+    def raptor(context: dg.AssetExecutionContext, config: ChainConfig) -> Events:
+        yield from _Run(context, config.partitions, settings, resources, progress).events()
 
     return raptor
 
@@ -151,11 +160,13 @@ class _Run:
     def __init__(
         self,
         context: dg.AssetExecutionContext,
+        named: Sequence[str],
         settings: Settings,
         resources: ChainResources,
         progress: Callable[[Progress], None],
     ) -> None:
         self._context = context
+        self._named = named
         self._settings = settings
         self._golden = resources.golden
         self._corpus = resources.names
@@ -243,6 +254,8 @@ class _Run:
             Failure: assets are to be made, and no partition was chosen.
         """
         context = self._context
+        if self._named:
+            return list(self._named)
         if context.has_partition_key or context.has_partition_key_range:
             return list(context.partition_keys)
         if self._selected:

@@ -16,6 +16,9 @@ from raptor_core.quality.verdicts import CheckInfo
 from raptor_core.settings import Settings
 
 PARTITIONS = "trees"
+CHAIN = "raptor"
+"""The step that makes all assets of the chain."""
+
 SOURCE = "source"
 DOCUMENTS = "documents"
 CHUNKS = "chunks"

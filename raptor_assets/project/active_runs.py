@@ -9,7 +9,7 @@ import dagster as dg
 from raptor_assets import keys
 from raptor_assets.names import CorpusNames
 from raptor_assets.project.jobs import BUILD, DROP
-from raptor_assets.project.ranges import PARTITION_TAG, RANGE_END_TAG, RANGE_START_TAG
+from raptor_assets.project.run_partitions import partitions_of
 
 _STATUSES = [
     dg.DagsterRunStatus.QUEUED,
@@ -22,7 +22,7 @@ _STATUSES = [
 def partitions_under_way(
     instance: dg.DagsterInstance, order: Sequence[str], corpus: CorpusNames
 ) -> set[str] | None:
-    """Partitions of ``order`` that unfinished runs of a corpus are for; None where there are none.
+    """Partitions that unfinished runs of a corpus are for; None where there are no such runs.
 
     ``order`` is that of the partitions definition, which the range of a run refers to.
     """
@@ -30,14 +30,7 @@ def partitions_under_way(
     runs = [run for run in runs if _is_of(run, corpus)]
     if not runs:
         return None
-    places = {name: at for at, name in enumerate(order)}
-    found: set[str] = set()
-    for run in runs:
-        first = run.tags.get(PARTITION_TAG) or run.tags.get(RANGE_START_TAG)
-        last = run.tags.get(PARTITION_TAG) or run.tags.get(RANGE_END_TAG)
-        if first in places and last in places:
-            found.update(order[places[first] : places[last] + 1])
-    return found
+    return {name for run in runs for name in partitions_of(run, order, corpus)}
 
 
 def _is_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:

@@ -76,9 +76,12 @@ class Changes:
             if not any(other in unfinished for other in self.successors.get(name, ()))
         )
 
-    def in_order(self, ranges: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """Ranges, those last that documents leave: then what they paid for is still there."""
-        return sorted(ranges, key=lambda names: any(name in self.successors for name in names))
+    def stages(self, due: Iterable[str]) -> list[list[str]]:
+        """Sorted, those last that documents leave: then what they paid for is still there."""
+        left: list[list[str]] = [[], []]
+        for name in sorted(due):
+            left[name in self.successors].append(name)
+        return left
 
 
 def find_changes(

@@ -16,8 +16,8 @@ from raptor_assets.project.dead_runs import fail_dead_runs
 from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.jobs import BUILD, DROP, drop_config
 from raptor_assets.project.plan import Changes, find_changes
-from raptor_assets.project.ranges import contiguous_ranges, order_with, range_tags
 from raptor_assets.project.records import DagsterRecords
+from raptor_assets.project.run_partitions import run_config, run_tags, runs_over
 from raptor_assets.project.store_state import StoreState
 from raptor_assets.versions import build_version
 from raptor_core.documents import Inventory
@@ -155,7 +155,7 @@ def _tick(
         after = replace(after, store="" if changes.to_build else look.stamp(), lost=changes.lost)
     waited_for = changes.unreported & (busy or set()) | changes.lost.intersection(before.lost)
     longest = settings.runs.max_partitions
-    return _request(context.instance, corpus, changes, after, waited_for, longest)
+    return _request(corpus, changes, after, waited_for, longest)
 
 
 def _digest(inventory: Inventory, build: str, existing: Sequence[str]) -> str:
@@ -166,7 +166,6 @@ def _digest(inventory: Inventory, build: str, existing: Sequence[str]) -> str:
 
 
 def _request(
-    instance: dg.DagsterInstance,
     corpus: CorpusNames,
     changes: Changes,
     cursor: _Cursor,
@@ -184,9 +183,7 @@ def _request(
     }
     due = {name: token for name, token in wanted.items() if before.get(name, "") != token}
     new = [name for name in changes.new if name in due]
-    to_build = due.keys() - set(changes.removed)
-    order = order_with(instance, new, corpus)
-    builds = changes.in_order(contiguous_ranges(order, to_build, longest))
+    builds = runs_over(changes.stages(due.keys() - set(changes.removed)), longest)
     drops = [name for name in removed if name in due]
     is_waiting = len(removed) < len(changes.removed)
     seen = "" if is_waiting else cursor.seen
@@ -202,13 +199,14 @@ def _request(
 
 
 def _builds(
-    ranges: Sequence[Sequence[str]], due: Mapping[str, str], corpus: CorpusNames
+    runs: Sequence[Sequence[str]], due: Mapping[str, str], corpus: CorpusNames
 ) -> Iterator[dg.RunRequest]:
-    for names in ranges:
+    for names in runs:
         yield dg.RunRequest(
             run_key=digest(BUILD, *(due[name] for name in names)),
             job_name=corpus.of(BUILD),
-            tags=range_tags(names),
+            tags=run_tags(names),
+            run_config=run_config(names, corpus),
         )
 
 

@@ -10,7 +10,6 @@ from support.workshop import Workshop, prose
 
 from dagster_project.status import read_status
 from raptor_assets.project.jobs import BUILD
-from raptor_assets.project.ranges import range_tags
 from raptor_core.identity import fingerprint
 from raptor_core.models.summarizing.base import FailedSummary, Summary
 
@@ -199,7 +198,9 @@ def test_a_tree_published_from_older_documents_is_stale(tmp_path):
     defs = workshop.definitions()
     with workshop.instance() as instance:
         done = defs.resolve_job_def(BUILD).execute_in_process(
-            instance=instance, tags=range_tags(["a.md"]), asset_selection=[dg.AssetKey("tree")]
+            instance=instance,
+            tags={"dagster/partition": "a.md"},
+            asset_selection=[dg.AssetKey("tree")],
         )
     assert done.success
     fresh, stale = evaluations(workshop, "tree", "staleness")
@@ -290,7 +291,7 @@ def test_checks_are_executed_by_themselves_for_chosen_partitions_and_for_all(tmp
     before = workshop.manifests()
     assert check_alone(workshop, assets).success
     assert set(counts().values()) == {(2, 2)}
-    assert check_alone(workshop, assets, range_tags(["b.md"])).success
+    assert check_alone(workshop, assets, {"dagster/partition": "b.md"}).success
     assert set(counts().values()) == {(2, 3)}
     assert evaluations(workshop, "tree", "store", "b.md")[-1].passed
     assert workshop.manifests() == before

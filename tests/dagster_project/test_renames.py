@@ -68,4 +68,4 @@ def test_a_partition_is_dropped_when_its_successors_are_finished():
 
 def test_partitions_that_documents_leave_come_last():
     changes = Changes((), (), (), (), (), {}, {}, {"a": ("c",)})
-    assert changes.in_order([("a", "b"), ("c",), ("d",)]) == [("c",), ("d",), ("a", "b")]
+    assert changes.stages("dcab") == [["b", "c", "d"], ["a"]]

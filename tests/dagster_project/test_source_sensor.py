@@ -8,6 +8,7 @@ from support.sensor_daemon import Daemon
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
+from raptor_assets import keys
 from raptor_core.errors import SourceError
 
 pytestmark = pytest.mark.slow
@@ -38,11 +39,24 @@ def test_what_a_later_version_kept_in_the_cursor_is_passed_over(workshop):
     assert daemon.tick()[:2] == ([], [])
 
 
-def test_changes_apart_from_each_other_take_a_run_each(workshop):
+def test_changes_apart_from_each_other_share_a_run(workshop):
     workshop.build()
+    before = workshop.data_version("tree", "b.md")
+    n_before = n_materializations(workshop, "b.md")
     workshop.write("a.md", prose(6, seed=1))
     workshop.write("c.md", prose(6, seed=2))
-    assert Daemon(workshop).tick()[:2] == ([["a.md"], ["c.md"]], [])
+    daemon = Daemon(workshop)
+    assert daemon.tick()[:2] == ([["a.md", "c.md"]], [])
+    assert daemon.run()
+    assert daemon.tick() == ([], [], "3 partitions are up to date")
+    assert workshop.data_version("tree", "b.md") == before
+    assert n_materializations(workshop, "b.md") == n_before
+
+
+def n_materializations(workshop, partition):
+    chosen = dg.AssetRecordsFilter(asset_key=keys.TREE, asset_partitions=[partition])
+    with workshop.instance() as instance:
+        return len(instance.fetch_materializations(chosen, limit=9).records)
 
 
 def test_an_edit_during_a_run_is_requested_on_the_next_tick(workshop):

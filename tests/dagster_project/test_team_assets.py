@@ -8,7 +8,6 @@ import pytest
 from support.workshop import Workshop, prose
 
 from raptor_assets import keys
-from raptor_assets.project.ranges import range_tags
 from raptor_assets.specs import QDRANT, TABLES
 
 pytestmark = pytest.mark.slow
@@ -56,7 +55,10 @@ def materialize(workshop, selection, *partitions, assets=()):
         return definitions.resolve_implicit_global_asset_job_def().execute_in_process(
             instance=instance,
             asset_selection=[dg.AssetKey(key.split("/")) for key in selection],
-            tags=range_tags(partitions),
+            tags={
+                "dagster/asset_partition_range_start": partitions[0],
+                "dagster/asset_partition_range_end": partitions[-1],
+            },
         )
 
 
@@ -99,7 +101,7 @@ def test_a_layer_without_the_one_below_says_what_to_do(tmp_path):
             .execute_in_process(
                 instance=instance,
                 asset_selection=[keys.clusters(1)],
-                tags=range_tags(("a.md",)),
+                tags={"dagster/partition": "a.md"},
                 raise_on_error=False,
             )
         )

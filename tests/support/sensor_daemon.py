@@ -54,21 +54,18 @@ class Daemon:
             self.cursor = result.cursor
             for request in result.dynamic_partitions_requests:
                 instance.add_dynamic_partitions("trees", list(request.partition_keys))
-            order = list(instance.get_dynamic_partitions("trees"))
         fresh = [r for r in result.run_requests or [] if r.run_key not in self.run_keys]
         self.run_keys |= {request.run_key for request in fresh}
         self.requests = fresh
         drops = [r for r in fresh if r.job_name == "drop_partitions"]
-        builds = [partitions_of(r, order) for r in fresh if r.job_name == "build"]
+        builds = [partitions_of(r) for r in fresh if r.job_name == "build"]
         configs = [r.run_config["ops"]["drop"]["config"] for r in drops]
         dropped = [name for config in configs for name in config["partitions"]]
         reason = result.skip_reason.skip_message if result.skip_reason else ""
         return builds, dropped, reason
 
 
-def partitions_of(request, order):
+def partitions_of(request):
     if "dagster/partition" in request.tags:
         return [request.tags["dagster/partition"]]
-    start = order.index(request.tags["dagster/asset_partition_range_start"])
-    end = order.index(request.tags["dagster/asset_partition_range_end"])
-    return order[start : end + 1]
+    return request.run_config["ops"]["raptor"]["config"]["partitions"]

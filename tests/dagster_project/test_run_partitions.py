@@ -1,0 +1,36 @@
+"""What a run is told of its partitions, and what is read from it."""
+
+import dagster as dg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from raptor_assets.names import CorpusNames
+from raptor_assets.project.run_partitions import partitions_of, run_config, run_tags, runs_over
+
+CORPUS = CorpusNames("wiki")
+
+
+@given(st.lists(st.lists(st.text(max_size=3))), st.integers(1, 7))
+def test_runs_hold_every_stage_in_its_order_and_are_as_few_as_can_be(stages, longest):
+    runs = runs_over(stages, longest)
+    assert [name for run in runs for name in run] == [name for stage in stages for name in stage]
+    assert all(0 < len(run) <= longest for run in runs)
+    assert len(runs) == sum(-(-len(stage) // longest) for stage in stages)
+
+
+@pytest.mark.parametrize("partitions", [("b",), ("a", "c"), ("a", "b", "c")])
+def test_a_run_tells_its_partitions(partitions):
+    run = dg.DagsterRun(
+        job_name="wiki_build", run_config=run_config(partitions, CORPUS), tags=run_tags(partitions)
+    )
+    assert tuple(partitions_of(run, "abc", CORPUS)) == partitions
+
+
+def test_a_range_that_was_chosen_in_the_ui_is_read_too():
+    ends = {"start": "b", "end": "d"}
+    tags = {f"dagster/asset_partition_range_{end}": name for end, name in ends.items()}
+    run = dg.DagsterRun(job_name="wiki_build", tags=tags)
+    assert partitions_of(run, list("abcde"), CORPUS) == ["b", "c", "d"]
+    assert partitions_of(run, ["b", "c"], CORPUS) == []
+    assert partitions_of(dg.DagsterRun(job_name="other"), ["b"], CORPUS) == []
