@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 LOCATION = "dagster_project.definitions"
 _LOGGERS = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-_LOCATION_TAG = {".dagster/repository": f"__repository__@{LOCATION}"}
-"""Puts a run of this process under its job in the home's own UI."""
 
 _BATCH_SIZE = "DAGSTER_EVENT_BATCH_SIZE"
 _BATCH_EVENTS = "1000"
@@ -151,14 +149,11 @@ def _follow(
     defs = build_definitions(settings, home, resources=resources, progress=watch)
     with open_instance(home) as instance:
         new = [name for name in changes.new if name in due]
-        own = {} if corpus.corpus else _LOCATION_TAG
         if new:
             instance.add_dynamic_partitions(corpus.partitions, new)
-        for found in runs_over(changes.stages(due)):
+        for found in runs_over(changes.in_order(due)):
             config = run_config(found, corpus)
-            ran = _execute(
-                defs, instance, corpus.of(BUILD), tags=own | run_tags(found), run_config=config
-            )
+            ran = _execute(defs, instance, BUILD, corpus, tags=run_tags(found), run_config=config)
             report.run_ids.append(ran.run_id)
             watch.close(found, ran)
         droppable = [name for name in changes.droppable(report.failed) if name in removed]
@@ -236,8 +231,7 @@ def _drop(
     from raptor_assets.project.jobs import DROP, drop_config
 
     config = drop_config(list(partitions), corpus)
-    own = {} if corpus.corpus else _LOCATION_TAG
-    ran = _execute(defs, instance, corpus.of(DROP), tags=own, run_config=config)
+    ran = _execute(defs, instance, DROP, corpus, run_config=config)
     report.run_ids.append(ran.run_id)
     left = set(instance.get_dynamic_partitions(corpus.partitions))
     report.dropped += [name for name in partitions if name not in left]
@@ -250,6 +244,7 @@ def _execute(
     defs: dg.Definitions,
     instance: dg.DagsterInstance,
     job: str,
+    corpus: CorpusNames,
     *,
     tags: dict[str, str] | None = None,
     run_config: dict[str, Any] | None = None,
@@ -258,7 +253,9 @@ def _execute(
 
     os.environ.setdefault(_BATCH_SIZE, _BATCH_EVENTS)
     config = {**_LOGGERS, **(run_config or {})}
-    return run_job(defs.resolve_job_def(job), instance, config, tags or {})
+    location = None if corpus.corpus else LOCATION
+    resolved = defs.resolve_job_def(corpus.of(job))
+    return run_job(resolved, instance, config, tags or {}, location)
 
 
 def _chosen(changes: Changes, partitions: Collection[str] | None, *, force: bool) -> set[str]:

@@ -76,12 +76,9 @@ class Changes:
             if not any(other in unfinished for other in self.successors.get(name, ()))
         )
 
-    def stages(self, due: Iterable[str]) -> list[list[str]]:
+    def in_order(self, due: Iterable[str]) -> list[str]:
         """Sorted, those last that documents leave: then what they paid for is still there."""
-        left: list[list[str]] = [[], []]
-        for name in sorted(due):
-            left[name in self.successors].append(name)
-        return left
+        return sorted(due, key=lambda name: (name in self.successors, name))
 
 
 def find_changes(

@@ -25,14 +25,11 @@ RANGE_END_TAG = "dagster/asset_partition_range_end"
 
 
 def runs_over(
-    stages: Sequence[Sequence[str]], longest: int = MAX_RUN_PARTITIONS
+    partitions: Sequence[str], longest: int = MAX_RUN_PARTITIONS
 ) -> list[tuple[str, ...]]:
-    """Partitions by run, as few runs as ``longest`` allows; a stage begins a run of its own."""
-    return [
-        tuple(stage[start : start + longest])
-        for stage in stages
-        for start in range(0, len(stage), longest)
-    ]
+    """Partitions by run, in as few runs as ``longest`` allows."""
+    starts = range(0, len(partitions), longest)
+    return [tuple(partitions[start : start + longest]) for start in starts]
 
 
 def run_tags(partitions: Sequence[str]) -> dict[str, str]:

@@ -23,9 +23,12 @@ from raptor_assets.versions import build_version
 from raptor_core.documents import Inventory
 from raptor_core.errors import EmptySourceError
 from raptor_core.identity import digest
-from raptor_core.settings import Settings
+from raptor_core.settings import RunsSettings, Settings
 
 INTERVAL_SECONDS = 30
+
+_AGAIN = "+"
+"""Between a token and the number of attempts after the first."""
 
 NAMED = 10
 """Files and partitions that a skip reason names."""
@@ -81,8 +84,8 @@ def build_source_sensor(
     It is off until somebody switches it on, in the UI or by ``source.watch``, because what it
     requests may cost money. A source that cannot be read fails the tick, an empty one skips it;
     neither removes anything.
-    Each change is requested once: a run that fails stays red until it is started again, in the
-    UI or by ``raptor build``, or until the documents change once more.
+    Each change is requested once, and what failed ``runs.retries`` times more: then it stays red
+    until it is started again, in the UI or by ``raptor build``, or until the documents change.
 
     A partition whose document was renamed or moved is dropped only when the document's new
     partition is published: until then it serves readers, and its texts and vectors are found
@@ -154,8 +157,7 @@ def _tick(
     if store_state is not None:
         after = replace(after, store="" if changes.to_build else look.stamp(), lost=changes.lost)
     waited_for = changes.unreported & (busy or set()) | changes.lost.intersection(before.lost)
-    longest = settings.runs.max_partitions
-    return _request(corpus, changes, after, waited_for, longest)
+    return _request(corpus, changes, after, waited_for, busy or (), settings.runs)
 
 
 def _digest(inventory: Inventory, build: str, existing: Sequence[str]) -> str:
@@ -170,20 +172,31 @@ def _request(
     changes: Changes,
     cursor: _Cursor,
     waited_for: Collection[str],
-    longest: int,
+    busy: Collection[str],
+    runs: RunsSettings,
 ) -> dg.SensorResult:
     """What is due, but ``waited_for``; the cursor still says what was requested before."""
+
+    def token(name: str) -> str:
+        """What is requested differs by it; that of an attempt after a failed one counts those."""
+        wanted, last = changes.tokens[name], before.get(name, "")
+        asked, _, tried = last.partition(_AGAIN)
+        if name in waited_for:
+            return last
+        if asked != wanted:
+            return wanted
+        n_tried = int(tried or 0)
+        is_over = name in busy or name in removed or n_tried >= runs.retries
+        return last if is_over else f"{wanted}{_AGAIN}{n_tried + 1}"
+
     before = cursor.requested
     removed = changes.droppable(changes.to_build)
     if changes.unsettled:
         removed = tuple(name for name in removed if name in cursor.left)
-    wanted = {
-        name: before.get(name, "") if name in waited_for else changes.tokens[name]
-        for name in (*changes.to_build, *removed)
-    }
+    wanted = {name: token(name) for name in (*changes.to_build, *removed)}
     due = {name: token for name, token in wanted.items() if before.get(name, "") != token}
     new = [name for name in changes.new if name in due]
-    builds = runs_over(changes.stages(due.keys() - set(changes.removed)), longest)
+    builds = runs_over(changes.in_order(due.keys() - set(changes.removed)), runs.max_partitions)
     drops = [name for name in removed if name in due]
     is_waiting = len(removed) < len(changes.removed)
     seen = "" if is_waiting else cursor.seen

@@ -156,9 +156,12 @@ class RunsSettings(Part):
     Attributes:
         max_partitions: of a run that the daemon requests; with workers on several machines a
             smaller number spreads a change over them.
+        retries: how often the sensor requests a partition again whose build failed; what was made
+            and paid for until then is kept.
     """
 
     max_partitions: int = Field(256, ge=1, le=500)
+    retries: int = Field(0, ge=0, le=10)
 
 
 class ReportSettings(Part):

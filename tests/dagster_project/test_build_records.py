@@ -150,7 +150,9 @@ def test_a_run_is_filed_under_its_job(built):
     with built.instance() as instance:
         runs = [instance.get_run_by_id(run_id) for run_id in built.report.run_ids]
     assert {run.job_name for run in runs} == {"build"}
-    assert runs[0].tags[".dagster/repository"].endswith("@dagster_project.definitions")
+    assert runs[0].tags[".dagster/repository"] == "__repository__@dagster_project.definitions"
+    origin = runs[0].remote_job_origin.repository_origin
+    assert origin.code_location_origin.location_name == "dagster_project.definitions"
     assert len(runs) == 1
 
 

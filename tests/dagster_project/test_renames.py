@@ -68,4 +68,4 @@ def test_a_partition_is_dropped_when_its_successors_are_finished():
 
 def test_partitions_that_documents_leave_come_last():
     changes = Changes((), (), (), (), (), {}, {}, {"a": ("c",)})
-    assert changes.stages("dcab") == [["b", "c", "d"], ["a"]]
+    assert changes.in_order("dcab") == ["b", "c", "d", "a"]

@@ -11,12 +11,12 @@ from raptor_assets.project.run_partitions import partitions_of, run_config, run_
 CORPUS = CorpusNames("wiki")
 
 
-@given(st.lists(st.lists(st.text(max_size=3))), st.integers(1, 7))
-def test_runs_hold_every_stage_in_its_order_and_are_as_few_as_can_be(stages, longest):
-    runs = runs_over(stages, longest)
-    assert [name for run in runs for name in run] == [name for stage in stages for name in stage]
+@given(st.lists(st.text(max_size=3)), st.integers(1, 7))
+def test_runs_hold_every_partition_in_its_order_and_are_as_few_as_can_be(partitions, longest):
+    runs = runs_over(partitions, longest)
+    assert [name for run in runs for name in run] == partitions
     assert all(0 < len(run) <= longest for run in runs)
-    assert len(runs) == sum(-(-len(stage) // longest) for stage in stages)
+    assert len(runs) == -(-len(partitions) // longest)
 
 
 @pytest.mark.parametrize("partitions", [("b",), ("a", "c"), ("a", "b", "c")])

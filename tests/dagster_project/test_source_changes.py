@@ -121,7 +121,7 @@ def test_a_move_between_folders_costs_leaves_nothing(start):
     rename(workshop, "one/a.md", "two/a.md")
     rename(workshop, "one/b.md", "one/e.md")
     builds, dropped, _ = daemon.tick()
-    assert (builds, dropped) == ([["one", "two"]], [])
+    assert (builds, dropped) == ([["two", "one"]], [])
     assert daemon.run()
     assert sum(m.layer_sizes[0] for m in workshop.manifests().values()) == n_leaves
     made = [workshop.metadata("layer_0/embeddings", tree)["n_computed"] for tree in ("one", "two")]
@@ -135,7 +135,7 @@ def test_a_partition_that_documents_leave_is_built_last(start):
     workshop.write("three/x.md", prose(12, seed=7))
     assert daemon.settle() == (["three"], [])
     rename(workshop, "one/a.md", "three/a.md")
-    assert daemon.tick()[0] == [["three"], ["one"]]
+    assert daemon.tick()[0] == [["three", "one"]]
 
 
 @pytest.mark.parametrize("by", ["document", "folder", "corpus"])

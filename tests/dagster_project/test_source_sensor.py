@@ -125,6 +125,19 @@ def test_it_is_off_until_the_settings_or_a_person_say_otherwise(tmp_path, watch,
     assert sensor.default_status == dg.DefaultSensorStatus[status]
 
 
+def test_what_failed_is_tried_again_as_often_as_the_settings_say(tmp_path):
+    summarizer = ScriptedSummarizer(failing="zebra")
+    workshop = Workshop(tmp_path, components={"summarizer": summarizer}, runs={"retries": 2})
+    workshop.write("a.md", prose(24, seed=1))
+    workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra", 1))
+    daemon = Daemon(workshop)
+    asked = []
+    for _ in range(5):
+        asked += daemon.tick()[0]
+        daemon.run()
+    assert asked == [["a.md", "b.md"], ["b.md"], ["b.md"]]
+
+
 def test_what_failed_is_not_tried_again_until_it_changes_or_a_person_asks(tmp_path):
     summarizer = ScriptedSummarizer(failing="zebra")
     workshop = Workshop(tmp_path, components={"summarizer": summarizer})
