@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from raptor_core.documents.base import MetadataValue
+from raptor_core.models.reading import Answer as ReaderAnswer
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Retrieval, SourceSpan, Trace
 from raptor_core.store.base import Hit, Manifest
@@ -106,6 +107,41 @@ def _note(found: Retrieval) -> str:
         "no node matches the question and its filters; leave a filter out, or see list_trees for "
         "the names of trees and documents"
     )
+
+
+class Citation(Answer):
+    """What ``[number]`` in an answer cites: a node, and where it stands, for people."""
+
+    number: int
+    node: str
+    place: str
+    documents: list[str]
+
+
+class Answered(Answer):
+    """An answer from what was found; empty where nothing was."""
+
+    answer: str
+    citations: list[Citation]
+    found: Found
+
+    @classmethod
+    def of(cls, answer: ReaderAnswer | None, found: Retrieval) -> Answered:
+        """Of a reader's answer; None where it was not asked."""
+        cited = [] if answer is None else answer.citations
+        return cls(
+            answer="" if answer is None else answer.text,
+            citations=[
+                Citation(
+                    number=number,
+                    node=passage.node_id,
+                    place=passage.place,
+                    documents=list(passage.documents[:NAMED_DOCUMENTS]),
+                )
+                for number, passage in enumerate(cited, 1)
+            ],
+            found=Found.of(found),
+        )
 
 
 class NearNode(Answer):

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from http import HTTPStatus
 from importlib.metadata import version
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict
 
-from dagster_project.serving.answers import Answer, Found, PublishedTrees, ReadNode, Traced
+from dagster_project.serving.answers import (
+    Answer,
+    Answered,
+    Found,
+    PublishedTrees,
+    ReadNode,
+    Traced,
+)
 from dagster_project.serving.limits import MAX_BODY_BYTES, BodyLimit
+from dagster_project.serving.pages import description_page, policy, question_page
 from dagster_project.serving.reading import (
     Budget,
     ChosenStrategy,
@@ -26,7 +35,9 @@ from dagster_project.serving.reading import (
     TreesOnly,
 )
 from raptor_core.errors import (
+    EndpointError,
     MissingExtraError,
+    MissingKeyError,
     RaptorError,
     SettingsError,
     StoreLockedError,
@@ -37,19 +48,20 @@ try:
     from fastapi import APIRouter, Depends, FastAPI, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.middleware.trustedhost import TrustedHostMiddleware
-    from fastapi.responses import JSONResponse
+    from fastapi.responses import HTMLResponse, JSONResponse
     from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
     from starlette.exceptions import HTTPException
 except ModuleNotFoundError as error:
     raise MissingExtraError("http", "serving over HTTP") from error
 
-_STATUS: tuple[tuple[type[RaptorError], int], ...] = (
-    (UnknownTreeError, 404),
-    (StoreLockedError, 503),
-    (SettingsError, 422),
+_STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
+    (UnknownTreeError, 404, "UnknownTreeError"),
+    (StoreLockedError, 503, "StoreLockedError"),
+    (SettingsError, 422, "InvalidRequestError"),
+    (MissingKeyError, 501, "NoReaderError"),
+    (EndpointError, 502, "ReaderError"),
 )
-"""Of the errors that a request may cause; any other is the server's own: 500."""
-
+"""Of the errors that a request may cause, and their names; any other is the server's own: 500."""
 
 _SCHEME = HTTPBearer(auto_error=False, description="The key of the server's environment.")
 
@@ -97,7 +109,7 @@ def make_app(
         title="RAPTOR",
         summary="Reads published trees of chunks and summaries.",
         version=version("raptor-assets"),
-        docs_url=None,  # these pages load scripts from elsewhere
+        docs_url=None,  # the vendor's pages load scripts from elsewhere
         redoc_url=None,
     )
     app.add_middleware(BodyLimit, max_bytes=MAX_BODY_BYTES)
@@ -107,6 +119,7 @@ def make_app(
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
     app.include_router(_open_router())
+    app.include_router(_pages(app))
     app.include_router(_router(reading), dependencies=[] if key is None else [Depends(_Guard(key))])
     return app
 
@@ -122,6 +135,24 @@ def _open_router() -> APIRouter:
     return router
 
 
+def _pages(app: FastAPI) -> APIRouter:
+    """Pages that ask for no key, and tell nothing of what is published."""
+    router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+
+    def shown(page: str) -> HTMLResponse:
+        return HTMLResponse(page, headers={"Content-Security-Policy": policy(page)})
+
+    @router.get("/")
+    def question() -> HTMLResponse:
+        return shown(question_page())
+
+    @router.get("/docs")
+    def description() -> HTMLResponse:
+        return shown(description_page(app.openapi()))
+
+    return router
+
+
 def _router(reading: Reading) -> APIRouter:
     router = APIRouter(
         responses={status: {"model": Problem} for status in (400, 401, 404, 413, 422, 503)}
@@ -131,6 +162,11 @@ def _router(reading: Reading) -> APIRouter:
     def search(asked: Asked) -> Found:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
         return reading.search(**dict(asked))
+
+    @router.post("/ask", responses={status: {"model": Problem} for status in (501, 502)})
+    def ask(asked: Asked) -> Answered:
+        """Answer a question from what a search finds; ``[k]`` cites the citation of this number."""
+        return reading.ask(**dict(asked))
 
     @router.get("/nodes/{node_id}")
     def read_node(node_id: NodeId) -> ReadNode:
@@ -174,11 +210,12 @@ def _problem(_request: Request, error: Exception) -> JSONResponse:
     """The answer to an error that says what to do; the server's own stay in its log."""
     if isinstance(error, _WrongKeyError):
         return _answer(401, "WrongKeyError", str(error), {"WWW-Authenticate": "Bearer"})
-    status = next((code for kind, code in _STATUS if isinstance(error, kind)), None)
-    if status is None:
+    known = next((told for told in _STATUS if isinstance(error, told[0])), None)
+    if known is None:
         raise error
+    _, status, name = known
     headers = {"Retry-After": "1"} if status == 503 else {}
-    return _answer(status, type(error).__name__, str(error), headers)
+    return _answer(status, name, str(error), headers)
 
 
 def _invalid(_request: Request, error: Exception) -> JSONResponse:
@@ -192,7 +229,8 @@ def _refused(_request: Request, error: Exception) -> JSONResponse:
     """What the server itself refuses: an unknown path, a method, a body that is no JSON."""
     if not isinstance(error, HTTPException):
         raise error
-    return _answer(error.status_code, "RefusedError", str(error.detail), dict(error.headers or {}))
+    name = HTTPStatus(error.status_code).phrase.title().replace(" ", "")
+    return _answer(error.status_code, f"{name}Error", str(error.detail), dict(error.headers or {}))
 
 
 def _answer(status: int, name: str, message: str, headers: dict[str, str]) -> JSONResponse:

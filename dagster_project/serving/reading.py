@@ -1,4 +1,4 @@
-"""The four ways to read a home, whoever asks: search, read_node, trace, list_trees."""
+"""The ways to read a home, whoever asks: search, ask, read_node, trace, list_trees."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
-from dagster_project.serving.answers import Found, PublishedTree, PublishedTrees, ReadNode, Traced
+from dagster_project.serving.answers import (
+    Answered,
+    Found,
+    PublishedTree,
+    PublishedTrees,
+    ReadNode,
+    Traced,
+)
 from raptor_core.home import HomeRetriever
+from raptor_core.models.reading import Passage, Reader
+from raptor_core.retrieval import Retrieval
 from raptor_core.store.base import Where
 
 Item = TypeVar("Item")
@@ -73,14 +82,43 @@ class Reading:
         budget_tokens: Budget = None,
     ) -> Found:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
+        where = Where(_tuple(trees), _tuple(documents), _tuple(layers), metadata=metadata or {})
+        return Found.of(self._search(question, where, strategy, budget_tokens))
+
+    def ask(
+        self,
+        question: Question,
+        trees: TreesOnly = None,
+        documents: DocumentsOnly = None,
+        layers: LayersOnly = None,
+        metadata: MetadataOnly = None,
+        strategy: ChosenStrategy = None,
+        budget_tokens: Budget = None,
+    ) -> Answered:
+        """Answer a question from what a search finds, by the reader of the home's settings.
+
+        Raises:
+            MissingKeyError: no reader can be asked.
+            EndpointError: it failed.
+        """
+        where = Where(_tuple(trees), _tuple(documents), _tuple(layers), metadata=metadata or {})
+        found = self._search(question, where, strategy, budget_tokens)
+        if not found.hits:
+            return Answered.of(None, found)
+        passages = [Passage.from_node(hit.node) for hit in found.hits]
+        return Answered.of(Reader(self._retriever.settings.reader).read(question, passages), found)
+
+    def _search(
+        self, question: str, where: Where, strategy: str | None, budget_tokens: int | None
+    ) -> Retrieval:
         base = self._retriever.query
         query = replace(
             base,
             strategy=strategy or base.strategy,
             budget_tokens=budget_tokens or base.budget_tokens,
-            where=Where(_tuple(trees), _tuple(documents), _tuple(layers), metadata=metadata or {}),
+            where=where,
         )
-        return Found.of(self._retriever.search(question, query))
+        return self._retriever.search(question, query)
 
     def read_node(self, node_id: NodeId) -> ReadNode:
         """Read one node whole, with the summaries over it and what it summarizes."""

@@ -9,7 +9,10 @@ import hypothesis
 import pytest
 import schemathesis
 from schemathesis import GenerationMode
+from support.browser import chromium
 from support.command import raptor
+from support.openai_faults import Fault
+from support.openai_server import FakeOpenAI
 from support.serving import KEY, serving
 
 from raptor_core import HomeRetriever
@@ -31,12 +34,46 @@ def keyed(built):
             yield client
 
 
-@pytest.fixture
-def app(built):
+@pytest.fixture(scope="module")
+def reader():
+    with FakeOpenAI(answer=lambda _: "Tom Ferris did, for nineteen hours [1].") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def reading(built, reader):
+    """A server without a key that has a reader to ask."""
+    environ = {"RAPTOR_READER__BASE_URL": reader.base_url, "OPENAI_API_KEY": "a-key"}
+    with serving(built.home, **environ) as address, httpx.Client(base_url=address) as client:
+        client.timeout = 60
+        yield client
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+def make_app_of(retriever):
     from dagster_project.serving.http import make_app
     from dagster_project.serving.reading import Reading
 
-    return make_app(Reading(HomeRetriever(built.home)))
+    return make_app(Reading(retriever))
+
+
+def with_reader(built, reader):
+    """What reads the home, with a reader to ask."""
+    retriever = HomeRetriever(built.home)
+    given = retriever.settings.reader.model_copy(update={"base_url": reader.base_url})
+    retriever.settings = retriever.settings.model_copy(update={"reader": given})
+    return retriever
+
+
+@pytest.fixture
+def app(built, reader, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    return make_app_of(with_reader(built, reader))
 
 
 def test_a_question_is_searched_read_up_and_down_and_traced_to_the_source(keyed, built):
@@ -77,6 +114,70 @@ def test_a_search_is_narrowed_by_document_layer_and_metadata(keyed):
     assert found(metadata={"title": "nosuch"}) == []
 
 
+def test_an_answer_cites_what_it_was_made_from(keyed, reading):
+    answered = reading.post("/ask", json={"question": KEEPER, "budget_tokens": 300}).json()
+    searched = reading.post("/search", json={"question": KEEPER, "budget_tokens": 300}).json()
+    assert answered["found"] == searched
+    (cited,) = answered["citations"]
+    assert "[1]" in answered["answer"]
+    assert cited["number"] == 1
+    assert cited["node"] in [node["id"] for node in searched["nodes"]]
+    nothing = reading.post("/ask", json={"question": KEEPER, "metadata": {"title": "nosuch"}})
+    assert (nothing.json()["answer"], nothing.json()["citations"]) == ("", [])
+    assert "no node matches" in nothing.json()["found"]["note"]
+    refused = keyed.post("/ask", json={"question": KEEPER})
+    assert (refused.status_code, refused.json()["error"]) == (501, "NoReaderError")
+    assert "OPENAI_API_KEY" in refused.json()["message"]
+
+
+def test_an_endpoint_that_fails_is_told_as_its_fault(app, reader):
+    from fastapi.testclient import TestClient
+
+    reader.fail(Fault(status=400, message="the model is out"))
+    try:
+        failed = TestClient(app).post("/ask", json={"question": KEEPER})
+    finally:
+        reader.stop_failing()
+    assert (failed.status_code, failed.json()["error"]) == (502, "ReaderError")
+
+
+def test_the_page_searches_asks_and_shows_sources(reading, browser):
+    page = browser.new_page()
+    faults = []
+    page.on("console", lambda told: faults.append(told.text) if told.type == "error" else None)
+    try:
+        page.goto(str(reading.base_url))
+        page.get_by_label("Question").fill(KEEPER)
+        page.get_by_role("button", name="Search").click()
+        page.wait_for_selector("article")
+        assert "Tom Ferris" in page.locator("#found").inner_text()
+        page.locator("article").first.get_by_role("button", name="Sources").click()
+        page.wait_for_selector(".span")
+        page.get_by_role("button", name="Ask").click()
+        page.wait_for_selector("#answer a")
+        target = page.locator("#answer a").first.get_attribute("href")
+        assert page.locator(f"article[id='{target[1:]}']").count() == 1
+        page.goto(f"{reading.base_url}/docs")
+        assert "POST /ask" in page.inner_text("body")
+        assert faults == []
+    finally:
+        page.close()
+
+
+def test_the_page_asks_for_the_key_of_a_server_that_has_one(keyed, browser):
+    page = browser.new_page()
+    try:
+        page.goto(str(keyed.base_url))
+        page.get_by_label("Question").fill(KEEPER)
+        page.get_by_role("button", name="Search").click()
+        page.get_by_text("send the server's key").wait_for()
+        page.get_by_label("Key").fill(KEY)
+        page.get_by_role("button", name="Search").click()
+        page.wait_for_selector("article")
+    finally:
+        page.close()
+
+
 def test_trees_are_listed_in_parts(keyed):
     second = keyed.get("/trees", params={"offset": 1, "limit": 1}).json()
     assert second["n_trees"] == 3
@@ -102,6 +203,13 @@ def test_mistakes_are_named_with_the_remedy(keyed):
     assert keyed.post("/search", json={"question": ""}).status_code == 422
     assert keyed.post("/search", json={"question": "x", "budget": 1}).status_code == 422
     assert keyed.post("/search", content=b"{").status_code == 422
+    layers = keyed.post("/search", json={"question": "x", "strategy": "flat", "layers": [1]})
+    assert (layers.status_code, layers.json()["error"]) == (422, "InvalidRequestError")
+    assert "flat" in layers.json()["message"]
+    nowhere = keyed.get("/nosuch")
+    assert (nowhere.status_code, nowhere.json()["error"]) == (404, "NotFoundError")
+    method = keyed.delete("/trees")
+    assert (method.status_code, method.json()["error"]) == (405, "MethodNotAllowedError")
 
 
 @pytest.mark.parametrize(
@@ -162,9 +270,6 @@ def test_there_is_a_home_or_an_error(tmp_path):
 def test_a_store_that_a_build_holds_is_told_as_busy(built):
     from fastapi.testclient import TestClient
 
-    from dagster_project.serving.http import make_app
-    from dagster_project.serving.reading import Reading
-
     retriever = HomeRetriever(built.home)
     store = retriever.settings.store.model_copy(update={"lock_seconds": 0.1})
     retriever.settings = retriever.settings.model_copy(update={"store": store})
@@ -172,7 +277,7 @@ def test_a_store_that_a_build_holds_is_told_as_busy(built):
     held = StoreLock(lock, 1)
     held.acquire()
     try:
-        busy = TestClient(make_app(Reading(retriever))).get("/trees")
+        busy = TestClient(make_app_of(retriever)).get("/trees")
     finally:
         held.release()
     assert (busy.status_code, busy.json()["error"]) == (503, "StoreLockedError")
@@ -182,6 +287,7 @@ def test_a_store_that_a_build_holds_is_told_as_busy(built):
 ROUTES = [
     "GET /health",
     "POST /search",
+    "POST /ask",
     "GET /nodes/{node_id}",
     "GET /nodes/{node_id}/spans",
     "GET /trees",
