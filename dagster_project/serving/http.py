@@ -165,7 +165,7 @@ def _router(reading: Reading) -> APIRouter:
 
     @router.post("/ask", responses={status: {"model": Problem} for status in (501, 502)})
     def ask(asked: Asked) -> Answered:
-        """Answer a question from what a search finds; [k] in it cites the citation of this number."""
+        """Answer a question from what a search finds; [k] in it cites citation k."""
         return reading.ask(**dict(asked))
 
     @router.get("/nodes/{node_id}")

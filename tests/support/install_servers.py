@@ -1,4 +1,6 @@
-"""Install what tests start beside themselves, where it is missing: PostgreSQL, Redis, tesseract.
+"""Install what tests start beside themselves, where it is missing.
+
+PostgreSQL, Redis, tesseract, and the conformance tests of the Model Context Protocol.
 
 python tests/support/install_servers.py
 """
@@ -14,12 +16,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from support import postgres, redis_server, tesseract
+from support import conformance, postgres, redis_server, tesseract
 
 SERVERS = (
     (postgres, postgres.find_programs),
     (redis_server, redis_server.find_redis),
     (tesseract, tesseract.find_tesseract),
+    (conformance, conformance.find_npm),
 )
 
 
@@ -36,3 +39,4 @@ if __name__ == "__main__":
     missing = [module.MISSING for module, find in SERVERS if not find()]
     if missing:
         raise SystemExit("; ".join(missing))
+    conformance.install_conformance()

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import re
 import sys
 from typing import get_args
 
 import pytest
 from mcp import Client, StdioServerParameters
 from support.command import raptor
+from support.conformance import check_server
 from support.serving import serving
 from support.stores import PROCESS_PATH
 
@@ -96,6 +98,28 @@ def test_a_client_over_http_searches(built):
     with serving(built.home, "mcp") as address:
         found = asyncio.run(talk(address))
     assert any("Tom Ferris" in node["text"] for node in found["nodes"])
+
+
+APPLICABLE = [
+    "server-initialize",
+    "ping",
+    "tools-list",
+    "tools-call-error",
+    "resources-list",
+    "prompts-list",
+    "server-sse-multiple-streams",
+    "dns-rebinding-protection",
+]
+"""Of the protocol's conformance tests; the others call tools, resources and prompts by names of
+their own, or ask for logging, sampling and elicitation, which this server does not offer."""
+
+
+def test_the_protocols_own_tests_pass(built):
+    with serving(built.home, "mcp") as address:
+        told = {name: check_server(f"{address}/mcp", name) for name in APPLICABLE}
+    for name, text in told.items():
+        passed = re.search(r"Passed: ([1-9]\d*)/\1, 0 failed, 0 warnings", text)
+        assert passed, f"{name}: {text}"
 
 
 def test_tools_say_that_they_only_read_and_what_they_take_and_give(server):
