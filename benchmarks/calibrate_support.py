@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from raptor_core.audit.base import sentence_texts
-from raptor_core.audit.claims import DOUBTS, Passages
+from raptor_core.audit.support import DOUBTS, Passages
 from raptor_core.chunking.sentences import sentences
 from raptor_core.evaluation.faithfulness import auc, best_bound
 from raptor_core.evaluation.labelled import Labelled, Pair, load_labelled

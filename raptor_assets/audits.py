@@ -11,8 +11,7 @@ from raptor_assets.metadata import BUILT, SHOWN_ROWS, usage_metadata
 from raptor_assets.partition_state import PartitionState
 from raptor_assets.report_links import NodeLink
 from raptor_assets.tables_markdown import markdown_table, shorten
-from raptor_core.audit.propagation import Propagation, measure_propagation
-from raptor_core.audit.report import AuditReport
+from raptor_core.audit.report import AuditReport, Propagation, measure_propagation
 from raptor_core.models.money import Usage
 from raptor_core.nodes import Tree
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from raptor_core.documents.base import Corpus
 from raptor_core.errors import TableError
-from raptor_core.quality.common_text import MIN_DOCUMENTS, CommonText
+from raptor_core.quality.document_text import MIN_DOCUMENTS, CommonText
 from raptor_core.tables import Schema, TableStore
 
 KEY = ("common_text",)

@@ -17,8 +17,8 @@ from raptor_assets.tables_markdown import markdown_table, nodes_markdown, shorte
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree
-from raptor_core.quality.compression import compressions
-from raptor_core.quality.distribution import distribution
+from raptor_core.quality.sizes import compressions
+from raptor_core.quality.statistics import distribution
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Published
 from raptor_core.tree.cluster import Clustering

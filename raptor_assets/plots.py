@@ -24,8 +24,7 @@ from raptor_assets.panels import (
     draw_title,
 )
 from raptor_assets.svg import Drawing, ticks
-from raptor_core.quality.cluster_size import PAPER_CHILDREN
-from raptor_core.quality.compression import PAPER_RATIO
+from raptor_core.quality.sizes import PAPER_CHILDREN, PAPER_RATIO
 
 _MAP_HEIGHT = 330
 _MAX_POINTS = 1200

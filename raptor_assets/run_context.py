@@ -14,7 +14,7 @@ from raptor_assets.opening import HeldStore
 from raptor_assets.report_folder import ReportFolder
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.catalog.partitions import Partitions
-from raptor_core.quality.common_text import CommonText
+from raptor_core.quality.document_text import CommonText
 from raptor_core.settings import Settings
 from raptor_core.tables import TableStore
 from raptor_core.tree.components import Components

@@ -8,9 +8,14 @@ from raptor_assets.partition_state import PartitionState
 from raptor_assets.run_context import RunContext
 from raptor_core.errors import SourceError
 from raptor_core.nodes import Tree
-from raptor_core.quality.embedded import Embedded, embedding
-from raptor_core.quality.staleness import DocumentHashes, staleness
-from raptor_core.quality.stored import StoredTree, store
+from raptor_core.quality.stored import (
+    DocumentHashes,
+    Embedded,
+    StoredTree,
+    embedding,
+    staleness,
+    store,
+)
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, StoreIdentity

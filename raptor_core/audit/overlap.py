@@ -12,8 +12,7 @@ from raptor_core.audit.base import (
     Text,
     sentence_texts,
 )
-from raptor_core.audit.needs import Needs, lacking, needs_of
-from raptor_core.audit.terms import MAX_CAPITALS, Terms, terms, union
+from raptor_core.audit.terms import MAX_CAPITALS, Needs, Terms, lacking, needs_of, terms, union
 
 MIN_SUPPORT = 0.5
 

@@ -2,13 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import heapq
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from raptor_core.audit.base import Audited, Judge, SentenceFinding
-from raptor_core.audit.remembering import Known, RememberingJudge, audit_key
-from raptor_core.audit.sampling import sample
+from raptor_core.audit.terms import (
+    Terms,
+    names,
+    number_forms,
+    numbers,
+    terms,
+    word_forms,
+    words,
+)
+from raptor_core.identity import digest
 from raptor_core.nodes import Node
+
+Known = Mapping[str, Sequence[SentenceFinding]]
+"""Findings of earlier audits by ``audit_key``."""
+
+
+class RememberingJudge:
+    """Another judge, asked only about what it has not judged before.
+
+    What it could not judge is asked again.
+    """
+
+    def __init__(self, inner: Judge, known: Known | None = None) -> None:
+        self._inner = inner
+        self._known = {key: tuple(f) for key, f in (known or {}).items() if _is_judged(f)}
+
+    @property
+    def name(self) -> str:
+        """The other judge's."""
+        return self._inner.name
+
+    @property
+    def version(self) -> str:
+        """The other judge's."""
+        return self._inner.version
+
+    def knows(self, item: Audited) -> bool:
+        """Whether the other judge would not be asked."""
+        return audit_key(item, self._inner) in self._known
+
+    def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
+        """See ``Judge.judge``."""
+        keys = [audit_key(item, self._inner) for item in summaries]
+        pairs = zip(keys, summaries, strict=True)
+        fresh = {key: item for key, item in pairs if key not in self._known}
+        judged = self._inner.judge(list(fresh.values())) if fresh else []
+        found = self._known | dict(zip(fresh, map(tuple, judged), strict=True))
+        self._known |= {key: found[key] for key in fresh if _is_judged(found[key])}
+        return [_told_of(item, found[key]) for key, item in zip(keys, summaries, strict=True)]
+
+
+def audit_key(item: Audited, judge: Judge) -> str:
+    """Digest of all that a judge's findings depend on: its version, and the texts."""
+    texts = (child.text for child in item.children)
+    return digest("audit", judge.name, judge.version, item.node.text, *texts)
+
+
+def _is_judged(findings: Sequence[SentenceFinding]) -> bool:
+    return all(finding.judgement != "not judged" for finding in findings)
+
+
+def _told_of(item: Audited, findings: Sequence[SentenceFinding]) -> list[SentenceFinding]:
+    """Findings on the same texts as findings on this node and its children.
+
+    An evidence child is known by its text, since ids change where texts do not; one that is not
+    among the children any more is found by the passage.
+    """
+    ids = {child.id for child in item.children}
+
+    def child_of(finding: SentenceFinding) -> str | None:
+        if finding.evidence_child is None or finding.evidence_child in ids:
+            return finding.evidence_child
+        holding = (c.id for c in item.children if finding.evidence and finding.evidence in c.text)
+        return next(holding, None)
+
+    return [
+        replace(finding, node_id=item.node.id, evidence_child=child_of(finding))
+        for finding in findings
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +156,7 @@ def run_audits(
 ) -> list[AuditReport]:
     """Judge a sample of each layer's summaries against their children, all in one call.
 
-    ``rate`` and ``minimum`` are those of ``raptor_core.audit.sampling.sample``. A summary that was
+    ``rate`` and ``minimum`` are those of ``sample``. A summary that was
     judged by the same judge over the same texts is not judged again: its findings are taken from
     what is known, unless it was not judged then.
     """
@@ -106,3 +185,88 @@ def run_audits(
 def with_children(node: Node, below: Mapping[str, Node]) -> Audited:
     """The summary with those of its children that are known."""
     return Audited(node, tuple(below[child] for child in node.children if child in below))
+
+
+def sample(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:
+    """Of every layer, the summaries with the smallest hash of their id; in the given order.
+
+    A layer gives ``rate`` (0 to 1) of its summaries, rounded up, and ``minimum`` at the least.
+    A choice by hash keeps its nodes when others come and go, so that a rebuild audits little
+    that was audited before.
+    """
+    layers: dict[int, list[Node]] = {}
+    for node in nodes:
+        if not node.is_leaf:
+            layers.setdefault(node.layer, []).append(node)
+    chosen: set[str] = set()
+    for summaries in layers.values():
+        wanted = max(minimum, math.ceil(rate * len(summaries)))
+        chosen.update(n.id for n in heapq.nsmallest(wanted, summaries, key=_rank))
+    return [node for node in nodes if node.id in chosen]
+
+
+def _rank(node: Node) -> tuple[str, str]:
+    return digest("audit", node.id), node.id
+
+
+@dataclass(frozen=True, slots=True)
+class Propagation:
+    """How far unsupported sentences went up.
+
+    Attributes:
+        n_traceable: unsupported sentences with a number or a name that no child holds, in nodes
+            that have a parent: only such a mark can be followed.
+        n_repeated: those of them of which a parent holds such a number or name.
+    """
+
+    n_traceable: int = 0
+    n_repeated: int = 0
+
+    def __add__(self, other: Propagation) -> Propagation:
+        """Both together."""
+        traceable = self.n_traceable + other.n_traceable
+        return Propagation(traceable, self.n_repeated + other.n_repeated)
+
+
+class Summary(Protocol):
+    """What is read of a node above."""
+
+    @property
+    def text(self) -> str:
+        """Its text."""
+
+    @property
+    def children(self) -> tuple[str, ...]:
+        """Ids of the nodes that it summarizes."""
+
+
+def measure_propagation(
+    findings: Iterable[SentenceFinding], above: Sequence[Summary]
+) -> Propagation:
+    """Follow unsupported sentences into ``above``, the nodes of the next layer.
+
+    The paper found no hallucination that its parents repeat.
+    """
+    parents: dict[str, list[Terms]] = {}
+    for node in above:
+        held = terms(node.text)
+        for child in node.children:
+            parents.setdefault(child, []).append(held)
+    n_traceable = n_repeated = 0
+    for finding in findings:
+        marks = _marks(finding)
+        if finding.judgement != "unsupported" or not marks or finding.node_id not in parents:
+            continue
+        n_traceable += 1
+        n_repeated += any(
+            held.supports(forms) for held in parents[finding.node_id] for forms in marks
+        )
+    return Propagation(n_traceable, n_repeated)
+
+
+def _marks(finding: SentenceFinding) -> list[frozenset[str]]:
+    """Forms of the numbers and names of the sentence that no child holds."""
+    called = {word.text for word in names(finding.sentence, words(finding.sentence))}
+    told = [word for text in finding.missing for word in words(text) if word.text in called]
+    counted = [number for text in finding.missing for number in numbers(text)]
+    return [*map(word_forms, told), *map(number_forms, counted)]

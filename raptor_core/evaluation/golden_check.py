@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raptor_core.evaluation.hits import GoldenHit, GoldenReport
-from raptor_core.quality.history import measure_drift
-from raptor_core.quality.verdicts import CheckInfo, Verdict, WorstNode, percent, verdict
+from raptor_core.quality.statistics import measure_drift
+from raptor_core.quality.verdicts import CheckInfo, Measured, Verdict, WorstNode, percent
 from raptor_core.settings import CheckSettings
 
 GOLDEN_RETRIEVAL = CheckInfo(
@@ -42,7 +42,8 @@ def evaluate_golden(
         "embedder that changed since it was higher."
     )
     worst = [_worst(hit) for hit in report.missed]
-    return verdict(GOLDEN_RETRIEVAL, not (low or fallen), f"{summary}.", numbers, worst, remedy)
+    passed = not (low or fallen)
+    return GOLDEN_RETRIEVAL.verdict(Measured(passed, f"{summary}.", numbers, worst, remedy))
 
 
 def _worst(hit: GoldenHit) -> WorstNode:

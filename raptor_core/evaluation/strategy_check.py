@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 
 from raptor_core.evaluation.compare import Comparison, Figure, Line
-from raptor_core.quality.history import Drift, measure_drift
-from raptor_core.quality.verdicts import CheckInfo, Verdict, verdict
+from raptor_core.quality.statistics import Drift, measure_drift
+from raptor_core.quality.verdicts import CheckInfo, Measured, Verdict
 from raptor_core.settings import CheckSettings
 
 BASELINE = "flat"
@@ -35,7 +35,7 @@ def evaluate_strategy(
     """
     if not found.measures:
         told = f"The questions of {found.dataset} allow no measure."
-        return verdict(DEFAULT_STRATEGY, True, told, {}, (), "")
+        return DEFAULT_STRATEGY.verdict(Measured(True, told, {}))
     measure = found.measures[0]
     lines = [line for line in found.lines if line.system == strategy]
     value, flat = _mean(found, strategy, measure), _mean(found, BASELINE, measure)
@@ -50,7 +50,8 @@ def evaluate_strategy(
         f"Run `raptor eval retrieval FILE --strategy {BASELINE} --strategy {strategy}`; look at "
         "settings, models and versions that changed, or set retrieval.strategy."
     )
-    return verdict(DEFAULT_STRATEGY, not (worse or fallen), f"{summary}.", numbers, (), remedy)
+    measured = Measured(not (worse or fallen), f"{summary}.", numbers, remedy=remedy)
+    return DEFAULT_STRATEGY.verdict(measured)
 
 
 def _mean(found: Comparison, system: str, measure: str) -> float:

@@ -9,7 +9,7 @@ from statistics import mean
 from typing import Any
 
 from raptor_core.evaluation.index import Index
-from raptor_core.quality.compression import compressions
+from raptor_core.quality.sizes import compressions
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from raptor_core.nodes import Node
-from raptor_core.quality.distribution import DIGITS, distribution
+from raptor_core.quality.statistics import DIGITS, distribution
 from raptor_core.quality.verdicts import Measured, WorstNode, check, percent
 from raptor_core.settings import Settings
 

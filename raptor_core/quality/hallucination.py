@@ -8,8 +8,8 @@ from dataclasses import replace
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
 from raptor_core.nodes import Node
-from raptor_core.quality.distribution import DIGITS
-from raptor_core.quality.verdicts import N_WORST, CheckInfo, Verdict, WorstNode, verdict
+from raptor_core.quality.statistics import DIGITS
+from raptor_core.quality.verdicts import N_WORST, CheckInfo, Measured, Verdict, WorstNode
 from raptor_core.settings import AuditSettings, Settings
 
 PAPER_UNSUPPORTED = 0.04
@@ -66,7 +66,7 @@ def evaluate_audit(report: AuditReport, settings: Settings, nodes: Iterable[Node
         check = HALLUCINATION
         remedy = "Mend the judge's endpoint or model, and materialize the findings again."
     passed = not exceeds and not n_unknown
-    return verdict(check, passed, summary, numbers, _worst(report, nodes), remedy)
+    return check.verdict(Measured(passed, summary, numbers, _worst(report, nodes), remedy))
 
 
 def _worst(report: AuditReport, nodes: Iterable[Node]) -> list[WorstNode]:

@@ -12,8 +12,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from raptor_core.audit.collage import folded, is_collage
-from raptor_core.quality.junk_phrases import PHRASES
-from raptor_core.quality.junk_shapes import SHAPES, last_fragment, letterless_child
+from raptor_core.quality.junk_signs import (
+    PHRASES,
+    SHAPES,
+    last_fragment,
+    letterless_child,
+    open_end,
+)
+from raptor_core.quality.language_switch import find_switch
+from raptor_core.quality.languages import writing
 from raptor_core.quality.subjects import CheckedLayer
 from raptor_core.quality.verdicts import Measured, WorstNode, check
 
@@ -112,3 +119,70 @@ def _spoken_of(excerpt: str, texts: Iterable[str]) -> bool:
     """Whether one child holds all words of ``excerpt``, two at the least: it is about them."""
     words = set(_WORD.findall(folded(excerpt)))
     return len(words) > 1 and any(words <= set(_WORD.findall(child)) for child in texts)
+
+
+def find_cut(text: str, children: Sequence[str], *, full: bool = False) -> str | None:
+    """The end of a ``text`` that is cut off, or None; ``full`` says that it fills its limit."""
+    junk = find_junk(text, children, (TRUNCATED,))
+    if junk is not None:
+        return junk.excerpt
+    end = open_end(text) if full else None
+    return end if end is not None and not is_collage(text, children) else None
+
+
+@check(
+    "truncation",
+    "error",
+    "No summary stops in the middle of a sentence, at the token limit or before it, unless it is "
+    "put together from pieces of its children or they stop so themselves.",
+)
+def truncation(layer: CheckedLayer) -> Measured:
+    """Whether no summary is cut off.
+
+    One of ``summarizer.max_tokens`` or more is suspected already when its last line is not closed;
+    a shorter one when its end cannot be one (see ``junk_shapes.truncated``).
+    """
+    limit = layer.settings.summarizer.max_tokens
+    checked = layer.written
+    ends = (
+        (node, find_cut(node.text, layer.texts_below(node), full=node.n_tokens >= limit))
+        for node in checked
+    )
+    cut = sorted(
+        ((node, end) for node, end in ends if end is not None),
+        key=lambda pair: (-pair[0].n_tokens, pair[0].id),
+    )
+    numbers = {
+        "summaries": float(len(checked)),
+        "truncated": float(len(cut)),
+        "at_limit": float(sum(node.n_tokens >= limit for node in checked)),
+        "limit_tokens": float(limit),
+    }
+    summary = f"None of {len(checked)} summaries stops in mid sentence."
+    if cut:
+        summary = f"{len(cut)} of {len(checked)} summaries stop in mid sentence."
+    worst = [
+        WorstNode.of(node, float(node.n_tokens), f"stops at “…{end[-40:]}”") for node, end in cut
+    ]
+    remedy = "Raise summarizer.max_tokens or the endpoint's own limit, then build again."
+    return Measured(not cut, summary, numbers, worst, remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Why an answer is no summary; ``language`` is what it should have been written in."""
+
+    reason: str
+    language: str = ""
+
+
+def find_unfit(text: str, sources: Sequence[str]) -> Unfit | None:
+    """Why ``text`` is no summary of ``sources``; None where nothing speaks against it."""
+    junk = find_junk(text, sources)
+    if junk is not None:
+        return Unfit(f"the answer is junk ({junk.kind}): {junk.excerpt[:80]!r}")
+    switch = find_switch(writing(text), [writing(source) for source in sources])
+    if switch is None or is_collage(text, sources):
+        return None
+    found, expected = switch
+    return Unfit(f"the answer is in {found}, its sources in {expected}", expected)

@@ -11,8 +11,9 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import itemgetter
+from pathlib import Path
 
 LATIN, HAN, JAPANESE, _KANA = "Latin", "Han", "Japanese", "Kana"
 _RANGES = (
@@ -52,46 +53,18 @@ _STARTS = [first for first, _, _ in _RANGES]
 _MIN_KANA = 0.1
 """Share of kana among the letters of the two from which a text is Japanese."""
 
-_FUNCTION_WORDS = {
-    "English": "the of and to in is that for with as was on are by this be from at it which have "
-    "has were been their they not but had would can will when who there what into than",
-    "German": "der die das und ist von mit den dem des ein eine einer nicht zu auf für im sich als "
-    "auch wird werden sind war wurde nach bei aus durch über wenn oder aber es sie er wie hat",
-    "French": "le la les de des du et est un une dans pour que qui en par sur avec au aux ne pas "
-    "ce cette il elle était jusqu après sans sont ont été plus se leur être ses mais d "
-    "l qu où nous comme",
-    "Spanish": "el la los las de del y es un una en para que por con se no su al lo como más fue "
-    "son sus pero este esta ha entre cuando muy también hasta desde donde porque",
-    "Italian": "il lo la gli le di del della dei e è un una in per che con non si da al alla nel "
-    "nella sono più come ha anche ma o questo dal delle stato essere suo loro fu era fino quando "
-    "sul sulla dopo ogni hanno gli nei dalla questa quella",
-    "Portuguese": "o os as de do da dos das e é um uma em para que por com não se no na nos nas ao "
-    "mais como foi era sem sobre são seu sua mas pela pelo à também ou quando até",
-    "Dutch": "de het een en van in is dat op te voor met zijn niet aan er om ook als door naar bij "
-    "uit maar wordt werd worden hij ze deze heeft over dan nog kan wel geen",
-    "Swedish": "och att det som en är av för på den med till inte ett om de har var från vid men "
-    "eller kan ska när så han hon sig också under efter detta mycket",
-    "Danish": "og at det som en er af for på den med til ikke et om de har var fra ved men eller "
-    "kan skal når så han hun sig også under efter dette meget blev være",
-    "Polish": "i w na z się nie do to że jest jak o po co ale za od przez przy był była jego są "
-    "dla czy tego oraz jako które który która lub już tylko przed",
-    "Czech": "a v na se je že s z do to o k i by ale jako za po pro tak jeho byl byla od ve jsou "
-    "který která které nebo při však již také může podle",
-    "Turkish": "ve bir bu da de için ile olarak çok daha gibi kadar sonra olan ne en her ama o "
-    "değil var ise göre ancak veya tarafından olduğu",
-    "Finnish": "ja on ei se että oli hän ovat myös kun mutta kuin tai joka sen mukaan jossa jotka "
-    "ole olla niin vain sekä ollut jos hänen",
-    "Hungarian": "a az és hogy nem is egy volt ez meg de csak már mint van vagy azt el ha ki még "
-    "lehet szerint között által amely pedig",
-    "Romanian": "și de la în a cu pe este nu un o din care pentru că se mai fost sunt au sau prin "
-    "dar ca după fi lui ale acest această",
-    "Indonesian": "yang dan di dengan untuk dari pada ini itu dalam tidak adalah ke oleh akan juga "
-    "sebagai atau telah dapat karena bahwa mereka ada",
-}
-_BY_WORD: dict[str, tuple[str, ...]] = {}
-for _name, _given in _FUNCTION_WORDS.items():
-    for _one in _given.split():
-        _BY_WORD[_one] = (*_BY_WORD.get(_one, ()), _name)
+
+@cache
+def _languages_by_word() -> Mapping[str, tuple[str, ...]]:
+    """The languages of each word of ``function_words.txt``, which has a language to a line."""
+    text = Path(__file__).with_name("function_words.txt").read_text(encoding="utf-8")
+    found: dict[str, tuple[str, ...]] = {}
+    for line in text.splitlines():
+        language, _, words = line.partition(": ")
+        for word in words.split():
+            found[word] = (*found.get(word, ()), language)
+    return found
+
 
 _CODE = re.compile(r"[=;{}<>\\\[]|\w\(")
 _MIN_CODE = 3
@@ -190,7 +163,7 @@ def _scores(words: Mapping[str, int]) -> dict[str, float]:
     scores: dict[str, float] = {}
     distinct: dict[str, int] = {}
     for word, count in words.items():
-        languages = _BY_WORD.get(word, ())
+        languages = _languages_by_word().get(word, ())
         for language in languages:
             distinct[language] = distinct.get(language, 0) + 1
             scores[language] = scores.get(language, 0.0) + count / len(languages)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from raptor_core.quality.cluster_size import cluster_size, cluster_size_drift, token_budget
-from raptor_core.quality.compression import compression_drift, compression_ratio, compressions
-from raptor_core.quality.coverage import coverage, tree_coverage
-from raptor_core.quality.distribution import DIGITS, distribution
-from raptor_core.quality.embedded import embedding
+from raptor_core.quality.duplicates import near_duplicate_vectors, near_duplicates
 from raptor_core.quality.injection import prompt_injection
-from raptor_core.quality.junk import junk_text
+from raptor_core.quality.junk import junk_text, truncation
 from raptor_core.quality.language_switch import language_switch
-from raptor_core.quality.near_duplicates import near_duplicate_vectors, near_duplicates
-from raptor_core.quality.shrink import shrink
-from raptor_core.quality.staircase import staircase
-from raptor_core.quality.staleness import staleness
-from raptor_core.quality.stored import store
+from raptor_core.quality.sizes import (
+    cluster_size,
+    cluster_size_drift,
+    compression_drift,
+    compression_ratio,
+    compressions,
+    token_budget,
+)
+from raptor_core.quality.statistics import DIGITS, distribution
+from raptor_core.quality.stored import embedding, staleness, store
+from raptor_core.quality.structure import coverage, shrink, staircase, tree_coverage
 from raptor_core.quality.subjects import CheckedLayer, CheckedTrees, LayerMeans
-from raptor_core.quality.truncation import truncation
 from raptor_core.quality.verdicts import Check, CheckInfo, Verdict
 
 LAYER_CHECKS: tuple[Check[CheckedLayer], ...] = (

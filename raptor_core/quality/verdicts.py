@@ -19,20 +19,6 @@ N_WORST = 5
 
 
 @dataclass(frozen=True, slots=True)
-class CheckInfo:
-    """A check before it runs: a name, whether its failure stops publishing, and what it means."""
-
-    name: str
-    severity: Severity
-    description: str
-
-    @property
-    def blocking(self) -> bool:
-        """Whether a failure stops the publication."""
-        return self.severity == "error"
-
-
-@dataclass(frozen=True, slots=True)
 class WorstNode:
     """A node to look at first. ``value`` is the number that the check judged it by.
 
@@ -81,6 +67,32 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckInfo:
+    """A check before it runs: a name, whether its failure stops publishing, and what it means."""
+
+    name: str
+    severity: Severity
+    description: str
+
+    @property
+    def blocking(self) -> bool:
+        """Whether a failure stops the publication."""
+        return self.severity == "error"
+
+    def verdict(self, measured: Measured) -> Verdict:
+        """The verdict on what was measured; the remedy is kept only for a failure."""
+        return Verdict(
+            self.name,
+            measured.passed,
+            self.severity,
+            measured.summary,
+            dict(measured.numbers),
+            tuple(measured.worst)[:N_WORST],
+            "" if measured.passed else measured.remedy,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Check(CheckInfo, Generic[Subject]):
     """A check that can be run on a subject."""
 
@@ -88,8 +100,7 @@ class Check(CheckInfo, Generic[Subject]):
 
     def __call__(self, subject: Subject) -> Verdict:
         """The verdict on ``subject``."""
-        found = self.measure(subject)
-        return verdict(self, found.passed, found.summary, found.numbers, found.worst, found.remedy)
+        return self.verdict(self.measure(subject))
 
 
 def check(
@@ -97,20 +108,6 @@ def check(
 ) -> Callable[[Callable[[Subject], Measured]], Check[Subject]]:
     """Makes a check of the function that measures."""
     return lambda measure: Check(name, severity, description, measure)
-
-
-def verdict(
-    check: CheckInfo,
-    passed: bool,
-    summary: str,
-    numbers: Mapping[str, float],
-    worst: Iterable[WorstNode],
-    remedy: str,
-) -> Verdict:
-    """A verdict of ``check``; the remedy is kept only for a failure."""
-    kept = tuple(worst)[:N_WORST]
-    told = "" if passed else remedy
-    return Verdict(check.name, passed, check.severity, summary, dict(numbers), kept, told)
 
 
 def children_of(node: Node, below: Mapping[str, Node]) -> list[Node]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from raptor_core.models.money import summary_cost
 from raptor_core.nodes import Node, Tree
-from raptor_core.quality.cluster_size import PAPER_CHILDREN
+from raptor_core.quality.sizes import PAPER_CHILDREN
 from raptor_core.rebuild.values import LayerPlan
 from raptor_core.settings import Settings
 

@@ -11,8 +11,7 @@ from typing import Any
 from raptor_core.documents.base import Document
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
-from raptor_core.quality.cluster_size import PAPER_CHILDREN
-from raptor_core.quality.compression import PAPER_RATIO
+from raptor_core.quality.sizes import PAPER_CHILDREN, PAPER_RATIO
 from raptor_core.report.offsets import utf16_offsets
 from raptor_core.report.statistics import LayerStatistics, layer_statistics
 from raptor_core.report.values import Change, Report, ReportTree

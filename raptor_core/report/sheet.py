@@ -7,8 +7,7 @@ import re
 from dataclasses import asdict
 from importlib import resources
 
-from raptor_core.audit.sheet import COLUMNS, FILLED
-from raptor_core.audit.study import VERDICTS, Drawn
+from raptor_core.audit.study import COLUMNS, FILLED, VERDICTS, Drawn
 from raptor_core.identity import digest
 from raptor_core.report.page import content_policy, embedded_json
 

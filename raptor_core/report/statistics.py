@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from raptor_core.nodes import Node
-from raptor_core.quality.cluster_size import parent_counts
-from raptor_core.quality.compression import compressions
+from raptor_core.quality.sizes import compressions, parent_counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge
-from raptor_core.audit.remembering import RememberingJudge
+from raptor_core.audit.report import RememberingJudge
 from raptor_core.audit.revising import RevisingSummarizer
 from raptor_core.chunking import make_chunker
 from raptor_core.chunking.base import Chunker
@@ -24,7 +24,7 @@ from raptor_core.models.summarizing import make_summarizer
 from raptor_core.models.summarizing.base import Summarizer
 from raptor_core.models.summarizing.counted import CountedSummarizer
 from raptor_core.models.summarizing.function import SummaryFunction
-from raptor_core.quality.unfit import find_unfit
+from raptor_core.quality.junk import find_unfit
 from raptor_core.settings import Settings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.tokens.base import TokenCounter

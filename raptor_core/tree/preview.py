@@ -19,8 +19,7 @@ from raptor_core.documents.sources.load import (
 )
 from raptor_core.documents.sources.unique import Unique
 from raptor_core.errors import SourceError
-from raptor_core.quality.common_text import CommonText
-from raptor_core.quality.document_text import find_odd_text
+from raptor_core.quality.document_text import CommonText, find_odd_text
 from raptor_core.tree.components import Components
 
 

@@ -38,7 +38,7 @@ def command(
     from dagster_project.cli.output import node_values, print_json
     from raptor_assets.project.home import Home
     from raptor_core.home.published import published, require_trees
-    from raptor_core.quality.cluster_size import parent_counts
+    from raptor_core.quality.sizes import parent_counts
     from raptor_core.retrieval import trace
     from raptor_core.store.base import Where
 

@@ -23,8 +23,7 @@ def command(folder: Path, nodes: int, trees: int, seed: int, home: Path, as_json
     """
     from dagster_project.cli.output import print_json
     from raptor_assets.project.home import Home
-    from raptor_core.audit.sheet import PAGE, SHEET, write_sheet
-    from raptor_core.audit.study import draw
+    from raptor_core.audit.study import PAGE, SHEET, draw, write_sheet
     from raptor_core.chunking.sentences import sentences
     from raptor_core.disk import replace_file
     from raptor_core.errors import UnknownTreeError

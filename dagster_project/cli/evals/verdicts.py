@@ -56,8 +56,14 @@ def command(
     need the home: what is kept is shown wherever findings are.
     """
     from dagster_project.cli.output import print_json
-    from raptor_core.audit.sheet import FILLED, SHEET, read_drawn, read_verdicts
-    from raptor_core.audit.study import hand_findings, study_figures
+    from raptor_core.audit.study import (
+        FILLED,
+        SHEET,
+        hand_findings,
+        read_drawn,
+        read_verdicts,
+        study_figures,
+    )
 
     drawn = read_drawn(folder)
     saved = folder / FILLED

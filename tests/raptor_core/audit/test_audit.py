@@ -5,7 +5,7 @@ from support.trees import leaf, summary
 
 from raptor_core.audit.base import Audited
 from raptor_core.audit.overlap import OverlapJudge
-from raptor_core.audit.sampling import sample
+from raptor_core.audit.report import sample
 from raptor_core.chunking.sentences import sentences
 
 CHILDREN = [

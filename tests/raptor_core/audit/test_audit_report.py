@@ -7,9 +7,7 @@ from support.trees import by_id, leaf, summary
 
 from raptor_core.audit.base import Audited, SentenceFinding
 from raptor_core.audit.overlap import OverlapJudge
-from raptor_core.audit.propagation import measure_propagation
-from raptor_core.audit.remembering import RememberingJudge
-from raptor_core.audit.report import Audit, run_audits
+from raptor_core.audit.report import Audit, RememberingJudge, measure_propagation, run_audits
 from raptor_core.audit.revising import BATCH_ANSWERS, RevisingSummarizer
 from raptor_core.chunking.sentences import sentences
 from raptor_core.models.money import Usage

@@ -5,8 +5,7 @@ from support.trees import leaf, summary
 
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Audited
-from raptor_core.audit.opposites import opposites
-from raptor_core.audit.support import probability
+from raptor_core.audit.support import opposites, probability
 from raptor_core.audit.terms import words
 from raptor_core.settings import AuditSettings
 
@@ -93,7 +92,7 @@ def test_summaries_are_judged_alike_alone_and_together(judge):
 def test_more_doubt_is_never_more_probable(judge):
     from dataclasses import replace
 
-    from raptor_core.audit.claims import DOUBTS, Doubts
+    from raptor_core.audit.support import DOUBTS, Doubts
 
     none = Doubts(*[0.0] * len(DOUBTS))
     for name in DOUBTS:

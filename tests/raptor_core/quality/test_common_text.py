@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raptor_core.documents.base import Document, Section
-from raptor_core.quality.common_text import CommonText
 from raptor_core.quality.document_text import (
+    CommonText,
     evaluate_document_text,
     find_foreign_text,
     measure_document_text,

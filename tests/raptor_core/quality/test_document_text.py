@@ -3,8 +3,8 @@
 import pytest
 
 from raptor_core.documents.base import Document
-from raptor_core.quality.common_text import CommonText
 from raptor_core.quality.document_text import (
+    CommonText,
     evaluate_document_text,
     find_odd_text,
     measure_document_text,

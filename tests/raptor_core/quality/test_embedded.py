@@ -7,8 +7,7 @@ import pytest
 from support.trees import leaf
 
 from raptor_core.identity import embedding_key
-from raptor_core.quality.embedded import Embedded, embedding
-from raptor_core.quality.staleness import DocumentHashes, staleness
+from raptor_core.quality.stored import DocumentHashes, Embedded, embedding, staleness
 from raptor_core.settings import CheckSettings
 from raptor_core.store.base import StoreIdentity
 

@@ -3,7 +3,7 @@
 import pytest
 from support.trees import checked_trees, leaf, summary
 
-from raptor_core.quality.staircase import layers_needed, staircase
+from raptor_core.quality.structure import layers_needed, staircase
 
 
 def layers(*sizes):

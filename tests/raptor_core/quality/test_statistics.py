@@ -3,10 +3,9 @@
 import pytest
 from support.trees import checked_layer, leaf, summary
 
-from raptor_core.quality.cluster_size import cluster_size
-from raptor_core.quality.compression import compression_ratio
-from raptor_core.quality.distribution import distribution
 from raptor_core.quality.registry import LAYER_CHECKS, layer_verdicts
+from raptor_core.quality.sizes import cluster_size, compression_ratio
+from raptor_core.quality.statistics import distribution
 
 LEAVES = [leaf(name) for name in "abcd"]
 

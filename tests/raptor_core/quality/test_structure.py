@@ -2,10 +2,9 @@
 
 from support.trees import checked_layer, checked_trees, leaf, summary
 
-from raptor_core.quality.cluster_size import token_budget
-from raptor_core.quality.coverage import coverage, tree_coverage
-from raptor_core.quality.shrink import shrink
+from raptor_core.quality.sizes import token_budget
 from raptor_core.quality.stored import StoredTree, store
+from raptor_core.quality.structure import coverage, shrink, tree_coverage
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest
 

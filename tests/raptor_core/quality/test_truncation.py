@@ -3,8 +3,7 @@
 import pytest
 from support.trees import checked_layer, leaf, summary
 
-from raptor_core.quality.junk import junk_text
-from raptor_core.quality.truncation import find_cut, truncation
+from raptor_core.quality.junk import find_cut, junk_text, truncation
 from raptor_core.settings import Settings
 
 CHILDREN = ["The gauge was levelled in May.", "Its height is 7.804 m above datum."]

@@ -1,4 +1,4 @@
-"""What is measured now against earlier builds: a robust z-score that warns before a bound breaks.
+"""Mean and quantiles of a quantity, and a robust z-score of a mean against those of earlier builds.
 
 The median and the median absolute deviation (MAD) of earlier values, as in Iglewicz and Hoaglin
 (1993): one odd build neither moves the centre nor widens the spread. Builds that hardly differ
@@ -12,10 +12,47 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from raptor_core.quality.distribution import DIGITS
+import numpy as np
+
 from raptor_core.quality.subjects import CheckedLayer
 from raptor_core.quality.verdicts import Check, Measured, WorstNode
 from raptor_core.settings import CheckSettings
+
+DIGITS = 4
+"""Decimals that people are shown; bounds are applied to the exact values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Of ``n`` values; all numbers are 0 when there is none."""
+
+    n: int
+    mean: float
+    minimum: float
+    p05: float
+    median: float
+    p95: float
+    maximum: float
+
+    def numbers(self, name: str) -> dict[str, float]:
+        """The figures under ``name_mean``, ``name_p05`` and so on, rounded; nothing without values.
+
+        A figure that nothing was measured for is left out, since a plotted 0 would be a claim.
+        """
+        if not self.n:
+            return {}
+        figures = ("mean", "minimum", "p05", "median", "p95", "maximum")
+        return {f"{name}_{figure}": round(getattr(self, figure), DIGITS) for figure in figures}
+
+
+def distribution(values: Sequence[float]) -> Distribution:
+    """Mean and linearly interpolated quantiles of finite ``values``, in any order."""
+    if not len(values):
+        return Distribution(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    data = np.asarray(values, dtype=np.float64)
+    quantiles = [float(q) for q in np.quantile(data, (0.0, 0.05, 0.5, 0.95, 1.0))]
+    return Distribution(len(data), float(data.mean()), *quantiles)
+
 
 MIN_HISTORY = 5
 """Earlier values without which nothing is said."""

@@ -1,13 +1,14 @@
-"""How many children a summary has, and how many tokens its cluster holds (law 3)."""
+"""How many children and tokens a cluster has (law 3), and how much shorter its summary is."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from raptor_core.nodes import Node
-from raptor_core.quality.distribution import DIGITS, distribution
-from raptor_core.quality.history import measure_mean_drift
+from raptor_core.quality.statistics import DIGITS, distribution, measure_mean_drift
 from raptor_core.quality.subjects import CheckedLayer
 from raptor_core.quality.verdicts import N_WORST, Measured, WorstNode, check, children_of
 
@@ -88,3 +89,84 @@ def token_budget(layer: CheckedLayer) -> Measured:
     ]
     remedy = "Build the layer again; if it stays, the clusterer breaks its contract on max_tokens."
     return Measured(not over, summary, numbers, worst, remedy)
+
+
+PAPER_RATIO = 0.28
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """One summary, and the tokens of its children together, above 0."""
+
+    node: Node
+    child_tokens: int
+
+    @property
+    def ratio(self) -> float:
+        """Summary tokens over children's tokens, above 0."""
+        return self.node.n_tokens / self.child_tokens
+
+    @property
+    def strangeness(self) -> float:
+        """Distance to the paper's ratio: twice as long is as strange as half as long."""
+        return abs(math.log(max(self.ratio, 1e-6) / PAPER_RATIO))
+
+
+def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[Compression]:
+    """Of every summary in ``nodes`` that has a ratio; ``below`` maps id to node.
+
+    One has none where a child is unknown, or no child has a token.
+    """
+    found = []
+    for node in nodes:
+        children = children_of(node, below)
+        child_tokens = sum(child.n_tokens for child in children)
+        if child_tokens and len(children) == len(node.children):
+            found.append(Compression(node, child_tokens))
+    return found
+
+
+@check(
+    "compression_ratio",
+    "warn",
+    "Mean of a summary's tokens over its children's tokens, against the bounds set "
+    f"(the paper's mean is {PAPER_RATIO}).",
+)
+def compression_ratio(layer: CheckedLayer) -> Measured:
+    """Whether the layer's mean ratio lies within ``min_compression`` and ``max_compression``."""
+    low, high = layer.settings.checks.min_compression, layer.settings.checks.max_compression
+    found = compressions(layer.summaries, layer.below)
+    ratio = distribution([one.ratio for one in found])
+    child_tokens = [one.child_tokens / len(one.node.children) for one in found]
+    numbers = {
+        "summaries": float(ratio.n),
+        "unmeasured": float(len(layer.summaries) - ratio.n),
+        **ratio.numbers("ratio"),
+        **distribution([one.node.n_tokens for one in found]).numbers("summary_tokens"),
+        **distribution(child_tokens).numbers("child_tokens"),
+    }
+    summary, way, bound = "No summary to measure.", "Lower", "raise checks.max_compression"
+    if ratio.n:
+        summary = (
+            f"Summaries have {ratio.mean:.2f} of their children's tokens on average "
+            f"(bounds {low:g} to {high:g}, paper {PAPER_RATIO})."
+        )
+    if ratio.mean < low:
+        way, bound = "Raise", "lower checks.min_compression"
+    ranked = sorted(found, key=lambda one: (-one.strangeness, one.node.id))[:N_WORST]
+    worst = [
+        WorstNode.of(one.node, one.ratio, f"{one.node.n_tokens} tokens from {one.child_tokens}")
+        for one in ranked
+    ]
+    remedy = f"{way} summarizer.ratio, min_tokens or max_tokens, or {bound}."
+    return Measured(not ratio.n or low <= ratio.mean <= high, summary, numbers, worst, remedy)
+
+
+@check(
+    "compression_drift",
+    "warn",
+    "Mean compression ratio of the layer against earlier builds of this partition.",
+)
+def compression_drift(layer: CheckedLayer) -> Measured:
+    """Whether the layer's mean is near that of earlier builds."""
+    return measure_mean_drift(layer, compression_ratio, "ratio_mean")

@@ -1,11 +1,19 @@
-"""What empty, truncated, looping and letterless texts look like, in any script."""
+"""Signs that a text is no summary: its shape, and phrases of errors, refusals, pages, prompts.
+
+Precision comes first, since junk blocks publishing: a phrase must stand where a model or a client
+puts it (at the start, or as the whole text), and ``find_junk`` then asks whether the children say
+the same.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,4 +161,88 @@ SHAPES: dict[str, Callable[[str], str | None]] = {
     "truncated": truncated,
     "loop": loop,
     "letterless": letterless,
+}
+
+
+_LEAD = (
+    r"^[\s\"'“”‘’*_#>`\[(-]{0,12}(?:(?:summary|answer|response|output|result)\s*:\s*)?"
+    r"[\s\"'“*]{0,6}"
+)
+"""Wrappers that a model may put before its answer."""
+
+_AROUND = {
+    "whole errors": (_LEAD, r"[\s\"'”*_`]*$"),
+    "pages": (r"^\s*(?:```\w*\s*)?", ""),
+    "echoes": ("", ""),
+}
+"""What stands before and after a phrase, by section of the file; in all others ``_LEAD`` before."""
+
+_SHORT_WORDS = 48
+
+
+@cache
+def _phrases() -> Mapping[str, str]:
+    """Each section of ``junk_phrases.txt`` as one pattern."""
+    text = Path(__file__).with_name("junk_phrases.txt").read_text(encoding="utf-8")
+    found: dict[str, str] = {}
+    for section in re.split(r"^(?=\[[a-z ]+\]$)", text, flags=re.MULTILINE)[1:]:
+        name, *lines = filter(None, section.split("\n"))
+        told = "|".join(line for line in lines if not line.startswith("# "))
+        for known, pattern in found.items():
+            told = told.replace(f"{{{known}}}", pattern)
+        found[name.strip("[]")] = told.replace(" ", r"\s+")
+    return found
+
+
+@cache
+def _pattern(section: str) -> re.Pattern[str]:
+    """Compiled when it is first used: all of them take a tenth of a second."""
+    before, after = _AROUND.get(section, (_LEAD, ""))
+    pattern = f"{before}(?P<found>{_phrases()[section]}){after}"
+    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+
+
+def _find(section: str, text: str) -> str | None:
+    match = _pattern(section).search(text)
+    return match["found"] if match else None
+
+
+def error(text: str) -> str | None:
+    """The phrase that makes ``text`` an error message or a placeholder, or None."""
+    found = _find("errors", text) or _find("whole errors", text)
+    if found is None and len(text.split(maxsplit=_SHORT_WORDS)) <= _SHORT_WORDS:
+        found = _find("short errors", text)
+    return found
+
+
+def refusal(text: str) -> str | None:
+    """The phrase with which ``text`` refuses or asks for input, or None."""
+    return _find("refusals", text)
+
+
+def page(text: str) -> str | None:
+    """The start of ``text`` when it is an HTML, XML or JSON answer, or None."""
+    return _find("pages", text) or (text.strip()[:40] if _is_json(text) else None)
+
+
+def prompt_echo(text: str) -> str | None:
+    """The part of a prompt or chat template that ``text`` repeats, or None."""
+    return _find("echoes", text) or _find("leading echoes", text)
+
+
+def _is_json(text: str) -> bool:
+    bare = text.strip()
+    if not (bare.startswith("{") and bare.endswith("}")):
+        return False
+    try:
+        return isinstance(json.loads(bare), dict)
+    except ValueError:
+        return False
+
+
+PHRASES: dict[str, Callable[[str], str | None]] = {
+    "error": error,
+    "refusal": refusal,
+    "page": page,
+    "prompt_echo": prompt_echo,
 }
