@@ -21,8 +21,7 @@ from scipy.optimize import minimize
 from raptor_core.audit.base import sentence_texts
 from raptor_core.audit.support import DOUBTS, Passages
 from raptor_core.chunking.sentences import sentences
-from raptor_core.evaluation.faithfulness import auc, best_bound
-from raptor_core.evaluation.labelled import Labelled, Pair, load_labelled
+from raptor_core.evaluation.labelled import Labelled, Pair, auc, best_bound, load_labelled
 from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.settings import EmbedderSettings

@@ -32,7 +32,7 @@ from raptor_core.chunking import Chunker, make_chunker
 from raptor_core.chunking.paragraphs import Paragraph, paragraphs
 from raptor_core.chunking.sections import heading_starts
 from raptor_core.chunking.sentences import sentences_of
-from raptor_core.evaluation.datasets.headings import line_sections
+from raptor_core.evaluation.datasets.records import line_sections
 from raptor_core.tokens import make_counter
 
 METHODS = ("greedy", "sentences")

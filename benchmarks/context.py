@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from raptor_core.chunking import Chunk, make_chunker
 from raptor_core.chunking.context import ContextWriter
 from raptor_core.documents.base import Document
-from raptor_core.evaluation.datasets.headings import line_sections
+from raptor_core.evaluation.datasets.records import line_sections
 from raptor_core.models.embedding import make_embedder
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
 from raptor_core.tokens import TokenCounter, make_counter

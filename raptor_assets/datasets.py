@@ -4,7 +4,7 @@ They stand beside the chain: trees over a data set's own documents, in the cache
 and nothing of what is published. No build makes them; they have a job of their own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,13 +17,13 @@ from raptor_assets.check_history import past_values
 from raptor_assets.evaluations import check_result
 from raptor_assets.names import CorpusNames
 from raptor_assets.process import is_in_process, process_tags, run_spending_tags
-from raptor_assets.tables_markdown import Markdown, markdown_table
-from raptor_core.evaluation.bootstrap import interval_text
-from raptor_core.evaluation.compare import Comparison, Line, compare
+from raptor_assets.tables_markdown import table_markdown
+from raptor_core.evaluation.compare import Comparison, compare
 from raptor_core.evaluation.datasets import Dataset
 from raptor_core.evaluation.index import Index, open_index
 from raptor_core.evaluation.strategy_check import BASELINE, DEFAULT_STRATEGY, evaluate_strategy
 from raptor_core.evaluation.systems import make_system
+from raptor_core.evaluation.tables import comparison_tables
 from raptor_core.identity import fingerprint
 from raptor_core.models.money import Ledger
 from raptor_core.settings import Settings
@@ -146,7 +146,7 @@ def _metadata(index: Index, found: Comparison) -> dict[str, Any]:
         for measure, figure in line.figures.items()
         if figure.mean.value is not None
     }
-    tables = "\n\n".join(_table(measure, found.lines) for measure in found.measures)
+    tables = "\n\n".join(map(table_markdown, comparison_tables(found)))
     return {
         "comparison": dg.MetadataValue.md(tables),
         "n_questions": len(index.dataset.questions),
@@ -154,23 +154,3 @@ def _metadata(index: Index, found: Comparison) -> dict[str, Any]:
         "n_nodes": index.n_nodes,
         **numbers,
     }
-
-
-def _table(measure: str, lines: Sequence[Line]) -> str:
-    head = ("strategy", "budget", "tokens", "questions", "mean", f"against {BASELINE}", "p")
-    rows = [_row(line, measure) for line in lines if measure in line.figures]
-    return f"**{measure.replace('_', ' ')}**\n\n{markdown_table(head, rows)}"
-
-
-def _row(line: Line, measure: str) -> tuple[str, ...]:
-    figure = line.figures[measure]
-    difference = figure.difference
-    return (
-        line.system,
-        f"{line.budget_tokens:,}",
-        f"{line.mean_tokens:,.0f}",
-        str(figure.n_questions),
-        Markdown(interval_text(figure.mean)),
-        Markdown("" if difference is None else interval_text(difference.interval, "+")),
-        "" if difference is None else f"{difference.p:.3f}",
-    )

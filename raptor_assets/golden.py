@@ -12,9 +12,12 @@ from raptor_assets.evaluations import evaluation
 from raptor_assets.names import CorpusNames
 from raptor_assets.run_context import RunContext
 from raptor_core.errors import RaptorError
-from raptor_core.evaluation.golden import GoldenCase
-from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL, evaluate_golden
-from raptor_core.evaluation.hits import measure_golden
+from raptor_core.evaluation.golden import (
+    GOLDEN_RETRIEVAL,
+    GoldenCase,
+    evaluate_golden,
+    measure_golden,
+)
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.retrieval import Query
 

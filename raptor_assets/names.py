@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL
+from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
 from raptor_core.quality.chunk_length import chunk_length
 from raptor_core.quality.document_text import DOCUMENT_TEXT

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from raptor_core.nodes import Node
 from raptor_core.quality.verdicts import WorstNode
+
+if TYPE_CHECKING:
+    from raptor_core.evaluation.tables import Table
 
 _TEXT_CHARS = 160
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=:@-])")
@@ -80,6 +84,13 @@ def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str
     cells = ["| " + " | ".join(map(_cell, line)) + " |" for line in lines]
     cells.insert(1, "| " + " | ".join(rule) + " |")
     return "\n".join(cells)
+
+
+def table_markdown(table: Table) -> str:
+    """A table of figures under its title; its cells are shown as Markdown reads them."""
+    rows = [[Markdown(cell.replace("|", "\\|")) for cell in row] for row in table.rows]
+    told = markdown_table([Markdown(cell) for cell in table.head], rows)
+    return "\n\n".join(filter(None, (f"## {table.title}", table.note, told)))
 
 
 def _cell(text: str) -> str:

@@ -9,7 +9,7 @@ from raptor_assets import keys
 from raptor_assets.names import dataset_checks
 from raptor_assets.specs import build_check_specs
 from raptor_assets.versions import code_versions
-from raptor_core.evaluation.golden_check import GOLDEN_RETRIEVAL
+from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
 from raptor_core.quality.chunk_length import chunk_length
 from raptor_core.quality.document_text import DOCUMENT_TEXT

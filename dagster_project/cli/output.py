@@ -12,6 +12,7 @@ import click
 from pydantic_core import to_json
 
 if TYPE_CHECKING:
+    from raptor_core.evaluation.tables import Table as EvaluationTable
     from raptor_core.models.reading import Passage, Quote
     from raptor_core.nodes import Node
     from raptor_core.retrieval import Retrieval
@@ -140,6 +141,21 @@ def print_beside(found: Sequence[Retrieval]) -> None:
             for hit in row
         ]
         table.add_row(*cells)
+    Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS).print(table)
+
+
+def print_table(given: EvaluationTable) -> None:
+    """A table with its title above and its note below, in full where it goes into a pipe."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(
+        title=given.title, caption=given.note, title_justify="left", caption_justify="left"
+    )
+    for name in given.head:
+        table.add_column(name, justify="right" if table.columns else "left", no_wrap=True)
+    for row in given.rows:
+        table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS).print(table)
 
 

@@ -1,4 +1,4 @@
-"""A team's golden set: questions, and the documents or passages that answer them.
+"""A team's golden set: questions, what answers them, and how much of it retrieval finds.
 
 A JSONL file, one question to a line::
 
@@ -13,17 +13,29 @@ team's own.
 from __future__ import annotations
 
 import difflib
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from statistics import mean
+
+import numpy as np
 
 from raptor_core.errors import SettingsError
+from raptor_core.evaluation.rows import Row, parse_row
+from raptor_core.evaluation.runs import Runs, held, runs
+from raptor_core.models.embedding.base import Embedder
+from raptor_core.nodes import Node
+from raptor_core.quality.statistics import measure_drift
+from raptor_core.quality.verdicts import CheckInfo, Measured, Verdict, WorstNode, percent
+from raptor_core.retrieval import Query, Retrieval, Retriever
+from raptor_core.settings import CheckSettings
+from raptor_core.store.store import VectorStore
 
 _READ = ("question", "expected", "span", "tree")
 _OWN = ("id", "kind", "answer", "note")
 EXAMPLE = '{"question": "When was it built?", "expected": ["history.md"]}'
+REMEDY = f"a line reads {EXAMPLE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,50 +75,238 @@ def load_golden(path: Path) -> tuple[GoldenCase, ...]:
         ) from error
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from error
-    cases = tuple(_cases(path, text))
+    lines = enumerate(text.removeprefix("\ufeff").split("\n"), 1)
+    cases = tuple(
+        _case(parse_row(line, f"{path}, line {number}", REMEDY, SettingsError), number)
+        for number, line in lines
+        if line.strip()
+    )
     if not cases:
         raise SettingsError(f"{path} holds no question; write one to a line, such as {EXAMPLE}")
     return cases
 
 
-def _cases(path: Path, text: str) -> Iterator[GoldenCase]:
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            values = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise _wrong(path, number, f"it is no JSON ({error})") from error
-        if not isinstance(values, dict):
-            raise _wrong(path, number, f"expected an object, got {line.strip()[:40]!r}")
-        yield _case(path, number, values)
-
-
-def _case(path: Path, number: int, values: Mapping[str, Any]) -> GoldenCase:
-    unknown = sorted(values.keys() - {*_READ, *_OWN})
+def _case(row: Row, number: int) -> GoldenCase:
+    unknown = sorted(row.values.keys() - {*_READ, *_OWN})
     if unknown:
         near = difflib.get_close_matches(unknown[0], _READ, n=1)
         meant = f"; did you mean {near[0]!r}?" if near else ""
-        raise _wrong(path, number, f"unknown key {unknown[0]!r}{meant}")
-    question, tree = values.get("question"), values.get("tree", "")
-    if not isinstance(question, str) or not question.strip():
-        raise _wrong(path, number, f"expected a text as 'question', got {question!r}")
-    if not isinstance(tree, str):
-        raise _wrong(path, number, f"expected the name of a tree as 'tree', got {tree!r}")
-    documents, spans = (_texts(path, number, values, key) for key in ("expected", "span"))
+        raise SettingsError(f"{row.where}: unknown key {unknown[0]!r}{meant}; {row.remedy}")
+    documents, spans = (row.texts(key, blanks=False) for key in ("expected", "span"))
     if not documents and not spans:
-        raise _wrong(path, number, "neither 'expected' (documents) nor 'span' (text) is given")
-    own = {key: str(values.get(key) or "") for key in ("kind", "answer")}
-    return GoldenCase(question, documents, spans, tree, number, **own)
+        told = "neither 'expected' (documents) nor 'span' (text) is given"
+        raise SettingsError(f"{row.where}: {told}; {row.remedy}")
+    own = {key: str(row.values.get(key) or "") for key in ("kind", "answer")}
+    return GoldenCase(row.text("question"), documents, spans, row.text_or("tree"), number, **own)
 
 
-def _texts(path: Path, number: int, values: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    given = values.get(key, [])
-    texts = [given] if isinstance(given, str) else given
-    if not isinstance(texts, list) or not all(isinstance(t, str) and t.strip() for t in texts):
-        raise _wrong(path, number, f"expected a text or a list of texts as {key!r}, got {given!r}")
-    return tuple(texts)
+OpenStore = Callable[[], AbstractContextManager[VectorStore]]
+"""Opens what is published, to read."""
+
+RANKS = (1, 3, 5, 10)
+MIN_HELD = 0.5
+"""Share of a passage's runs of words that a node must hold to count as finding it."""
 
 
-def _wrong(path: Path, number: int, what: str) -> SettingsError:
-    return SettingsError(f"{path}, line {number}: {what}; a line reads {EXAMPLE}")
+@dataclass(frozen=True, slots=True)
+class GoldenHit:
+    """What was retrieved for one case.
+
+    Attributes:
+        case: the question, and what answers it.
+        rank: of the first node that answers it, from 1; 0 where none does.
+        evidence: share of the passages' words found in the context, in runs of four; None where
+            the case names no passage.
+        documents_found: share of the expected documents that the context has text of; None where
+            the case names none.
+        retrieved: what was retrieved.
+    """
+
+    case: GoldenCase
+    rank: int
+    evidence: float | None
+    documents_found: float | None
+    retrieved: Retrieval
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenReport:
+    """All cases of a golden set, in its order; the means are 0 without any."""
+
+    hits: tuple[GoldenHit, ...]
+
+    @property
+    def hit_rate(self) -> float:
+        """Share of the questions whose answer is in the context."""
+        return self.hit_rate_at(None)
+
+    def hit_rate_at(self, rank: int | None) -> float:
+        """The same among the first ``rank`` nodes of the context; None for all of it."""
+        return _mean([0 < hit.rank <= (rank or hit.rank) for hit in self.hits])
+
+    @property
+    def mrr(self) -> float:
+        """Mean reciprocal rank of the first node that answers; 0 where none does."""
+        return _mean([1 / hit.rank if hit.rank else 0.0 for hit in self.hits])
+
+    @property
+    def missed(self) -> list[GoldenHit]:
+        """Cases without a hit."""
+        return [hit for hit in self.hits if not hit.rank]
+
+    def numbers(self) -> dict[str, float]:
+        """The figures by stable names; what no case asks for is left out."""
+        evidence = [hit.evidence for hit in self.hits if hit.evidence is not None]
+        documents = [h.documents_found for h in self.hits if h.documents_found is not None]
+        found = {"questions": float(len(self.hits)), "missed": float(len(self.missed))}
+        if self.hits:
+            found["hit_rate"] = self.hit_rate
+            found |= {f"hit_rate_at_{rank}": self.hit_rate_at(rank) for rank in RANKS}
+            found["mrr"] = self.mrr
+            found["context_tokens_mean"] = _mean([hit.retrieved.n_tokens for hit in self.hits])
+        if evidence:
+            found["evidence_recall"] = _mean(evidence)
+        if documents:
+            found["document_recall"] = _mean(documents)
+        return {name: round(value, 4) for name, value in found.items()}
+
+
+def measure_golden(
+    cases: Sequence[GoldenCase], embedder: Embedder, open_store: OpenStore, query: Query
+) -> GoldenReport:
+    """Retrieve for every case, those of one tree together, and compare.
+
+    All questions are embedded while the store is closed, so that others need not wait.
+
+    Raises:
+        SettingsError: the query contradicts itself.
+        StoreError: the store cannot be opened, or is another embedder's.
+    """
+    vectors = embedder.embed_queries([case.question for case in cases])
+    by_tree: dict[str, list[int]] = {}
+    for at, case in enumerate(cases):
+        by_tree.setdefault(case.tree, []).append(at)
+    found: dict[int, GoldenHit] = {}
+    with open_store() as store:
+        retriever = Retriever(store, embedder)
+        for tree, places in by_tree.items():
+            where = replace(query.where, trees=(tree,)) if tree else query.where
+            questions = [cases[at].question for at in places]
+            narrowed = replace(query, where=where)
+            retrieved = retriever.search_vectors(questions, vectors[np.array(places)], narrowed)
+            for at, retrieval in zip(places, retrieved, strict=True):
+                found[at] = judge_case(cases[at], retrieval)
+    return GoldenReport(tuple(found[at] for at in range(len(cases))))
+
+
+def without_nodes(report: GoldenReport, ids: Collection[str]) -> GoldenReport:
+    """The same contexts without some nodes, with nothing put in their place, compared again."""
+
+    def without(found: Retrieval) -> Retrieval:
+        kept = tuple(hit for hit in found.hits if hit.node.id not in ids)
+        n_out = sum(hit.node.n_tokens for hit in found.hits if hit.node.id in ids)
+        return replace(found, hits=kept, n_tokens=found.n_tokens - n_out)
+
+    return GoldenReport(tuple(judge_case(h.case, without(h.retrieved)) for h in report.hits))
+
+
+def judge_case(case: GoldenCase, retrieval: Retrieval) -> GoldenHit:
+    """Compare what was retrieved with what answers the question.
+
+    A node answers it when its text is of expected documents alone (a summary over others too says
+    little of them), or holds half of an expected passage. Ranks are by score, whatever the order
+    of the context.
+    """
+    nodes = [hit.node for hit in retrieval.ranked]
+    spans = [runs(span) for span in case.spans]
+    answers = (at for at, node in enumerate(nodes, 1) if _answers(node, case, spans))
+    wanted: Runs = frozenset().union(*spans)
+    found: Runs = frozenset().union(*(held(wanted, node.text) for node in nodes))
+    there = {name for node in nodes if _is_of(node, case) for name in node.documents}
+    expected = set(case.documents)
+    return GoldenHit(
+        case=case,
+        rank=next(answers, 0),
+        evidence=len(found) / len(wanted) if wanted else None,
+        documents_found=len(there & expected) / len(expected) if expected else None,
+        retrieved=retrieval,
+    )
+
+
+def golden_values(report: GoldenReport) -> Mapping[str, object]:
+    """The report as plain values."""
+    return {
+        **report.numbers(),
+        "cases": [
+            {
+                "line": hit.case.line,
+                "question": hit.case.question,
+                "expected": list(hit.case.documents),
+                "rank": hit.rank,
+                "evidence": hit.evidence,
+                "documents_found": hit.documents_found,
+                "n_tokens": hit.retrieved.n_tokens,
+            }
+            for hit in report.hits
+        ],
+    }
+
+
+def _answers(node: Node, case: GoldenCase, spans: Sequence[Runs]) -> bool:
+    if _is_of(node, case):
+        return True
+    return any(len(held(span, node.text)) >= MIN_HELD * len(span) for span in spans if span)
+
+
+def _is_of(node: Node, case: GoldenCase) -> bool:
+    return bool(case.documents) and set(node.documents) <= set(case.documents)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return mean(map(float, values)) if values else 0.0
+
+
+GOLDEN_RETRIEVAL = CheckInfo(
+    "golden_retrieval",
+    "warn",
+    "Share of the golden set's questions whose answer is retrieved, against the bound set and "
+    "against earlier builds. It is of all published trees together.",
+)
+
+
+def evaluate_golden(
+    report: GoldenReport, checks: CheckSettings, past: Sequence[float] = ()
+) -> Verdict:
+    """Whether the hit rate is at least ``min_golden_hit_rate`` and not far under ``past`` ones.
+
+    ``past`` are the hit rates of earlier builds, oldest first; a rate above them is no drift.
+    """
+    rate = report.hit_rate
+    drift = measure_drift(rate, past, checks.history_builds)
+    numbers = report.numbers()
+    if drift.is_known:
+        numbers |= {"hit_rate_median": round(drift.median, 4), "hit_rate_z": round(drift.z, 4)}
+    low = bool(report.hits) and rate < checks.min_golden_hit_rate
+    fallen = drift.z < -checks.max_drift
+    summary = (
+        f"{len(report.hits) - len(report.missed)} of {len(report.hits)} questions find their "
+        f"answer, {percent(rate)} (at least {percent(checks.min_golden_hit_rate)})"
+    )
+    if fallen:
+        summary += f"; the median of {drift.n} earlier builds is {percent(drift.median)}"
+    remedy = (
+        "Run `raptor eval golden` for every question's rank; look at documents, chunking and "
+        "embedder that changed since it was higher."
+    )
+    worst = [_worst(hit) for hit in report.missed]
+    passed = not (low or fallen)
+    return GOLDEN_RETRIEVAL.verdict(Measured(passed, f"{summary}.", numbers, worst, remedy))
+
+
+def _worst(hit: GoldenHit) -> WorstNode:
+    """A missed question with the node that was found first in place of its answer."""
+    first = hit.retrieved.hits[0].node if hit.retrieved.hits else None
+    wanted = ", ".join(hit.case.documents) or f"“{hit.case.spans[0][:60]}”"
+    why = f"expected {wanted}; found {', '.join(first.documents[:3]) if first else 'nothing'}"
+    node_id, tree = (first.id, first.tree) if first else ("", "")
+    return WorstNode(node_id, hit.case.question, 0.0, why, tree)

@@ -1,20 +1,25 @@
-"""Labelled summaries: documents, claims about them, and whether the claims are consistent."""
+"""Labelled summaries: claims about documents, and how well a judge tells the consistent ones."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from raptor_core.audit.base import Audited, NamedText, Segmenter
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from raptor_core.audit.base import Audited, Judge, NamedText, Segmenter, SentenceFinding
 from raptor_core.errors import SourceError
+from raptor_core.evaluation.bootstrap import Floats, Interval, bootstrap_interval, draws
+from raptor_core.evaluation.rows import Row, json_lines, read_text
 from raptor_core.identity import digest
 
 DOCUMENTS = "docs.jsonl"
 PAIRS = "pairs.jsonl"
 PASSAGE_CHARS = 500
+REMEDY = f"expected a folder with {DOCUMENTS} and {PAIRS}, one JSON object to a line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +63,9 @@ def load_labelled(folder: Path) -> Labelled:
     Raises:
         SourceError: a file cannot be read, or a line does not hold what it must; it is named.
     """
-    documents = {
-        str(row["doc_id"]): str(row["text"]) for row in _rows(folder / DOCUMENTS, "doc_id", "text")
-    }
-    fields = ("pair_id", "dataset", "doc_id", "claim", "label")
-    pairs = tuple(
-        Pair(
-            str(r["pair_id"]), str(r["dataset"]), str(r["doc_id"]), str(r["claim"]), r["label"] == 1
-        )
-        for r in _rows(folder / PAIRS, *fields)
-    )
+    rows = (_rows(folder / name) for name in (DOCUMENTS, PAIRS))
+    documents = {row.identifier("doc_id"): row.text("text") for row in next(rows)}
+    pairs = tuple(map(_pair, next(rows)))
     if not pairs:
         raise SourceError(f"{folder / PAIRS} holds no pair; expected one JSON object in each line")
     for pair in pairs:
@@ -79,29 +77,19 @@ def load_labelled(folder: Path) -> Labelled:
     return Labelled(pairs, documents)
 
 
-def _rows(path: Path, *fields: str) -> Iterator[dict[str, Any]]:
+def _rows(path: Path) -> Iterator[Row]:
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(
-            f"{path} cannot be read ({error}); expected a folder with {DOCUMENTS} and {PAIRS}"
-        ) from error
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            yield _row(line, f"{path}, line {number}", fields)
+        return json_lines(path, read_text(path), REMEDY)
+    except SourceError as error:
+        raise SourceError(f"{error}; {REMEDY}") from error
 
 
-def _row(line: str, where: str, fields: Sequence[str]) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise SourceError(f"{where}: expected a JSON object ({error})") from error
-    missing = [name for name in fields if not isinstance(row, dict) or name not in row]
-    if missing:
-        raise SourceError(f"{where}: the object lacks {', '.join(missing)}")
-    if "label" in fields and row["label"] not in (0, 1):
-        raise SourceError(f"{where}: label is {row['label']!r}, expected 1 (consistent) or 0")
-    return dict(row)
+def _pair(row: Row) -> Pair:
+    label = row.whole("label", 0, 1)
+    if label is None:
+        raise row.wrong("label", "1 (consistent) or 0", None)
+    pair, dataset, document = (row.identifier(key) for key in ("pair_id", "dataset", "doc_id"))
+    return Pair(pair, dataset, document, row.text("claim"), label == 1)
 
 
 def _passages(name: str, text: str, segmenter: Segmenter) -> tuple[NamedText, ...]:
@@ -115,3 +103,122 @@ def _passages(name: str, text: str, segmenter: Segmenter) -> tuple[NamedText, ..
     return tuple(
         NamedText(f"{name}:{at}", text[start:end]) for at, (start, end) in enumerate(spans)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetScore:
+    """One judge on one data set: the half of its documents that nothing was calibrated on.
+
+    Attributes:
+        dataset: its name.
+        n_pairs, n_consistent, n_documents: of that half, judged ones only.
+        n_not_judged: pairs of it without any judged sentence; they are left out.
+        auc: that a consistent claim scores higher than an inconsistent one.
+        balanced_accuracy: at the bound that is best on the calibrating half.
+        bound: that bound, on a pair's score.
+        verdict_accuracy: balanced accuracy of the judge's own verdicts, where a claim with an
+            unsupported sentence is inconsistent.
+    """
+
+    dataset: str
+    n_pairs: int
+    n_consistent: int
+    n_documents: int
+    n_not_judged: int
+    auc: Interval
+    balanced_accuracy: Interval
+    bound: float
+    verdict_accuracy: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A pair with its score, the mean over its judged sentences, and the verdict."""
+
+    pair: Pair
+    score: float
+    consistent: bool
+
+
+def score_judge(labelled: Labelled, judge: Judge, segmenter: Segmenter) -> list[DatasetScore]:
+    """Scores of a judge, in the order in which the data sets come."""
+    found = judge.judge(labelled.audited(labelled.pairs, segmenter))
+    judged = [_judged(pair, of_pair) for pair, of_pair in zip(labelled.pairs, found, strict=True)]
+    datasets = dict.fromkeys(pair.dataset for pair in labelled.pairs)
+    return [_score(name, labelled.pairs, [j for j in judged if j]) for name in datasets]
+
+
+def pair_score(findings: Sequence[SentenceFinding]) -> float:
+    """Mean support over the judged sentences, of which there is one at least."""
+    scores = [finding.score for finding in findings if finding.judgement != "not judged"]
+    return sum(scores) / len(scores)
+
+
+def _judged(pair: Pair, findings: Sequence[SentenceFinding]) -> _Judged | None:
+    if all(finding.judgement == "not judged" for finding in findings):
+        return None
+    wrong = any(finding.judgement == "unsupported" for finding in findings)
+    return _Judged(pair, pair_score(findings), not wrong)
+
+
+def _score(name: str, pairs: Sequence[Pair], judged: Sequence[_Judged]) -> DatasetScore:
+    of_set = [item for item in judged if item.pair.dataset == name]
+    calibrating = [item for item in of_set if item.pair.calibrates]
+    reported = [item for item in of_set if not item.pair.calibrates]
+    n_pairs = sum(pair.dataset == name and not pair.calibrates for pair in pairs)
+    bound = best_bound(_labels_of(calibrating), _scores_of(calibrating))
+    samples = draws([item.pair.document for item in reported])
+
+    def interval(measure: Callable[[NDArray[np.bool_], Floats], float], values: Floats) -> Interval:
+        labels = _labels_of(reported)
+        sampled = [measure(labels[rows], values[rows]) for rows in samples]
+        return bootstrap_interval(measure(labels, values), sampled)
+
+    verdicts = np.array([float(item.consistent) for item in reported])
+    return DatasetScore(
+        dataset=name,
+        n_pairs=len(reported),
+        n_consistent=int(_labels_of(reported).sum()),
+        n_documents=len({item.pair.document for item in reported}),
+        n_not_judged=n_pairs - len(reported),
+        auc=interval(auc, _scores_of(reported)),
+        balanced_accuracy=interval(
+            lambda y, s: balanced_accuracy(y, s >= bound), _scores_of(reported)
+        ),
+        bound=bound,
+        verdict_accuracy=interval(lambda y, s: balanced_accuracy(y, s > 0), verdicts),
+    )
+
+
+def _labels_of(items: Sequence[_Judged]) -> NDArray[np.bool_]:
+    return np.array([item.pair.label for item in items], dtype=bool)
+
+
+def _scores_of(items: Sequence[_Judged]) -> Floats:
+    return np.array([item.score for item in items], dtype=float)
+
+
+def auc(labels: NDArray[np.bool_], scores: Floats) -> float:
+    """Area under the ROC curve, ties counting half; NaN where one of the labels is missing."""
+    n_true, n_false = int(labels.sum()), int((~labels).sum())
+    if not n_true or not n_false:
+        return float("nan")
+    above = rankdata(scores)[labels].sum() - n_true * (n_true + 1) / 2
+    return float(above / (n_true * n_false))
+
+
+def balanced_accuracy(labels: NDArray[np.bool_], told: NDArray[np.bool_]) -> float:
+    """Mean of the shares of both labels that are told right; NaN where one is missing."""
+    if labels.all() or not labels.any():
+        return float("nan")
+    return float((told[labels].mean() + (~told[~labels]).mean()) / 2)
+
+
+def best_bound(labels: NDArray[np.bool_], scores: Floats) -> float:
+    """The bound of best balanced accuracy, halfway between two scores; 0.5 where none is."""
+    distinct = np.unique(scores)
+    if len(distinct) < 2 or labels.all() or not labels.any():
+        return 0.5
+    bounds = (distinct[1:] + distinct[:-1]) / 2
+    found = [balanced_accuracy(labels, scores >= bound) for bound in bounds]
+    return float(bounds[int(np.argmax(found))])

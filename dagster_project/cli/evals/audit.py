@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,10 +13,8 @@ from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
     from raptor_core.audit.base import Judge
-    from raptor_core.evaluation.bootstrap import Interval
-    from raptor_core.evaluation.faithfulness import DatasetScore
+    from raptor_core.evaluation.labelled import DatasetScore
 
-PIPE_COLUMNS = 120
 SPLIT = "documents whose hash is odd are reported, the others calibrate"
 
 
@@ -41,8 +38,7 @@ def command(folder: Path, kind: str | None, model: str | None, home: Path, as_js
     """
     from dagster_project.cli.output import print_json
     from raptor_core.chunking.sentences import sentences
-    from raptor_core.evaluation.faithfulness import score_judge
-    from raptor_core.evaluation.labelled import load_labelled
+    from raptor_core.evaluation.labelled import load_labelled, score_judge
 
     labelled = load_labelled(folder)
     judge = _judge(home, kind, model)
@@ -57,34 +53,26 @@ def command(folder: Path, kind: str | None, model: str | None, home: Path, as_js
 
 
 def _judge(path: Path, kind: str | None, model: str | None) -> Judge:
-    from raptor_assets.project.home import Home
+    from dagster_project.cli.session import home_settings
     from raptor_core.audit import make_judge
     from raptor_core.models.money import Ledger
-    from raptor_core.settings import load_settings
 
-    home = Home.at(path)
-    settings = home.load_settings() if home.settings.exists() else load_settings()
+    _, settings = home_settings(path, needed=False)
     given = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
     settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=given)})
     return make_judge(settings.audit, ledger=Ledger.of(settings))
 
 
 def _print(judge: Judge, scores: Sequence[DatasetScore]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from dagster_project.cli.output import print_table
+    from raptor_core.evaluation.bootstrap import interval_text
+    from raptor_core.evaluation.tables import Table
 
-    table = Table(title=f"judge {judge.name} {judge.version}", caption=SPLIT, title_justify="left")
-    for name in ("data set", "pairs", "AUC", "balanced accuracy", "of its verdicts"):
-        justify: Literal["left", "right"] = "left" if name == "data set" else "right"
-        table.add_column(name, justify=justify, no_wrap=True)
+    rows = []
     for score in scores:
         figures = (score.auc, score.balanced_accuracy, score.verdict_accuracy)
         left_out = f" (+{score.n_not_judged} not judged)" if score.n_not_judged else ""
-        table.add_row(score.dataset, f"{score.n_pairs}{left_out}", *map(_told, figures))
-    Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS).print(table)
-
-
-def _told(figure: Interval) -> str:
-    if figure.value is None:
-        return "not defined"
-    return f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
+        told = (interval_text(figure) or "not defined" for figure in figures)
+        rows.append((score.dataset, f"{score.n_pairs}{left_out}", *told))
+    head = ("data set", "pairs", "AUC", "balanced accuracy", "of its verdicts")
+    print_table(Table(f"judge {judge.name} {judge.version}", head, tuple(rows), SPLIT))

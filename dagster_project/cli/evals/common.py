@@ -13,12 +13,10 @@ import click
 from dagster_project.cli.options import Command, add_options
 
 if TYPE_CHECKING:
-    from raptor_assets.project.home import Home
     from raptor_core.evaluation.compare import Comparison
     from raptor_core.evaluation.contexts import System
     from raptor_core.evaluation.datasets import Dataset
-    from raptor_core.evaluation.index import Index
-    from raptor_core.evaluation.tree_statistics import TreeStatistics
+    from raptor_core.evaluation.index import Index, TreeStatistics
     from raptor_core.models.money import Ledger
     from raptor_core.settings import Settings
     from raptor_core.tokens import TokenCounter
@@ -145,7 +143,7 @@ def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> I
     from raptor_assets.project.home import Home
 
     home = Home.at(home_path)
-    settings = _settings(home, values["preset"], values["clustering"])
+    settings = _settings(home_path, values["preset"], values["clustering"])
     dataset = _dataset(file, settings, values)
     with _open(dataset, settings, values["cache"] or home.evaluation) as opened:
         yield opened
@@ -172,8 +170,7 @@ def open_beside(first: Opened, preset_name: str) -> Iterator[Opened]:
 def _open(
     dataset: Dataset, settings: Settings, cache: Path, counter: TokenCounter | None = None
 ) -> Iterator[Opened]:
-    from raptor_core.evaluation.index import open_index
-    from raptor_core.evaluation.tree_statistics import tree_statistics
+    from raptor_core.evaluation.index import open_index, tree_statistics
     from raptor_core.tree.components import Components
 
     with open_index(dataset, Components(settings), cache, _tell, counter) as index:
@@ -208,9 +205,9 @@ def show(
 
     ``beside`` are the sizes of further trees, by the preset that they are of.
     """
-    from dagster_project.cli.evals.tables import print_comparison, print_trees, question_values
-    from dagster_project.cli.output import print_json
+    from dagster_project.cli.output import print_json, print_table
     from raptor_core.evaluation.compare import by_kind
+    from raptor_core.evaluation.tables import comparison_tables
 
     kinds = by_kind(found) if values["by_kind"] else {}
     left_out = [f"{item.name}: {item.reason}" for item in opened.index.dataset.left_out]
@@ -223,27 +220,52 @@ def show(
             told["spent"] = [asdict(spending) for spending in ledger.spendings]
         if values["by_kind"]:
             told["by_kind"] = {kind: part.values() for kind, part in kinds.items()}
-        questions = {"questions": question_values(found)} if values["with_questions"] else {}
+        questions = {"questions": _question_values(found)} if values["with_questions"] else {}
         print_json(told | questions)
         return
-    print_comparison(found)
-    for kind, part in kinds.items():
-        print_comparison(part, kind)
-    print_trees(opened.trees)
+    for kind, part in {"": found, **kinds}.items():
+        for table in comparison_tables(part, kind):
+            print_table(table)
+    _print_trees(opened.trees)
     for name, sizes in (beside or {}).items():
         click.echo(f"{name}:")
-        print_trees(sizes)
+        _print_trees(sizes)
     for line in left_out:
         click.secho(f"left out: {line}", fg="yellow", err=True)
 
 
-def _settings(home: Home, preset_name: str | None, clustering: str | None) -> Settings:
-    from raptor_core.settings import load_settings, preset
+def _question_values(found: Comparison) -> list[dict[str, Any]]:
+    """Every question's figures as plain values."""
+    return [
+        {
+            "id": item.question.id,
+            "document": item.question.document,
+            "strategy": item.system,
+            "budget_tokens": item.budget_tokens,
+            "n_tokens": item.n_tokens,
+            **item.measures,
+            **({} if item.answer is None else {"answer": item.answer}),
+        }
+        for item in found.found
+    ]
 
-    if preset_name:
-        settings = preset(preset_name)
-    else:
-        settings = home.load_settings() if home.settings.exists() else load_settings()
+
+def _print_trees(trees: TreeStatistics) -> None:
+    """Sizes of the trees in two lines, beside the paper's (Table 10)."""
+    layers = ", ".join(f"{layer}: {n:,}" for layer, n in enumerate(trees.nodes_by_layer))
+    click.echo(f"{trees.n_trees} trees, nodes by layer {layers}")
+    click.echo(
+        f"children per summary {trees.mean_children:.1f} (paper 6.7), tokens of a summary "
+        f"{trees.mean_summary_tokens:.0f} (131), of a child {trees.mean_child_tokens:.0f} (86), "
+        f"ratio {trees.mean_ratio:.2f} (0.28)"
+    )
+
+
+def _settings(home: Path, preset_name: str | None, clustering: str | None) -> Settings:
+    from dagster_project.cli.session import home_settings
+    from raptor_core.settings import preset
+
+    settings = preset(preset_name) if preset_name else home_settings(home, needed=False)[1]
     return settings if clustering is None else clustered(settings, clustering)
 
 

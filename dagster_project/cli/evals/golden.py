@@ -10,7 +10,7 @@ import click
 from dagster_project.cli.options import home_and_json, query_options
 
 if TYPE_CHECKING:
-    from raptor_core.evaluation.hits import GoldenReport
+    from raptor_core.evaluation.golden import GoldenReport
 
 
 @click.command(epilog="\b\nExample:\n  raptor eval golden questions.jsonl --min-hit-rate 0.8")
@@ -34,8 +34,7 @@ def command(
     from dagster_project.cli.questions import make_query
     from raptor_assets.project.home import Home
     from raptor_core.errors import SettingsError
-    from raptor_core.evaluation.golden import load_golden
-    from raptor_core.evaluation.hits import golden_values, measure_golden
+    from raptor_core.evaluation.golden import golden_values, load_golden, measure_golden
     from raptor_core.home.published import published, require_trees
     from raptor_core.tree.components import Components
 

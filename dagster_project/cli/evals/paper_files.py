@@ -1,14 +1,17 @@
-"""The files of `raptor eval paper`."""
+"""The files of `raptor eval paper`: Markdown, pictures, and all of it as one page."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 
-from dagster_project.cli.evals.paper_page import TITLE, Section, page
+from markdown_it import MarkdownIt
+
 from dagster_project.cli.evals.paper_plots import curve_svg, scaling_svg, shares_svg
-from raptor_assets.tables_markdown import Markdown, markdown_table
+from raptor_assets.tables_markdown import table_markdown
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.paper import (
     Study,
@@ -25,6 +28,7 @@ from raptor_core.settings import Settings
 FIGURES = "figures.json"
 README = "README.md"
 INDEX = "index.html"
+TITLE = "The RAPTOR paper, measured here"
 
 INTRODUCTION = """\
 Made by `raptor eval paper`. "Paper" is Sarthi et al., RAPTOR: Recursive Abstractive Processing for
@@ -48,6 +52,47 @@ LEFT_OUT = """\
 - Appendix E, a study by hand."""
 
 
+_STYLE = """
+:root { color-scheme: light dark; --text: #1d2430; --soft: #5b6472; --line: #d9dde4;
+  --back: #fff; --band: #f5f6f8; --link: #2f57c4 }
+@media (prefers-color-scheme: dark) { :root { --text: #e3e6eb; --soft: #a2abb8; --line: #333a45;
+  --back: #14171c; --band: #1b1f26; --link: #8aa8ff } }
+body { margin: 0 auto; max-width: 74rem; padding: 1rem; color: var(--text);
+  background: var(--back); font: 1rem/1.5 system-ui, sans-serif }
+p, nav { max-width: 46rem } h2 { margin-top: 3rem } h3 { margin: 2rem 0 .3rem }
+a { color: var(--link) } h3 + p { color: var(--soft); margin: .2rem 0 .6rem }
+.wide { overflow-x: auto } svg { display: block; margin: 1rem 0 }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums }
+th, td { padding: .3rem .7rem; text-align: left; border-bottom: 1px solid var(--line);
+  white-space: nowrap }
+th { background: var(--band) }
+"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """What one file holds.
+
+    Attributes:
+        file: its name.
+        title: in words.
+        of: the tables and figures of the paper that it stands for.
+        given: tables; several data sets may share one of the paper's.
+        pictures: SVG by the name of its file.
+    """
+
+    file: str
+    title: str
+    of: str
+    given: Sequence[Table]
+    pictures: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> list[Table]:
+        """Each once, though several data sets share one of the paper's."""
+        return list(dict.fromkeys(self.given))
+
+
 def write_tables(
     folder: Path, files: Sequence[Path], studies: Sequence[Study], settings: Settings
 ) -> list[Path]:
@@ -57,10 +102,10 @@ def write_tables(
         SettingsError: the folder cannot be written.
     """
     sections = list(_sections(studies))
-    measured = _measured(files, studies)
+    readme = _readme(_measured(files, studies), sections, settings)
     texts = {
-        README: _readme(measured, sections, settings),
-        INDEX: page(INTRODUCTION, measured, _made(settings), sections),
+        README: readme,
+        INDEX: _page(readme, sections),
         **{section.file: _markdown(section) for section in sections},
         **{name: svg for section in sections for name, svg in section.pictures.items()},
         FIGURES: json.dumps([study.values() for study in studies], indent=2) + "\n",
@@ -107,21 +152,42 @@ def _sections(studies: Sequence[Study]) -> Iterator[Section]:
 
 def _markdown(section: Section) -> str:
     pictures = (f"![{section.title}]({name})" for name in section.pictures)
-    parts = [f"# {section.title} ({section.of})", *pictures, *map(_table, section.tables)]
-    return "\n\n".join(parts) + "\n"
+    tables = map(table_markdown, section.tables)
+    return "\n\n".join([f"# {section.title} ({section.of})", *pictures, *tables]) + "\n"
 
 
-def _table(table: Table) -> str:
-    rows = [[Markdown(cell.replace("|", "\\|")) for cell in row] for row in table.rows]
-    head = [Markdown(cell) for cell in table.head]
-    parts = [f"## {table.title}", table.note, markdown_table(head, rows)]
-    return "\n\n".join(filter(None, parts))
+def _page(readme: str, sections: Sequence[Section]) -> str:
+    """The README with all sections below it, as HTML that needs no network."""
+    body = _html(readme)
+    for section in sections:
+        anchor = section.file.removesuffix(".md")
+        body = body.replace(f'href="{section.file}"', f'href="#{anchor}"')
+        told = _html(_markdown(section)).replace("h2>", "h3>").replace("/h1>", "/h2>")
+        for name, svg in section.pictures.items():
+            shown = f'<p><img src="{name}" alt="{escape(section.title)}" /></p>'
+            told = told.replace(shown, f'<div class="wide" tabindex="0">{svg}</div>')
+        body += told.replace("<h1>", f'<h2 id="{anchor}">')
+    head = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    )
+    return (
+        f"{head}<title>{TITLE}</title><style>{_STYLE}</style></head>"
+        f"<body><main>{body}</main></body></html>\n"
+    )
+
+
+def _html(markdown: str) -> str:
+    """Of Markdown with tables; HTML in it is shown as text."""
+    html: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
+    html = html.replace("<table>", '<div class="wide" tabindex="0"><table>')
+    return html.replace("</table>", "</table></div>").replace("<th>", '<th scope="col">')
 
 
 def _readme(measured: Table, sections: Sequence[Section], settings: Settings) -> str:
     contents = [f"- [{one.title}]({one.file}): {one.of}" for one in sections]
     contents += [f"- [All of it as one page]({INDEX})", f"- [Everything, as JSON]({FIGURES})"]
-    parts = [f"# {TITLE}", INTRODUCTION, _table(measured), _made(settings)]
+    parts = [f"# {TITLE}", INTRODUCTION, table_markdown(measured), _made(settings)]
     return "\n\n".join([*parts, "## Tables", "\n".join(contents), LEFT_OUT]) + "\n"
 
 

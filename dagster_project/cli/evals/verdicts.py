@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from raptor_assets.project.home import Home
     from raptor_core.audit.base import SentenceFinding
     from raptor_core.audit.study import Drawn, StudyFigures
-    from raptor_core.evaluation.hits import GoldenReport
-    from raptor_core.evaluation.readers.pairs import PairedAnswers
+    from raptor_core.evaluation.golden import GoldenReport
+    from raptor_core.evaluation.readers import PairedAnswers
     from raptor_core.settings import Settings
 
 PAPER = "paper: 6 of 150 (4 %), mostly added or extrapolated; no parent repeated one"
@@ -108,8 +108,7 @@ def _compared(
     """Retrieval on a golden set as it is, and from the same contexts without some nodes."""
     from dagster_project.cli.questions import make_query
     from raptor_assets.project.home import Home
-    from raptor_core.evaluation.golden import load_golden
-    from raptor_core.evaluation.hits import measure_golden, without_nodes
+    from raptor_core.evaluation.golden import load_golden, measure_golden, without_nodes
     from raptor_core.home.published import published
     from raptor_core.tree.components import Components
 
@@ -137,9 +136,8 @@ def _answers(
     home: Home, settings: Settings, found: GoldenReport, without: GoldenReport
 ) -> PairedAnswers:
     """What the home's reader answers; every answer is kept, and paid for once."""
-    from raptor_core.evaluation.datasets.own import question_of
-    from raptor_core.evaluation.readers import ChatReader
-    from raptor_core.evaluation.readers.pairs import read_pairs
+    from raptor_core.evaluation.datasets.records import question_of
+    from raptor_core.evaluation.readers import ChatReader, read_pairs
     from raptor_core.models.money import Ledger
     from raptor_core.tree.sqlite_cache import SqliteCache
 

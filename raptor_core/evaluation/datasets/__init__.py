@@ -13,11 +13,10 @@ from raptor_core.documents.base import Document
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.evaluation.datasets.narrativeqa import load_narrativeqa
-from raptor_core.evaluation.datasets.own import load_own
 from raptor_core.evaluation.datasets.qasper import load_qasper
 from raptor_core.evaluation.datasets.quality import load_quality
-from raptor_core.evaluation.datasets.records import load_records
-from raptor_core.evaluation.datasets.rows import read_text
+from raptor_core.evaluation.datasets.records import load_own, load_records
+from raptor_core.evaluation.rows import read_text
 from raptor_core.settings import SourceSettings
 
 __all__ = ["Dataset", "Question", "load_dataset", "needs_documents", "open_dataset"]

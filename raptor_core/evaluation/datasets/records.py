@@ -1,4 +1,6 @@
-"""One document to a line, with its questions: the plain form of any data set.
+"""The plain forms of a data set: documents with their questions, and a user's own questions.
+
+One document to a line, with its questions:
 
     {"paper_id": "a", "title": "On mills", "text": "The mill …", "questions": [
         {"question": "Who owned it?", "answers": ["Aud"], "evidence": ["It was owned by Aud."]}]}
@@ -7,23 +9,83 @@ The document's id is the first field whose name is ``id`` or ends in ``_id``; ``
 ``abstract`` may be there. A question may have ``qid``, ``answers``, ``evidence``, ``options`` and
 ``gold_label`` (from 1), ``difficult``, ``unanswerable`` and ``kind``. QASPER names the sections of
 a paper; where a row of it lists none, lines of the text that look like headings begin them.
+
+A user's own questions are a golden set, over documents that are given beside it.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from raptor_core.documents.base import Document
+from raptor_core.documents.base import Document, Section
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.formats.records import Table, row_document
+from raptor_core.documents.formats.sections import Heading, nest
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.datasets.base import Dataset, Question
-from raptor_core.evaluation.datasets.headings import line_sections
 from raptor_core.evaluation.datasets.qasper import UNANSWERABLE, text_evidence
 from raptor_core.evaluation.datasets.quality import options_of
-from raptor_core.evaluation.datasets.rows import Row, json_lines
+from raptor_core.evaluation.golden import GoldenCase, load_golden
+from raptor_core.evaluation.rows import Row, json_lines
 from raptor_core.settings import SourceSettings
+
+HEADING = re.compile(r"^[A-Z0-9][^\n]{1,78}[^\s.?!:;,]$", re.MULTILINE)
+"""A line of 3 to 80 characters that starts with a capital or a digit and ends without a stop."""
+
+
+def line_sections(text: str) -> tuple[Section, ...]:
+    """Sections that begin with a short line without a stop and last to the next such line.
+
+    It suits text whose paragraphs are lines. Where lines are broken at a width, or spoken, it
+    would take sentences for headings.
+    """
+    found = HEADING.finditer(text)
+    return nest([Heading(line.group(), 1, line.start()) for line in found], len(text))
+
+
+def load_own(path: Path, documents: Sequence[Document]) -> Dataset:
+    """The cases of a golden set; they are asked of all documents unless they name a tree.
+
+    Raises:
+        SettingsError: a line is malformed; it is named.
+        SourceError: no document is given, or a case names one that is not among them.
+    """
+    if not documents:
+        raise SourceError(
+            f"{path} holds questions and no documents; name what they are asked of, such as "
+            "--source docs/"
+        )
+    known = {document.id for document in documents}
+    questions = tuple(_own_question(path, case, known) for case in load_golden(path))
+    return Dataset(path.stem, tuple(documents), questions)
+
+
+def _own_question(path: Path, case: GoldenCase, known: set[str]) -> Question:
+    named = (*case.documents, *([case.tree] if case.tree else []))
+    missing = [name for name in named if name not in known]
+    if missing:
+        raise SourceError(
+            f"{path}, line {case.line}: the source holds no document {missing[0]!r}; write its "
+            f"path as it stands in the source, such as {min(known)!r}"
+        )
+    return question_of(case)
+
+
+def question_of(case: GoldenCase) -> Question:
+    """A golden case as a question; what answers it may be any document or passage."""
+    return Question(
+        id=f"line {case.line}",
+        text=case.question,
+        document=case.tree or None,
+        sources=case.documents,
+        evidence=case.spans,
+        answers=(case.answer,) if case.answer else (),
+        kinds=(case.kind,) if case.kind else (),
+    )
+
 
 REMEDY = "expected one JSON object to a line with an id, text and questions"
 _PAPER = "paper_id"

@@ -18,11 +18,10 @@ from raptor_core.evaluation.compare import (
     suffixed,
 )
 from raptor_core.evaluation.contexts import System
-from raptor_core.evaluation.index import Index
+from raptor_core.evaluation.index import Index, TreeStatistics, tree_statistics
 from raptor_core.evaluation.measures import ContextMeasurer
 from raptor_core.evaluation.paper.scaling import TimePoint, TokenPoint, token_points
 from raptor_core.evaluation.systems import DPR, make_system
-from raptor_core.evaluation.tree_statistics import TreeStatistics, tree_statistics
 
 WITHOUT_TREE = ("flat", "lexical")
 WITH_TREE = ("collapsed", "collapsed-lexical", "traversal", "beam", "hybrid", "root")

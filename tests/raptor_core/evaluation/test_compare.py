@@ -12,7 +12,7 @@ from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.compare import compare, join
 from raptor_core.evaluation.datasets import Dataset, Question, load_dataset
-from raptor_core.evaluation.index import index_key, open_index
+from raptor_core.evaluation.index import index_key, open_index, tree_statistics
 from raptor_core.evaluation.measures import (
     answer_words,
     document_measures,
@@ -21,7 +21,6 @@ from raptor_core.evaluation.measures import (
 )
 from raptor_core.evaluation.preset_comparison import compare_preset
 from raptor_core.evaluation.systems import make_system
-from raptor_core.evaluation.tree_statistics import tree_statistics
 from raptor_core.settings import HybridSettings, Settings, with_preset
 from raptor_core.tokens import WordCounter
 from raptor_core.tree.components import Components

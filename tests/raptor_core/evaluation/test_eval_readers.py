@@ -16,10 +16,10 @@ from raptor_core.evaluation.readers import (
     Ask,
     ChatReader,
     UnifiedQa,
+    chat_prompt,
     read_answers,
+    unifiedqa_prompt,
 )
-from raptor_core.evaluation.readers.chat import prompt as chat_prompt
-from raptor_core.evaluation.readers.unifiedqa import prompt as t5_prompt
 from raptor_core.evaluation.systems import make_system
 from raptor_core.models.money import Ledger
 from raptor_core.settings import Settings
@@ -62,9 +62,9 @@ def test_the_prompt_holds_context_question_and_options():
 
 
 def test_unifiedqa_reads_the_question_first_in_lower_case():
-    told = t5_prompt(Ask(WHEEL, "The wheel\nwas sold."))
+    told = unifiedqa_prompt(Ask(WHEEL, "The wheel\nwas sold."))
     assert told == "who bought the wheel? \\n (a) a smith. (b) a king. \\n the wheel was sold."
-    assert t5_prompt(Ask(Question("q", "Who?"), "")) == "who?"
+    assert unifiedqa_prompt(Ask(Question("q", "Who?"), "")) == "who?"
 
 
 def test_answers_are_scored_strategy_by_strategy(endpoint, tmp_path):

@@ -9,8 +9,13 @@ from support.command import raptor
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.chunking.sentences import sentences
 from raptor_core.errors import SourceError
-from raptor_core.evaluation.faithfulness import auc, balanced_accuracy, best_bound, score_judge
-from raptor_core.evaluation.labelled import load_labelled
+from raptor_core.evaluation.labelled import (
+    auc,
+    balanced_accuracy,
+    best_bound,
+    load_labelled,
+    score_judge,
+)
 
 TEXT = "The mill stood idle for six years. Its owner moved to Bergen."
 
@@ -96,8 +101,8 @@ def test_documents_become_passages_of_whole_sentences(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"label": 2}, "line 1: label is 2, expected 1"),
-        ({"claim": ...}, "line 1: the object lacks claim"),
+        ({"label": 2}, "line 1: expected a whole number from 0 to 1 as 'label', got 2"),
+        ({"claim": ...}, "line 1: expected a text as 'claim', it is missing"),
         ({"doc_id": "nowhere"}, "names document 'nowhere'"),
     ],
 )
@@ -113,7 +118,7 @@ def test_a_folder_without_the_files_or_the_pairs_is_named(tmp_path):
     with pytest.raises(SourceError, match="holds no pair"):
         load_labelled(tmp_path / "made")
     (tmp_path / "made" / "pairs.jsonl").write_text("{\n")
-    with pytest.raises(SourceError, match="line 1: expected a JSON object"):
+    with pytest.raises(SourceError, match="line 1: it is no JSON"):
         load_labelled(tmp_path / "made")
 
 

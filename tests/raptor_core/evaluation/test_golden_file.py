@@ -82,7 +82,7 @@ def test_every_passage_stands_in_an_expected_document_and_each_of_these_has_one(
     [
         ("{", "it is no JSON"),
         ("[1]", "expected an object"),
-        ('{"expected": ["a.md"]}', "as 'question', got None"),
+        ('{"expected": ["a.md"]}', "as 'question', it is missing"),
         ('{"question": " ", "expected": ["a.md"]}', "as 'question'"),
         ('{"question": "Who?"}', "neither 'expected' (documents) nor 'span' (text)"),
         ('{"question": "Who?", "expected": []}', "neither"),

@@ -8,9 +8,13 @@ from support.hashing import HashingEmbedder
 from support.trees import leaf, summary
 
 from raptor_core.documents import Document
-from raptor_core.evaluation.golden import GoldenCase
-from raptor_core.evaluation.golden_check import evaluate_golden
-from raptor_core.evaluation.hits import GoldenReport, judge_case, measure_golden
+from raptor_core.evaluation.golden import (
+    GoldenCase,
+    GoldenReport,
+    evaluate_golden,
+    judge_case,
+    measure_golden,
+)
 from raptor_core.evaluation.runs import runs
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.settings import CheckSettings, Settings

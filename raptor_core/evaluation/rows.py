@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from raptor_core.errors import SourceError
+from raptor_core.errors import RaptorError, SourceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +19,13 @@ class Row:
         values: its fields.
         where: file, line, and place in the line.
         remedy: what the file should be, for messages.
+        error: what to raise; every ``SourceError`` below stands for it.
     """
 
     values: Mapping[str, Any]
     where: str
     remedy: str
+    error: type[RaptorError] = SourceError
 
     def text(self, key: str) -> str:
         """A field that holds text.
@@ -40,16 +42,28 @@ class Row:
         """The same where the field may be missing, null or empty."""
         return default if self.values.get(key) in (None, "") else self.text(key)
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        """A field that holds a list of texts, or one; empty where it is missing or null.
+    def identifier(self, key: str) -> str:
+        """A field that holds a text, or a whole number, which is written as one.
 
         Raises:
-            SourceError: it is something else.
+            SourceError: it is missing, empty or something else.
+        """
+        value = self.values.get(key)
+        return str(value) if isinstance(value, int) else self.text(key)
+
+    def texts(self, key: str, *, blanks: bool = True) -> tuple[str, ...]:
+        """A field that holds a list of texts, or one; empty where it is missing or null.
+
+        Blank texts are left out.
+
+        Raises:
+            SourceError: it is something else, or a text is blank and ``blanks`` forbids it.
         """
         value = self.values.get(key)
         listed = [value] if isinstance(value, str) else value or []
-        if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
-            raise self.wrong(key, "a list of texts", value)
+        is_text = isinstance(listed, list) and all(isinstance(item, str) for item in listed)
+        if not is_text or not (blanks or all(map(str.strip, listed))):
+            raise self.wrong(key, "a text or a list of texts", value)
         return tuple(item for item in listed if item.strip())
 
     def whole(self, key: str, low: int, high: int) -> int | None:
@@ -74,7 +88,7 @@ class Row:
         value = self.values.get(key)
         if not isinstance(value, Mapping):
             raise self.wrong(key, "an object", value)
-        return Row(value, f"{self.where}, {key}", self.remedy)
+        return replace(self, values=value, where=f"{self.where}, {key}")
 
     def rows(self, key: str) -> Iterator[Row]:
         """A field that holds a list of objects.
@@ -86,12 +100,12 @@ class Row:
         if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
             raise self.wrong(key, "a list of objects", value)
         for number, item in enumerate(value, 1):
-            yield Row(item, f"{self.where}, {key} {number}", self.remedy)
+            yield replace(self, values=item, where=f"{self.where}, {key} {number}")
 
-    def wrong(self, key: str, expected: str, value: object) -> SourceError:
+    def wrong(self, key: str, expected: str, value: object) -> RaptorError:
         """What to raise where a field is not what it must be."""
         came = "it is missing" if key not in self.values else f"got {value!r:.60}"
-        return SourceError(f"{self.where}: expected {expected} as {key!r}, {came}; {self.remedy}")
+        return self.error(f"{self.where}: expected {expected} as {key!r}, {came}; {self.remedy}")
 
 
 def read_text(path: Path) -> str:
@@ -108,7 +122,9 @@ def read_text(path: Path) -> str:
         raise SourceError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from error
 
 
-def json_lines(path: Path, text: str, remedy: str) -> Iterator[Row]:
+def json_lines(
+    path: Path, text: str, remedy: str, error: type[RaptorError] = SourceError
+) -> Iterator[Row]:
     """The objects of a JSON Lines file; blank lines are passed over.
 
     Raises:
@@ -116,10 +132,10 @@ def json_lines(path: Path, text: str, remedy: str) -> Iterator[Row]:
     """
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            yield parse_row(line, f"{path}, line {number}", remedy)
+            yield parse_row(line, f"{path}, line {number}", remedy, error)
 
 
-def parse_row(text: str, where: str, remedy: str) -> Row:
+def parse_row(text: str, where: str, remedy: str, error: type[RaptorError] = SourceError) -> Row:
     """One object from its JSON.
 
     Raises:
@@ -127,9 +143,9 @@ def parse_row(text: str, where: str, remedy: str) -> Row:
     """
     try:
         values = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise SourceError(f"{where}: it is no JSON ({error}); {remedy}") from error
+    except (json.JSONDecodeError, RecursionError) as cause:
+        raise error(f"{where}: it is no JSON ({cause}); {remedy}") from cause
     if not isinstance(values, Mapping):
         came = text.strip()[:40]
-        raise SourceError(f"{where}: expected an object, got {came!r}; {remedy}")
-    return Row(values, where, remedy)
+        raise error(f"{where}: expected an object, got {came!r}; {remedy}")
+    return Row(values, where, remedy, error)

@@ -1,0 +1,352 @@
+"""What was measured as tables, in the order of the paper's, and beside its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import mean
+
+import numpy as np
+
+from raptor_core.evaluation.bootstrap import interval_text
+from raptor_core.evaluation.compare import MEANINGS, Comparison, Line, by_kind, part
+from raptor_core.evaluation.index import TreeStatistics, pooled
+from raptor_core.evaluation.paper.published import ANSWERS, COMPRESSION, LAYERS, SHARES, published
+from raptor_core.evaluation.paper.scaling import Slope, TokenPoint, fit_slope
+from raptor_core.evaluation.paper.study import WITH_TREE, Study, layers_name
+from raptor_core.evaluation.tables import Table
+
+MEANING = {
+    "flat": "embedder (SBERT)",
+    "lexical": "BM25",
+    "dpr": "DPR",
+    "document": "the document from its beginning",
+    "title-abstract": "title and abstract",
+    "collapsed": "embedder, collapsed tree",
+    "collapsed-lexical": "BM25, collapsed tree",
+    "collapsed-dpr": "DPR, collapsed tree",
+    "traversal": "embedder, tree traversal",
+    "beam": "beam to the leaves",
+    "hybrid": "all signals of the tree",
+    "root": "top layer",
+}
+"""What a strategy stands for in the paper's tables, or is."""
+
+
+def retriever_tables(study: Study) -> list[Table]:
+    """A table for each measure of the data set, and the paper's tables of answers on it.
+
+    The first measure is told by kind of question, too, where there are several.
+    """
+    tables = [_retriever_table(study, measure) for measure in study.retrievers.measures]
+    kinds = {
+        kind: found
+        for kind, found in by_kind(study.retrievers).items()
+        if study.measure in found.measures
+    }
+    tables += [_by_kind(study, kinds)] if len(kinds) > 1 else []
+    return tables + published(*ANSWERS.get(study.name, ()))
+
+
+def _retriever_table(study: Study, measure: str) -> Table:
+    budgets = list(dict.fromkeys(line.budget_tokens for line in study.retrievers.lines))
+    systems = dict.fromkeys(line.system for line in study.retrievers.lines)
+    lines = {(line.system, line.budget_tokens): line for line in study.retrievers.lines}
+    head = [f"{budget:,} tokens" + more for budget in budgets for more in ("", ": against flat")]
+    rows = (
+        (
+            system,
+            _meaning(system),
+            _tree(system),
+            *_cells([lines[system, b] for b in budgets], measure),
+        )
+        for system in systems
+        if measure in lines[system, budgets[0]].figures
+    )
+    return Table(
+        title=f"{study.name}: {measure.replace('_', ' ')}",
+        head=("strategy", "what it is", "tree", *head),
+        rows=tuple(rows),
+        note=f"{MEANINGS[measure][0].upper()}{MEANINGS[measure][1:]}. {_told_counts(study)}",
+    )
+
+
+def _by_kind(study: Study, kinds: Mapping[str, Comparison]) -> Table:
+    budget = max(line.budget_tokens for line in study.retrievers.lines)
+    lines = {
+        kind: {line.system: line for line in found.lines if line.budget_tokens == budget}
+        for kind, found in kinds.items()
+    }
+    counts = {
+        kind: next(iter(of.values())).figures[study.measure].n_questions
+        for kind, of in lines.items()
+    }
+    rows = (
+        (
+            system,
+            *(interval_text(of[system].figures[study.measure].mean) for of in lines.values()),
+        )
+        for system in dict.fromkeys(line.system for line in study.retrievers.lines)
+    )
+    return Table(
+        title=f"{study.name}: {study.measure.replace('_', ' ')} by kind, at {budget:,} tokens",
+        head=("strategy", *(f"{kind} ({n})" for kind, n in counts.items())),
+        rows=tuple(rows),
+        note="Kinds of answers or questions as the data set has them; one may be of several.",
+    )
+
+
+def _told_counts(study: Study) -> str:
+    return (
+        f"{study.n_questions} questions of {study.n_documents} documents; 95 % intervals over "
+        "documents, differences paired."
+    )
+
+
+def _meaning(system: str) -> str:
+    return MEANING.get(system.partition(",")[0], system)
+
+
+def _tree(system: str) -> str:
+    strategy, _, contiguous = system.partition(", ")
+    if contiguous:
+        return "contiguous"
+    return "yes" if strategy in (*WITH_TREE, "collapsed-dpr") else "no"
+
+
+def _cells(lines: Sequence[Line], measure: str) -> Iterator[str]:
+    for line in lines:
+        figure = line.figures[measure]
+        yield interval_text(figure.mean)
+        yield interval_text(figure.difference.interval, "+") if figure.difference else ""
+
+
+_CURVE = (
+    "Traversal takes the same number of nodes on each layer and has no budget. The paper draws "
+    "the F1 of answers on 20 papers of QASPER; there the collapsed tree is above traversal at "
+    "every length, and best at 2,000 tokens."
+)
+
+
+def curve_tables(studies: Sequence[Study]) -> list[Table]:
+    """A table for each data set that something can be measured on."""
+    return [
+        Table(
+            f"{study.name}: {study.measure.replace('_', ' ')} by length of the context",
+            ("strategy", "at the most", "tokens of a context", study.measure.replace("_", " ")),
+            tuple(_curve_rows(study)),
+            _CURVE,
+        )
+        for study in studies
+        if study.measure
+    ]
+
+
+def _curve_rows(study: Study) -> Iterator[tuple[str, ...]]:
+    for line in study.curve:
+        strategy, _, top_k = line.system.partition(":")
+        bound = f"{top_k} nodes of a layer" if top_k else f"{line.budget_tokens:,} tokens"
+        figure = line.figures[study.measure]
+        yield strategy, bound, f"{line.mean_tokens:,.0f}", interval_text(figure.mean)
+
+
+SPREAD = ("collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybrid")
+"""Strategies that take nodes of several layers."""
+
+N_SINGLE = 5
+"""Documents that have tables of their own, as in the paper."""
+
+
+def layer_tables(studies: Sequence[Study]) -> list[Table]:
+    """For each data set and budget start layer by number of layers; then the paper's.
+
+    At the largest budget there are those of single documents, too.
+    """
+    measured = [study for study in studies if study.measure]
+    tables = [table for study in measured for table in _of_all(study)]
+    tables += [table for study in measured for table in _of_single(study)]
+    return tables + published(*LAYERS)
+
+
+def share_tables(studies: Sequence[Study]) -> list[Table]:
+    """For each data set the shares of nodes by layer; then the paper's."""
+    return [*map(_shares, studies), *published(*SHARES)]
+
+
+def _of_all(study: Study) -> Iterator[Table]:
+    for budget in dict.fromkeys(line.budget_tokens for line in study.layers.lines):
+        title = f"{study.name}: {study.measure.replace('_', ' ')} at {budget:,} tokens"
+        yield _subsets(study, study.layers, budget, title)
+
+
+def _of_single(study: Study) -> Iterator[Table]:
+    """The documents with the most questions that can be measured; none where there is but one."""
+    budget = max(line.budget_tokens for line in study.layers.lines)
+    asked: dict[str, set[str]] = {}
+    for item in study.layers.found:
+        if item.question.document and study.measure in item.measures:
+            asked.setdefault(item.question.document, set()).add(item.question.id)
+    most = sorted(asked.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    for document, questions in most[:N_SINGLE] if len(asked) > 1 else ():
+        name = study.titles.get(document, document)
+        title = f"{study.name}, {name}: {len(questions)} questions at {budget:,} tokens"
+        yield _subsets(study, part(study.layers, questions), budget, title)
+
+
+def _subsets(study: Study, layers: Comparison, budget: int, title: str) -> Table:
+    lines = {line.system: line for line in layers.lines if line.budget_tokens == budget}
+    alone = len({item.question.cluster for item in layers.found}) == 1  # has no interval
+    starts = range(study.n_layers)
+    rows = tuple(
+        (str(queried), *(_cell(study, lines, start, queried, alone=alone) for start in starts))
+        for queried in range(1, study.n_layers + 1)
+    )
+    return Table(
+        title=title,
+        head=("layers queried", *(f"start layer {start}" for start in starts)),
+        rows=rows,
+        note="A search over the layers from the start layer down, as of the collapsed tree.",
+    )
+
+
+def _cell(study: Study, lines: dict[str, Line], start: int, queried: int, *, alone: bool) -> str:
+    line = lines.get(layers_name(start, queried)) if queried <= start + 1 else None
+    figure = line.figures.get(study.measure) if line else None
+    if figure is None:
+        return ""
+    return f"{figure.mean.value:.3f}" if alone else interval_text(figure.mean)
+
+
+def _shares(study: Study) -> Table:
+    layers = range(study.n_layers)
+    lines = [line for line in study.retrievers.lines if line.system in SPREAD and line.layers]
+    rows = tuple(
+        (
+            line.system,
+            f"{line.budget_tokens:,}",
+            *(_percent(line.layers.get(layer, 0.0)) for layer in layers),
+            _percent(1 - line.layers.get(0, 0.0)),
+        )
+        for line in lines
+    )
+    return Table(
+        title=f"{study.name}: nodes of a context by layer, in percent",
+        head=("strategy", "tokens", *(f"layer {layer}" for layer in layers), "no leaves"),
+        rows=rows,
+        note="Mean over the questions. The paper finds 18 to 57 % that are no leaves.",
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+_SIZES = (
+    *("data set", "trees", "nodes by layer", "tokens of a summary", "tokens of a child"),
+    *("children per summary", "ratio"),
+)
+
+
+def compression_tables(studies: Sequence[Study]) -> list[Table]:
+    """The trees of all data sets, and the paper's."""
+    rows = tuple(row for study in studies for row in _size_rows(study))
+    if len(studies) > 1:
+        rows += (_size_row("all together", pooled([study.trees for study in studies])),)
+    note = "Tokens are the embedder's own or tiktoken's, as the settings say (tokens.counter)."
+    return [Table("Compression of the trees", _SIZES, rows, note), *published(COMPRESSION)]
+
+
+def _size_rows(study: Study) -> Iterator[tuple[str, ...]]:
+    yield _size_row(study.name, study.trees)
+    if study.contiguous:
+        yield _size_row(f"{study.name}, contiguous", study.contiguous)
+
+
+def _size_row(name: str, trees: TreeStatistics) -> tuple[str, ...]:
+    return (
+        name,
+        f"{trees.n_trees:,}",
+        " → ".join(f"{n:,}" for n in trees.nodes_by_layer),
+        f"{trees.mean_summary_tokens:.1f}",
+        f"{trees.mean_child_tokens:.1f}",
+        f"{trees.mean_children:.1f}",
+        f"{trees.mean_ratio:.2f}",
+    )
+
+
+MAX_ROWS = 12
+"""More trees than that are told by groups of as many each."""
+
+_LINES = (
+    "The paper draws both without a number (Figures 5 and 6): straight lines on all data sets, "
+    "seconds up to 80,000 tokens, with gpt-3.5-turbo."
+)
+_TOKENS = (
+    "What a chat endpoint would be asked and would answer for all summaries of a document's tree, "
+    "by the tree's own token counter; extracted sentences stand for answers where no model is "
+    "asked. Means of documents of like length where there are many."
+)
+_SECONDS = (
+    "Prefixes of the longest document, each built from scratch in this process with its models "
+    "loaded. Seconds depend on the machine and on what else it does."
+)
+
+
+def scaling_tables(studies: Sequence[Study]) -> list[Table]:
+    """The lines of all data sets, then the points of each."""
+    rows = tuple(row for study in studies for row in _slopes(study))
+    head = ("data set", "what", "points", "for each 1,000 tokens of the document", "R²")
+    tables = [Table("Straight lines", head, rows, _LINES)]
+    for study in studies:
+        tables.append(_token_table(study))
+        if study.times:
+            tables.append(_time_table(study))
+    return tables
+
+
+def _slopes(study: Study) -> Iterator[tuple[str, ...]]:
+    lengths = [point.document_tokens for point in study.tokens]
+    prompts = [float(point.prompt_tokens) for point in study.tokens]
+    completions = [float(point.completion_tokens) for point in study.tokens]
+    both = [a + b for a, b in zip(prompts, completions, strict=True)]
+    names = {"prompt tokens": prompts, "completion tokens": completions, "all tokens": both}
+    for name, values in names.items():
+        yield study.name, name, *_told(fit_slope(lengths, values), len(values), ",.0f")
+    if study.times:
+        timed = [point.document_tokens for point in study.times]
+        seconds = [point.seconds for point in study.times]
+        yield study.name, "seconds", *_told(fit_slope(timed, seconds), len(seconds), ".3f")
+
+
+def _told(slope: Slope | None, n: int, form: str) -> tuple[str, str, str]:
+    if slope is None:
+        return str(n), "", ""
+    return str(n), f"{slope.per_thousand:{form}}", f"{slope.r_squared:.3f}"
+
+
+def _token_table(study: Study) -> Table:
+    groups = np.array_split(np.arange(len(study.tokens)), min(MAX_ROWS, len(study.tokens)))
+    rows = tuple(_token_row([study.tokens[at] for at in group]) for group in groups)
+    title = f"{study.name}: tokens of a build (Figure 5)"
+    head = ("documents", "tokens of a document", "prompt", "completion", "together")
+    return Table(title, head, rows, _TOKENS)
+
+
+def _token_row(points: Sequence[TokenPoint]) -> tuple[str, ...]:
+    length = mean(point.document_tokens for point in points)
+    prompt = mean(point.prompt_tokens for point in points)
+    completion = mean(point.completion_tokens for point in points)
+    means = (length, prompt, completion, prompt + completion)
+    return (str(len(points)), *(f"{value:,.0f}" for value in means))
+
+
+def _time_table(study: Study) -> Table:
+    rows = tuple(
+        (
+            f"{p.document_tokens:,}",
+            f"{p.seconds:.2f}",
+            f"{1000 * p.seconds / p.document_tokens:.3f}",
+        )
+        for p in study.times
+    )
+    head = ("tokens", "seconds", "seconds for each 1,000 tokens")
+    return Table(f"{study.name}: seconds of a build (Figure 6)", head, rows, _SECONDS)
