@@ -20,7 +20,6 @@ from scipy.optimize import minimize
 
 from raptor_core.audit.base import sentence_texts
 from raptor_core.audit.support import DOUBTS, Passages
-from raptor_core.chunking.sentences import sentences
 from raptor_core.evaluation.labelled import Labelled, Pair, auc, best_bound, load_labelled
 from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import Embedder
@@ -35,11 +34,10 @@ that invents writes them."""
 def doubts_of(labelled: Labelled, pairs: list[Pair], embedder: Embedder) -> np.ndarray:
     """Mean doubts of each claim's sentences, shape (pairs, doubts)."""
     texts = {
-        name: sentence_texts(sentences, labelled.documents[name])
-        for name in {pair.document for pair in pairs}
+        name: sentence_texts(labelled.documents[name]) for name in {pair.document for pair in pairs}
     }
     known = {name: Passages(found, embedder.embed(found)) for name, found in texts.items()}
-    claims = [sentence_texts(sentences, pair.claim) for pair in pairs]
+    claims = [sentence_texts(pair.claim) for pair in pairs]
     flat = sorted({sentence for found in claims for sentence in found})
     vectors = dict(zip(flat, embedder.embed(flat), strict=True))
     rows = []

@@ -22,20 +22,18 @@ from pydantic import Field
 
 from raptor_assets import keys
 from raptor_assets.batches import Size, batches, give_memory_back
-from raptor_assets.evaluations import evaluation, past_top
+from raptor_assets.evaluations import GOLDEN_KEY, evaluation, golden_events, past_top
 from raptor_assets.failures import failure_events, not_started, run_failure
-from raptor_assets.golden import GOLDEN_KEY, golden_events
 from raptor_assets.metadata import past_top_metadata
 from raptor_assets.names import CHAIN, CorpusNames, counted
 from raptor_assets.opening import HeldStore
 from raptor_assets.partition_state import Failure, PartitionState, StepResult
-from raptor_assets.process import endpoints_usage, run_spending_tags, told_usage
+from raptor_assets.process import endpoints_usage, run_spending_tags, told_usage, turn_tags
 from raptor_assets.provenance import Provenance, Recorded
-from raptor_assets.report_links import node_link
+from raptor_assets.report_pages import node_link
 from raptor_assets.run_context import RunContext
 from raptor_assets.specs import build_check_specs
 from raptor_assets.steps import CheckedStep, Step, build_steps
-from raptor_assets.turns import turn_tags
 from raptor_assets.versions import DROPPED, PAST_TOP, code_versions
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.models.money import Usage

@@ -13,8 +13,7 @@ from typing import Any, Protocol
 import dagster as dg
 
 from raptor_assets import keys
-from raptor_assets.check_history import past_values
-from raptor_assets.evaluations import check_result
+from raptor_assets.evaluations import check_result, past_values
 from raptor_assets.names import CorpusNames
 from raptor_assets.process import is_in_process, process_tags, run_spending_tags
 from raptor_assets.tables_markdown import table_markdown

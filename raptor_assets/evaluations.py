@@ -1,18 +1,30 @@
-"""Verdicts of the quality checks as evaluations that Dagster records and shows."""
+"""Verdicts of checks as evaluations that Dagster records, and what such a check measured before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData as Target,
 )
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
-from raptor_assets.report_links import NodeLink
+from raptor_assets import keys
+from raptor_assets.names import CorpusNames
+from raptor_assets.report_pages import NodeLink
+from raptor_assets.run_context import RunContext
 from raptor_assets.tables_markdown import worst_markdown
+from raptor_core.errors import RaptorError
+from raptor_core.evaluation.golden import (
+    GOLDEN_RETRIEVAL,
+    GoldenCase,
+    evaluate_golden,
+    measure_golden,
+)
 from raptor_core.quality.verdicts import Verdict
+from raptor_core.retrieval import Query
 
 
 def evaluation(
@@ -73,3 +85,66 @@ def _metadata(verdict: Verdict, link: NodeLink) -> Mapping[str, Any]:
     if verdict.worst:
         found["worst_nodes"] = dg.MetadataValue.md(worst_markdown(verdict.worst, link=link))
     return found
+
+
+_JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
+
+
+def past_values(
+    instance: dg.DagsterInstance, check: dg.AssetCheckKey, name: str, last: int
+) -> list[float]:
+    """Values of one number of the last evaluations, oldest first; one query."""
+    history = instance.event_log_storage.get_asset_check_execution_history(
+        check, limit=last, status=_JUDGED
+    )
+    done = [record.evaluation for record in reversed(history)]
+    values = [
+        evaluation.metadata[name].value
+        for evaluation in done
+        if isinstance(evaluation, dg.AssetCheckEvaluation) and name in evaluation.metadata
+    ]
+    return [float(value) for value in values if isinstance(value, int | float)]
+
+
+GOLDEN_KEY = dg.AssetCheckKey(keys.TREE, GOLDEN_RETRIEVAL.name)
+
+
+def golden_events(
+    context: RunContext,
+    cases: Sequence[GoldenCase],
+    instance: dg.DagsterInstance,
+    corpus: CorpusNames,
+) -> Iterator[dg.AssetCheckEvaluation]:
+    """The check's evaluation, of no partition.
+
+    When the questions cannot be asked, it warns and gives none: what is published stays so.
+    """
+    try:
+        verdict = golden_verdict(context, cases, instance, corpus)
+    except RaptorError as error:
+        context.warn(f"the golden set was not measured: {error}")
+        return
+    if verdict is not None:
+        yield evaluation(keys.TREE, None, verdict, blocking=False)
+
+
+def golden_verdict(
+    context: RunContext,
+    cases: Sequence[GoldenCase],
+    instance: dg.DagsterInstance,
+    corpus: CorpusNames,
+) -> Verdict | None:
+    """Verdict on what readers see; None while they see another embedder's collection.
+
+    Raises:
+        StoreError: the store cannot be opened.
+        EndpointError: the embedder's endpoint failed for good.
+    """
+    with context.store.open() as store:
+        if not store.live:
+            return None
+    query = Query.from_settings(context.settings)
+    report = measure_golden(cases, context.components.embedder, context.store.open, query)
+    check = dg.AssetCheckKey(keys.shown(corpus, keys.TREE), GOLDEN_RETRIEVAL.name)
+    past = past_values(instance, check, "hit_rate", context.settings.checks.history_builds)
+    return evaluate_golden(report, context.settings.checks, past)

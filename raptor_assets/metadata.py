@@ -12,13 +12,17 @@ from typing import Any
 
 import dagster as dg
 
-from raptor_assets.pictures import distributions_picture, layers_picture, map_picture
+from raptor_assets.partition_state import PartitionState
+from raptor_assets.plots import distributions_picture, layers_picture, map_picture
+from raptor_assets.report_pages import NodeLink
 from raptor_assets.tables_markdown import markdown_table, nodes_markdown, shorten
+from raptor_core.audit.report import AuditReport, Propagation, measure_propagation
 from raptor_core.documents.base import Corpus, Document
-from raptor_core.models.money.usage import Usage
+from raptor_core.models.money import Usage
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.quality.sizes import compressions
 from raptor_core.quality.statistics import distribution
+from raptor_core.rebuild import RebuildPlan, TreePlan
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Published
 from raptor_core.tree.cluster import Clustering
@@ -203,3 +207,128 @@ def past_top_metadata() -> Metadata:
 
 def _flat(nodes: Mapping[str, Sequence[Node]]) -> list[Node]:
     return [node for found in nodes.values() for node in found]
+
+
+SHOWN_LAYERS = 24
+
+
+def rebuild_metadata(state: PartitionState) -> Metadata:
+    """Planned against actual; empty where this run did not cluster the leaves."""
+    if not state.plans:
+        return {}
+    plan = RebuildPlan(state.plans)
+    found: Metadata = {
+        "plan_is_exact": plan.exact,
+        "summaries_planned": plan.summaries.calls,
+        "summaries_made": state.n_summarized,
+        "summaries_lower_bound": plan.lower_bound,
+        "summaries_reused": sum(layer.n_reused for tree in plan.trees for layer in tree.layers),
+        "texts_embedded": state.n_embedded,
+        "leaves_added": sum(tree.n_leaves_added for tree in plan.trees),
+        "leaves_removed": sum(tree.n_leaves_removed for tree in plan.trees),
+        "tokens_planned": plan.cost.tokens,
+        "tokens_used": state.usage.tokens,
+        "plan": dg.MetadataValue.md(_plan_markdown(plan.trees)),
+    }
+    if plan.cost.usd is not None:
+        found["usd_planned"] = round(plan.cost.usd, 6)
+    if state.usage.usd is not None:
+        found["usd_spent"] = round(state.usage.usd, 6)
+    return found
+
+
+def drift_metadata(trees: Sequence[Tree]) -> Metadata:
+    """Of every layer: share of nodes placed since its last fit, cohesion, trees fitted now.
+
+    Over several trees the shares are of all nodes together, the cohesion is their mean.
+    """
+    found: Metadata = {}
+    depth = max(len(tree.fits) for tree in trees)
+    for number in range(depth):
+        pairs = [(t.fits[number], t.layers[number]) for t in trees if number < len(t.fits)]
+        n_nodes = sum(len(layer.nodes) for _, layer in pairs)
+        placed = sum(fit.n_placed for fit, _ in pairs)
+        cohesion = sum(fit.cohesion * len(layer.nodes) for fit, layer in pairs)
+        found[f"drift_layer_{number + 1}"] = round(placed / n_nodes, 4)
+        found[f"cohesion_layer_{number + 1}"] = round(cohesion / n_nodes, 4)
+    found["layers_fitted"] = sum(bool(fit.reason) for tree in trees for fit in tree.fits)
+    return found
+
+
+def _plan_markdown(trees: Sequence[TreePlan]) -> str:
+    head = ("tree", "layer", "kept", "new", "gone", "touched", "split", "summaries", "why fitted")
+    rows = [
+        (
+            tree.tree,
+            str(layer.layer),
+            str(layer.n_kept),
+            str(layer.n_added),
+            str(layer.n_removed),
+            str(layer.n_touched),
+            str(layer.n_split),
+            str(layer.cost.calls),
+            layer.fitted,
+        )
+        for tree in trees
+        for layer in tree.layers
+    ]
+    return markdown_table(head, rows[:SHOWN_LAYERS])
+
+
+SHOWN_CHARS = 160
+
+
+def findings_metadata(report: AuditReport, usage: Usage, link: NodeLink = str) -> Metadata:
+    """Of ``layer_k/findings``.
+
+    ``usage`` is what the judge's endpoint took: the partition's share by nodes, where it was asked
+    about several partitions at once; ``link`` makes the cell of a node from its id.
+    """
+    rows = [
+        (
+            link(f.node_id),
+            shorten(f.sentence, SHOWN_CHARS),
+            f"{f.score:.2f}",
+            shorten("; ".join((f.reason, *f.missing[:3])), SHOWN_CHARS),
+            shorten(f.evidence, SHOWN_CHARS),
+        )
+        for f in report.unsupported[:SHOWN_ROWS]
+    ]
+    found: Metadata = {
+        "state": BUILT,
+        "judge": f"{report.judge} {report.version}",
+        "n_summaries": report.population,
+        "n_audited": len(report.audited),
+        "n_judged": report.n_judged,
+        "n_unsupported": len(report.unsupported_nodes),
+        "n_sentences": len(report.findings),
+        "n_sentences_unsupported": len(report.unsupported),
+        "n_sentences_not_judged": len(report.not_judged),
+    }
+    if usage.calls:
+        found |= usage_metadata(usage)
+    if rows:
+        head = ("node", "sentence", "score", "why", "closest passage")
+        found["unsupported_sentences"] = dg.MetadataValue.md(markdown_table(head, rows))
+    return found
+
+
+def audit_metadata(state: PartitionState, trees: Sequence[Tree]) -> Metadata:
+    """What this run's audits found, and how much of it the layers above tell again."""
+    if not state.audits:
+        return {}
+    total = Propagation()
+    for number, report in state.audits.items():
+        above = [n for t in trees if number + 1 < len(t.layers) for n in t.layers[number + 1].nodes]
+        total += measure_propagation(report.findings, above)
+    audits, usage = state.audits.values(), state.audit_usage
+    found: Metadata = {
+        "summaries_audited": sum(len(report.audited) for report in audits),
+        "summaries_judged": sum(report.n_judged for report in audits),
+        "summaries_unsupported": sum(len(report.unsupported_nodes) for report in audits),
+        "findings_traceable": total.n_traceable,
+        "findings_repeated_above": total.n_repeated,
+    }
+    if usage.calls:
+        found |= {f"audit_{name}": value for name, value in usage_metadata(usage).items()}
+    return found

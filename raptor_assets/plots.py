@@ -1,13 +1,15 @@
-"""Small pictures for metadata. The same values give the same text."""
+"""Small pictures for metadata: clusters, distributions, layers, costs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import dagster as dg
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_assets.panels import (
+from raptor_assets.drawing import (
     ACCENT,
     HEIGHT,
     PALETTE,
@@ -16,15 +18,20 @@ from raptor_assets.panels import (
     SMALL,
     TEXT,
     WIDTH,
+    Drawing,
     Panel,
     draw_baseline,
     draw_heights,
     draw_mark,
     draw_rows,
     draw_title,
+    svg_markdown,
+    ticks,
 )
-from raptor_assets.svg import Drawing, ticks
+from raptor_core.clustering.projection import project
+from raptor_core.nodes import Layer
 from raptor_core.quality.sizes import PAPER_CHILDREN, PAPER_RATIO
+from raptor_core.tree.cluster import Clustering
 
 _MAP_HEIGHT = 330
 _MAX_POINTS = 1200
@@ -169,3 +176,42 @@ def _stacks(
 
 def _amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 or value == round(value) else f"{value:.3g}"
+
+
+MIN_PICTURED = 5
+"""Fewer values than these make nothing to look at."""
+
+Metadata = dict[str, Any]
+
+
+def distributions_picture(sizes: Sequence[int], ratios: Sequence[float]) -> Metadata:
+    """Cluster sizes and compression ratios of a layer, with the paper's means."""
+    if len(sizes) < MIN_PICTURED:
+        return {}
+    alt = "Distributions of cluster size and compression"
+    picture = distribution_svg(sizes, ratios)
+    return {"distributions": dg.MetadataValue.md(svg_markdown(picture, alt))}
+
+
+def layers_picture(nodes: Mapping[int, int], tokens: Mapping[int, int]) -> Metadata:
+    """Nodes and tokens by layer; empty where there is one layer, which its numbers tell."""
+    if len(nodes) == 1:
+        return {}
+    picture = layers_svg([nodes[at] for at in sorted(nodes)], [tokens[at] for at in sorted(tokens)])
+    return {"layers": dg.MetadataValue.md(svg_markdown(picture, "Nodes and tokens by layer"))}
+
+
+def map_picture(clusterings: Sequence[Clustering], below: Mapping[str, Layer]) -> Metadata:
+    """The clusters of the tree that has most of them; empty where they are too few to look at."""
+    largest = max(clusterings, key=lambda done: len(done.groups))
+    if len(largest.groups) < MIN_PICTURED:
+        return {}
+    layer = below[largest.tree]
+    row_of = {node.id: row for row, node in enumerate(layer.nodes)}
+    groups = [[row_of[member] for member in group] for group in largest.groups]
+    cluster_of = np.zeros(len(layer.nodes), dtype=np.int64)
+    for at in reversed(range(len(groups))):  # a node of several clusters shows its first
+        cluster_of[groups[at]] = at
+    picture = map_svg(project(layer.vectors, groups), cluster_of)
+    alt = f"Map of the nodes of tree {largest.tree}, coloured by cluster"
+    return {"map": dg.MetadataValue.md(svg_markdown(picture, alt))}

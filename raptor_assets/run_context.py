@@ -11,7 +11,7 @@ import dagster as dg
 from raptor_assets.batches import Size
 from raptor_assets.common_text import common_text
 from raptor_assets.opening import HeldStore
-from raptor_assets.report_folder import ReportFolder
+from raptor_assets.report_pages import ReportFolder
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.catalog.partitions import Partitions
 from raptor_core.quality.document_text import CommonText

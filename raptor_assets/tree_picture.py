@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean
 
-from raptor_assets.panels import GRID, PALETTE, SMALL, TEXT
-from raptor_assets.svg import Drawing
+from raptor_assets.drawing import GRID, PALETTE, SMALL, TEXT, Drawing
 from raptor_core.nodes import Node
 
 WIDTH = 960

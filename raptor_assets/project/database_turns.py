@@ -85,7 +85,7 @@ class DatabaseTurn(WaitingTurn):
                 self._ask("select pg_advisory_unlock(:key)", key=key)
 
     def require(self) -> None:
-        """See ``raptor_assets.turns.Turn``."""
+        """See ``raptor_assets.process.Turn``."""
         with _lost("the turn at these partitions was lost"):
             self._ask("select 1")
 

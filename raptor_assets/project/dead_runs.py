@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from raptor_assets.process import PROCESS_TAG, is_dead
+from raptor_assets.process import PROCESS_TAG, TURN_TAG, is_dead
 from raptor_assets.project.database_turns import living_runs
 from raptor_assets.project.records import is_postgres
-from raptor_assets.turns import TURN_TAG
 
 _UNDER_WAY = [
     dg.DagsterRunStatus.STARTING,

@@ -16,7 +16,7 @@ from raptor_assets.project.resources import (
     TablesResource,
 )
 from raptor_assets.project.turns import TurnsResource
-from raptor_assets.report_folder import ReportFolder
+from raptor_assets.report_pages import ReportFolder
 from raptor_core.documents import Document, Scan
 from raptor_core.settings import Settings
 from raptor_core.tables import table_to_documents

@@ -14,10 +14,10 @@ from raptor_assets.costs import delete_usages
 from raptor_assets.hand import hand_keys
 from raptor_assets.names import CorpusNames
 from raptor_assets.ownership import Listing, abandoned_trees
+from raptor_assets.process import turn_tags
 from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.resources import StoreResource
 from raptor_assets.provenance import MATERIALIZED
-from raptor_assets.turns import turn_tags
 from raptor_assets.versions import DROPPED
 from raptor_core.settings import Settings
 from raptor_core.tables import TableStore

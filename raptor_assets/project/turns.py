@@ -27,7 +27,7 @@ _of_thread = threading.local()
 
 
 class TurnsResource:
-    """Turns of one home; see ``raptor_assets.turns.Turns``."""
+    """Turns of one home; see ``raptor_assets.process.Turns``."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

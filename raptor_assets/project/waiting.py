@@ -31,7 +31,7 @@ class WaitingTurn(ABC):
 
     @abstractmethod
     def require(self) -> None:
-        """See ``raptor_assets.turns.Turn``."""
+        """See ``raptor_assets.process.Turn``."""
 
     @abstractmethod
     def _try(self, key: int) -> bool:
@@ -51,7 +51,7 @@ class WaitingTurn(ABC):
 
     @contextmanager
     def take(self, partitions: Collection[str]) -> Iterator[None]:
-        """See ``raptor_assets.turns.Turn``."""
+        """See ``raptor_assets.process.Turn``."""
         try:
             for key, name in sorted({self._key(name): name for name in partitions}.items()):
                 self._wait(key, name)

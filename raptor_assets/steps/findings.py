@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raptor_assets import keys
-from raptor_assets.audits import findings_metadata
+from raptor_assets.metadata import findings_metadata
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.report import read_findings
-from raptor_assets.report_links import node_link
+from raptor_assets.report_pages import node_link
 from raptor_assets.run_context import RunContext
 from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import findings_version, nodes_version

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from raptor_assets import keys
-from raptor_assets.audits import audit_metadata
 from raptor_assets.columns import TREES
-from raptor_assets.cost_history import cost_history, cost_metadata
-from raptor_assets.history import drift_metadata, rebuild_metadata
-from raptor_assets.metadata import published_metadata
+from raptor_assets.cost_metadata import cost_history, cost_metadata
+from raptor_assets.metadata import (
+    audit_metadata,
+    drift_metadata,
+    published_metadata,
+    rebuild_metadata,
+)
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.run_context import RunContext

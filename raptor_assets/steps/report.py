@@ -21,7 +21,7 @@ from raptor_assets.report import (
     read_records,
     records_table,
 )
-from raptor_assets.report_links import page_url
+from raptor_assets.report_pages import page_url
 from raptor_assets.run_context import RunContext
 from raptor_assets.steps.base import inputs_digest, recorded, save
 from raptor_core.audit.base import SentenceFinding

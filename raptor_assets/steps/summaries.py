@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 
 from raptor_assets import keys
-from raptor_assets.costliest import paid_metadata
+from raptor_assets.cost_metadata import paid_metadata
 from raptor_assets.costs import add_usages, is_metered, keep_usages, read_usages
 from raptor_assets.metadata import summaries_metadata
 from raptor_assets.opening import KnownStore
 from raptor_assets.partition_state import PartitionState, StepResult
-from raptor_assets.report_links import node_link
+from raptor_assets.report_pages import node_link
 from raptor_assets.run_context import RunContext
 from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import clusters_version, nodes_version

@@ -23,22 +23,20 @@ def make_judge(
         embedder: a bundled embedder to share; None makes one where it is needed.
         ledger: budget and prices of the run; only an endpoint's calls are counted in it.
     """
-    from raptor_core.chunking.sentences import sentences
-
     if settings.judge == "overlap":
         from raptor_core.audit.overlap import OverlapJudge
 
-        return OverlapJudge(sentences)
+        return OverlapJudge()
     if settings.judge == "nli":
         from raptor_core.audit.nli import NliJudge
 
-        return NliJudge(sentences, settings.model)
+        return NliJudge(settings.model)
     if settings.judge == "llm":
         from raptor_core.audit.llm import LlmJudge
 
-        return LlmJudge(sentences, settings, ledger)
+        return LlmJudge(settings, ledger)
     from raptor_core.audit.support import SupportJudge
     from raptor_core.models.embedding import make_embedder
     from raptor_core.settings.models import EmbedderSettings
 
-    return SupportJudge(sentences, embedder or make_embedder(EmbedderSettings()))
+    return SupportJudge(embedder or make_embedder(EmbedderSettings()))

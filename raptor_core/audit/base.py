@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from raptor_core.chunking.sentences import sentences
 
 Judgement = Literal["supported", "unsupported", "not judged"]
 
@@ -87,11 +89,7 @@ class Judge(Protocol):
         """
 
 
-Segmenter = Callable[[str], list[tuple[int, int]]]
-"""Sentence spans ``(start, end)`` of a text, in order, end exclusive."""
-
-
-def sentence_texts(segmenter: Segmenter, text: str) -> list[str]:
+def sentence_texts(text: str) -> list[str]:
     """The sentences of a text, without white space around them, none of them blank."""
-    found = (text[start:end].strip() for start, end in segmenter(text))
-    return [sentence for sentence in found if sentence]
+    stripped = (text[start:end].strip() for start, end in sentences(text))
+    return [sentence for sentence in stripped if sentence]

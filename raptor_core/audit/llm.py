@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from raptor_core.audit.base import Audited, Judgement, Segmenter, SentenceFinding, sentence_texts
+from raptor_core.audit.base import Audited, Judgement, SentenceFinding, sentence_texts
 from raptor_core.audit.collage import folded
 from raptor_core.errors import EndpointError
 from raptor_core.identity import digest
@@ -76,13 +76,11 @@ class LlmJudge:
 
     def __init__(
         self,
-        segmenter: Segmenter,
         settings: AuditSettings,
         ledger: Ledger | None = None,
         policy: RetryPolicy | None = None,
     ) -> None:
-        """``segmenter`` gives sentence spans; ``ledger`` holds the run's budget and prices."""
-        self._segmenter = segmenter
+        """``ledger`` holds the run's budget and prices."""
         self._settings = settings
         self._endpoint = Endpoint.of("audit", settings)
         self._client = EndpointClient(
@@ -104,7 +102,7 @@ class LlmJudge:
             BudgetError: the run's budget ends.
         """
         asked = [
-            _Asked(at, item, tuple(sentence_texts(self._segmenter, item.node.text)))
+            _Asked(at, item, tuple(sentence_texts(item.node.text)))
             for at, item in enumerate(summaries)
         ]
         found: list[list[SentenceFinding]] = [[] for _ in summaries]

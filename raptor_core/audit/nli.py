@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from raptor_core.audit.base import (
     Audited,
     Judgement,
-    Segmenter,
     SentenceFinding,
     Text,
     sentence_texts,
@@ -36,9 +35,8 @@ class NliJudge:
 
     name = "nli"
 
-    def __init__(self, segmenter: Segmenter, model: str) -> None:
-        """``segmenter`` gives sentence spans; ``model`` is a hub name or a local folder."""
-        self._segmenter = segmenter
+    def __init__(self, model: str) -> None:
+        """``model`` is a hub name or a local folder."""
         self._model = model
 
     @property
@@ -55,7 +53,7 @@ class NliJudge:
         asked = [
             (number, sentence, _premises(sentence, item.children))
             for number, item in enumerate(summaries)
-            for sentence in sentence_texts(self._segmenter, item.node.text)
+            for sentence in sentence_texts(item.node.text)
         ]
         pairs = [(child.text, sentence) for _, sentence, premises in asked for child in premises]
         told = self._probabilities(pairs)

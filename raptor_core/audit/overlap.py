@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from raptor_core.audit.base import (
     Audited,
     Judgement,
-    Segmenter,
     SentenceFinding,
     Text,
     sentence_texts,
@@ -30,9 +29,8 @@ class OverlapJudge:
     name = "overlap"
     version = "1"
 
-    def __init__(self, segmenter: Segmenter, min_support: float = MIN_SUPPORT) -> None:
-        """``segmenter`` gives sentence spans; ``min_support`` is a share in [0, 1]."""
-        self._segmenter = segmenter
+    def __init__(self, min_support: float = MIN_SUPPORT) -> None:
+        """``min_support`` is a share in [0, 1]."""
         self._min_support = min_support
 
     def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
@@ -44,7 +42,7 @@ class OverlapJudge:
         held = union(known)
         with_names = held.capitals <= MAX_CAPITALS
         found = []
-        for sentence in sentence_texts(self._segmenter, node.text):
+        for sentence in sentence_texts(node.text):
             needs = needs_of(sentence, with_names=with_names)
             evidence = _best_child(needs, children, known)
             found.append(self._finding(node.id, sentence, needs, held, evidence))

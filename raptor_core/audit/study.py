@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from raptor_core.audit.base import NamedText, Segmenter, SentenceFinding, sentence_texts
+from raptor_core.audit.base import NamedText, SentenceFinding, sentence_texts
 from raptor_core.audit.report import Propagation, measure_propagation
 from raptor_core.audit.terms import MAX_CAPITALS, lacking, needs_of, terms, union
 from raptor_core.disk import replace_file
@@ -105,7 +105,6 @@ def draw(
     n_nodes: int,
     n_trees: int,
     seed: int,
-    segmenter: Segmenter,
 ) -> Drawn:
     """``n_nodes`` summaries of ``n_trees`` trees, or all there are; each is equally likely.
 
@@ -114,17 +113,16 @@ def draw(
 
     Args:
         trees: all nodes of every tree, by its name.
-        segmenter: tells the sentences of a text.
     """
     able = [name for name, nodes in trees.items() if any(not node.is_leaf for node in nodes)]
     chosen = heapq.nsmallest(n_trees, able, key=lambda name: digest("draw", str(seed), name))
     pool = [node for name in chosen for node in trees[name] if not node.is_leaf]
     drawn = heapq.nsmallest(n_nodes, pool, key=lambda node: digest("draw", str(seed), node.id))
-    kept = (_drawn(node, trees[node.tree], segmenter) for node in drawn)
+    kept = (_drawn(node, trees[node.tree]) for node in drawn)
     return Drawn(seed, len(chosen), len(pool), tuple(kept))
 
 
-def _drawn(node: Node, nodes: Sequence[Node], segmenter: Segmenter) -> DrawnNode:
+def _drawn(node: Node, nodes: Sequence[Node]) -> DrawnNode:
     by_id = {other.id: other for other in nodes}
     children = (by_id[child] for child in node.children if child in by_id)
     parents = (other for other in nodes if node.id in other.children)
@@ -133,7 +131,7 @@ def _drawn(node: Node, nodes: Sequence[Node], segmenter: Segmenter) -> DrawnNode
         node.tree,
         node.layer,
         node.text,
-        tuple(sentence_texts(segmenter, node.text)),
+        tuple(sentence_texts(node.text)),
         tuple(NamedText(child.id, child.text) for child in children),
         tuple(NamedText(parent.id, parent.text) for parent in parents),
     )

@@ -15,7 +15,6 @@ import numpy as np
 from raptor_core.audit.base import (
     Audited,
     Judgement,
-    Segmenter,
     SentenceFinding,
     sentence_texts,
 )
@@ -208,16 +207,14 @@ class SupportJudge:
     name = "support"
     version = "1"
 
-    def __init__(self, segmenter: Segmenter, embedder: Embedder) -> None:
-        """``segmenter`` gives sentence spans."""
-        self._segmenter = segmenter
+    def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
     @one_blas_thread
     def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
         """See ``Judge.judge``."""
         split = [
-            [(text, _is_quoted(text, item)) for text in self._sentences(item.node.text)]
+            [(text, _is_quoted(text, item)) for text in sentence_texts(item.node.text)]
             for item in summaries
         ]
         doubtful = [
@@ -226,7 +223,7 @@ class SupportJudge:
             if item.children and not all(quoted for _, quoted in claims)
         ]
         passages = {
-            child.text: self._sentences(child.text) for item in doubtful for child in item.children
+            child.text: sentence_texts(child.text) for item in doubtful for child in item.children
         }
         wanted = {text for found in passages.values() for text in found}
         wanted.update(text for claims in split for text, quoted in claims if not quoted)
@@ -236,9 +233,6 @@ class SupportJudge:
             self._judge(item, claims, passages, vectors)
             for item, claims in zip(summaries, split, strict=True)
         ]
-
-    def _sentences(self, text: str) -> list[str]:
-        return sentence_texts(self._segmenter, text)
 
     def _judge(
         self,

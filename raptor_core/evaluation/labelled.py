@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from raptor_core.audit.base import Audited, Judge, NamedText, Segmenter, SentenceFinding
+from raptor_core.audit.base import Audited, Judge, NamedText, SentenceFinding
+from raptor_core.chunking.sentences import sentences
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.bootstrap import Floats, Interval, bootstrap_interval, draws
 from raptor_core.evaluation.rows import Row, json_lines, read_text
@@ -48,10 +49,10 @@ class Labelled:
     pairs: tuple[Pair, ...]
     documents: dict[str, str]
 
-    def audited(self, pairs: Sequence[Pair], segmenter: Segmenter) -> list[Audited]:
+    def audited(self, pairs: Sequence[Pair]) -> list[Audited]:
         """Each claim as a summary of its document's passages of about 500 characters."""
         wanted = {pair.document for pair in pairs}
-        passages = {name: _passages(name, self.documents[name], segmenter) for name in wanted}
+        passages = {name: _passages(name, self.documents[name]) for name in wanted}
         return [Audited(NamedText(pair.id, pair.claim), passages[pair.document]) for pair in pairs]
 
 
@@ -92,10 +93,10 @@ def _pair(row: Row) -> Pair:
     return Pair(pair, dataset, document, row.text("claim"), label == 1)
 
 
-def _passages(name: str, text: str, segmenter: Segmenter) -> tuple[NamedText, ...]:
+def _passages(name: str, text: str) -> tuple[NamedText, ...]:
     """Runs of whole sentences."""
     spans: list[tuple[int, int]] = []
-    for start, end in segmenter(text):
+    for start, end in sentences(text):
         if spans and end - spans[-1][0] <= PASSAGE_CHARS:
             spans[-1] = (spans[-1][0], end)
         else:
@@ -140,9 +141,9 @@ class _Judged:
     consistent: bool
 
 
-def score_judge(labelled: Labelled, judge: Judge, segmenter: Segmenter) -> list[DatasetScore]:
+def score_judge(labelled: Labelled, judge: Judge) -> list[DatasetScore]:
     """Scores of a judge, in the order in which the data sets come."""
-    found = judge.judge(labelled.audited(labelled.pairs, segmenter))
+    found = judge.judge(labelled.audited(labelled.pairs))
     judged = [_judged(pair, of_pair) for pair, of_pair in zip(labelled.pairs, found, strict=True)]
     datasets = dict.fromkeys(pair.dataset for pair in labelled.pairs)
     return [_score(name, labelled.pairs, [j for j in judged if j]) for name in datasets]

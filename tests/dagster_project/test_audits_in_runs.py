@@ -9,7 +9,6 @@ from support.workshop import Workshop, prose
 
 from dagster_project.status import read_costs
 from raptor_core.audit.overlap import OverlapJudge
-from raptor_core.chunking.sentences import sentences
 from raptor_core.models.summarizing.base import Summary
 from raptor_core.store.base import Where
 from raptor_core.tables import table_to_findings
@@ -38,7 +37,7 @@ class LyingSummarizer(ScriptedSummarizer):
 
 class CountingJudge(OverlapJudge):
     def __init__(self):
-        super().__init__(sentences)
+        super().__init__()
         self.n_judged = 0
 
     def judge(self, summaries):

@@ -41,6 +41,7 @@ def test_loading_imports_nothing_heavy_and_needs_no_home(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_a_wrong_setting_is_named_with_its_file(tmp_path):
     (tmp_path / "raptor.toml").write_text("[chunking]\nmax_token = 10\n")
     done = load(tmp_path, "")
@@ -50,6 +51,7 @@ def test_a_wrong_setting_is_named_with_its_file(tmp_path):
     assert "raptor.toml: unknown setting chunking.max_token; did you mean max_tokens?" in last
 
 
+@pytest.mark.slow
 def test_the_settings_file_of_the_home_is_used(tmp_path):
     (tmp_path / "raptor.toml").write_text("[tree]\nmax_layers = 2\n")
     done = load(tmp_path, "print(len(defs.resolve_all_asset_keys()))")

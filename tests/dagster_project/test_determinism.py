@@ -30,6 +30,7 @@ def nodes(made):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("embedder", EMBEDDERS)
 def test_a_home_holds_the_trees_of_build_tree_in_whatever_order_it_was_built(tmp_path, embedder):
     together = workshop(tmp_path / "together", embedder)

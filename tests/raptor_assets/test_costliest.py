@@ -6,7 +6,7 @@ import pytest
 from support.hashing import HashingEmbedder
 from support.report_cases import leaf, summary
 
-from raptor_assets.costliest import paid_metadata
+from raptor_assets.cost_metadata import paid_metadata
 from raptor_assets.costs import add_usages, keep_usages, node_usages, read_usages
 from raptor_assets.metadata import embeddings_metadata
 from raptor_core.models.money import Usage

@@ -6,11 +6,10 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from raptor_assets.cost_history import KEPT_BUILDS, cost_history, cost_metadata
+from raptor_assets.cost_metadata import KEPT_BUILDS, cost_history, cost_metadata
+from raptor_assets.drawing import Drawing, svg_markdown, ticks
 from raptor_assets.partition_state import PartitionState
-from raptor_assets.pictures import layers_picture
-from raptor_assets.plots import cost_svg, distribution_svg, layers_svg, map_svg
-from raptor_assets.svg import Drawing, svg_markdown, ticks
+from raptor_assets.plots import cost_svg, distribution_svg, layers_picture, layers_svg, map_svg
 from raptor_assets.tables_markdown import markdown_table
 from raptor_core.clustering.projection import project
 from raptor_core.models.money import Usage

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from raptor_assets.report_links import node_link, page_url
+from raptor_assets.report_pages import node_link, page_url
 from raptor_assets.tables_markdown import code, worst_markdown
 from raptor_core.quality.verdicts import WorstNode
 from raptor_core.settings import Settings

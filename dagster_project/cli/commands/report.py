@@ -54,7 +54,7 @@ def command(
     """
     from dagster_project.cli.output import print_json
     from raptor_assets.project.home import Home
-    from raptor_assets.report_folder import write_page
+    from raptor_assets.report_pages import write_page
     from raptor_core.report import render_report
 
     opened, settings = Home.open(home)
@@ -114,7 +114,7 @@ def at_terminal() -> bool:
 
 def default_path(home: Home, settings: Settings, tree: str) -> Path:
     """Where a tree's page is kept: its partition's file, or beside it where it holds several."""
-    from raptor_assets.report_folder import ReportFolder
+    from raptor_assets.report_pages import ReportFolder
     from raptor_core.documents import partition_key
 
     partition = partition_key(tree, settings.grouping)

@@ -37,12 +37,11 @@ def command(folder: Path, kind: str | None, model: str | None, home: Path, as_js
     for every pair, within the home's budget.
     """
     from dagster_project.cli.output import print_json
-    from raptor_core.chunking.sentences import sentences
     from raptor_core.evaluation.labelled import load_labelled, score_judge
 
     labelled = load_labelled(folder)
     judge = _judge(home, kind, model)
-    scores = score_judge(labelled, judge, sentences)
+    scores = score_judge(labelled, judge)
     if as_json:
         found = [asdict(score) for score in scores]
         print_json(

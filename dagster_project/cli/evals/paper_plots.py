@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from raptor_assets.panels import (
+from raptor_assets.drawing import (
     ACCENT,
     HEIGHT,
     PALETTE,
@@ -14,13 +14,14 @@ from raptor_assets.panels import (
     SMALL,
     TEXT,
     WIDTH,
+    Drawing,
     Panel,
     draw_baseline,
     draw_heights,
     draw_rows,
     draw_title,
+    ticks,
 )
-from raptor_assets.svg import Drawing, ticks
 from raptor_core.evaluation.compare import Line
 from raptor_core.evaluation.paper import SPREAD, Study
 

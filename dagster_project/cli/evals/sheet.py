@@ -24,7 +24,6 @@ def command(folder: Path, nodes: int, trees: int, seed: int, home: Path, as_json
     from dagster_project.cli.output import print_json
     from raptor_assets.project.home import Home
     from raptor_core.audit.study import PAGE, SHEET, draw, write_sheet
-    from raptor_core.chunking.sentences import sentences
     from raptor_core.disk import replace_file
     from raptor_core.errors import UnknownTreeError
     from raptor_core.home.published import published
@@ -36,7 +35,7 @@ def command(folder: Path, nodes: int, trees: int, seed: int, home: Path, as_json
     with published(opened, settings) as store:
         for node in store.nodes():
             by_tree.setdefault(node.tree, []).append(node)
-    drawn = draw(by_tree, nodes, trees, seed, sentences)
+    drawn = draw(by_tree, nodes, trees, seed)
     if not drawn.nodes:
         raise UnknownTreeError("no published tree has a summary; build longer documents first")
     write_sheet(folder, drawn)

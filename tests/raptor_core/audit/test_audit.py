@@ -6,7 +6,6 @@ from support.trees import leaf, summary
 from raptor_core.audit.base import Audited
 from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.audit.report import sample
-from raptor_core.chunking.sentences import sentences
 
 CHILDREN = [
     leaf("a", "Dr. Marchand found that Chamber B warmed to -10.7 degrees in January 2023."),
@@ -22,9 +21,7 @@ CHILDREN = [
 
 
 def judge(text):
-    (found,) = OverlapJudge(sentences).judge(
-        [Audited(summary("s", "abdc", text=text), tuple(CHILDREN))]
-    )
+    (found,) = OverlapJudge().judge([Audited(summary("s", "abdc", text=text), tuple(CHILDREN))])
     return found
 
 

@@ -9,7 +9,6 @@ from raptor_core.audit.base import Audited, SentenceFinding
 from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.audit.report import Audit, RememberingJudge, measure_propagation, run_audits
 from raptor_core.audit.revising import BATCH_ANSWERS, RevisingSummarizer
-from raptor_core.chunking.sentences import sentences
 from raptor_core.models.money import Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.quality.hallucination import evaluate_audit
@@ -24,7 +23,7 @@ FALSE = summary("false", "ab", text="The ferry sank. Captain Holloway rescued 84
 
 class Counting(OverlapJudge):
     def __init__(self):
-        super().__init__(sentences)
+        super().__init__()
         self.asked = []
         self.sizes = []
 

@@ -9,7 +9,6 @@ from support.trees import leaf, summary
 
 from raptor_core.audit.base import Audited
 from raptor_core.audit.llm import LlmJudge
-from raptor_core.chunking.sentences import sentences
 from raptor_core.errors import BudgetError, MissingKeyError
 from raptor_core.models.endpoints.retry import RetryPolicy
 from raptor_core.models.money import AUDITS, Ledger
@@ -32,7 +31,7 @@ def answering(*faults):
 def judge_at(server, ledger=None, **settings):
     made = AuditSettings(judge="llm", base_url=server.base_url, **settings)
     return LlmJudge(
-        sentences, made, ledger, RetryPolicy(made.max_retries, base_seconds=0.001, max_seconds=0.01)
+        made, ledger, RetryPolicy(made.max_retries, base_seconds=0.001, max_seconds=0.01)
     )
 
 
@@ -112,7 +111,7 @@ def test_calls_are_counted_priced_and_bounded():
 
 def test_no_key_is_told_before_the_first_call(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    judge = LlmJudge(sentences, AuditSettings(judge="llm"))
+    judge = LlmJudge(AuditSettings(judge="llm"))
     with pytest.raises(MissingKeyError):
         judge.judge([audited()])
     assert judge.judge([audited("")]) == [[]]
@@ -120,7 +119,7 @@ def test_no_key_is_told_before_the_first_call(monkeypatch):
 
 def test_the_version_follows_model_and_not_address():
     versions = {
-        LlmJudge(sentences, AuditSettings(judge="llm", **given)).version
+        LlmJudge(AuditSettings(judge="llm", **given)).version
         for given in ({}, {"base_url": "http://localhost:1/v1"}, {"model": "other"})
     }
     assert len(versions) == 2

@@ -172,6 +172,7 @@ def test_columns_are_read_one_after_the_other_and_rows_as_rows():
     assert [section.title for section in parsed.sections] == ["Lights"]
 
 
+@pytest.mark.slow
 def test_a_chunk_knows_its_pages(tmp_path):
     (tmp_path / "lights.pdf").write_bytes(
         printed([SENTENCES[at : at + 8] for at in range(0, 40, 8)])
@@ -203,6 +204,7 @@ def test_an_outline_that_goes_round_in_circles_ends():
     assert parse_pdf(data).text == "Lamps burn"
 
 
+@pytest.mark.slow
 class TestProcess:
     """Files that would hang or end a reader."""
 

@@ -7,7 +7,6 @@ import pytest
 from support.command import raptor
 
 from raptor_core.audit.base import SentenceFinding
-from raptor_core.chunking.sentences import sentences
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.labelled import (
     auc,
@@ -58,7 +57,7 @@ class Scoring:
 
 
 def scored(root, score):
-    (found,) = score_judge(load_labelled(folder(root)), Scoring(score), sentences)
+    (found,) = score_judge(load_labelled(folder(root)), Scoring(score))
     return found
 
 
@@ -91,7 +90,7 @@ def test_what_was_not_judged_is_counted_and_left_out(tmp_path):
 def test_documents_become_passages_of_whole_sentences(tmp_path):
     labelled = load_labelled(folder(tmp_path / "made", 1))
     long = {"doc-0": " ".join(f"Sentence number {at} is about the mill." for at in range(60))}
-    audited = type(labelled)(labelled.pairs, long).audited(labelled.pairs, sentences)
+    audited = type(labelled)(labelled.pairs, long).audited(labelled.pairs)
     texts = [child.text for child in audited[0].children]
     assert len(texts) > 3
     assert all(len(text) <= 500 and text.endswith("mill.") for text in texts)

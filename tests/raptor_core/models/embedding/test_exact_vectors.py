@@ -13,6 +13,8 @@ from support.tiny_models import build_tiny_model
 from raptor_core.models.embedding import make_embedder
 from raptor_core.settings import EmbedderSettings
 
+pytestmark = pytest.mark.slow
+
 WORDS = ["tide", "gauge", "harbour", "öre", "中文", "3.14", "the", "of", "unbelievably", "?"]
 SENTENCES = [" ".join(WORDS[n % 7 : n % 7 + 1 + n % 4] * (1 + n * 7 % 60)) for n in range(24)]
 TEXTS = ["", "x", "a line\nand another", "\ud800 alone", *SENTENCES]

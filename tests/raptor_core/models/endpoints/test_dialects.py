@@ -20,7 +20,6 @@ from support.word_counter import WordCounter
 
 from raptor_core.audit.base import Audited, NamedText
 from raptor_core.audit.llm import LlmJudge
-from raptor_core.chunking.sentences import sentences
 from raptor_core.models.embedding.openai import OpenAIEmbedder
 from raptor_core.models.endpoints.dialects import connect, is_azure, max_tokens_field
 from raptor_core.models.endpoints.retry import RetryPolicy
@@ -78,7 +77,7 @@ def vectors(settings):
 
 def judged(settings, server):
     server.answer = lambda _body: '{"unsupported": []}'
-    judge = LlmJudge(sentences, settings.audit, policy=ONCE)
+    judge = LlmJudge(settings.audit, policy=ONCE)
     node = Audited(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
     return judge.judge([node])[0][0].judgement
 
@@ -157,7 +156,7 @@ def test_json_in_a_code_block_is_read(server):
     settings = Settings.model_validate(
         {"audit": {"judge": "llm", "base_url": server.base_url, "json_format": "prompt"}}
     )
-    judge = LlmJudge(sentences, settings.audit, policy=ONCE)
+    judge = LlmJudge(settings.audit, policy=ONCE)
     server.answer = lambda _body: '```json\n{"unsupported": []}\n```'
     node = Audited(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
     assert judge.judge([node])[0][0].judgement == "supported"

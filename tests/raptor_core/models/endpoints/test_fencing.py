@@ -11,7 +11,6 @@ from support.word_counter import WordCounter
 
 from raptor_core.audit.base import Audited, NamedText
 from raptor_core.audit.llm import LlmJudge
-from raptor_core.chunking.sentences import sentences
 from raptor_core.models.endpoints.fencing import defused, fence
 from raptor_core.models.reading import Passage
 from raptor_core.models.reading.prompts import ask
@@ -66,7 +65,7 @@ def test_text_cannot_end_the_fence_of_an_audits_prompt(text):
     with FakeOpenAI(answer=lambda _body: '{"unsupported": []}') as server:
         settings = AuditSettings(judge="llm", base_url=server.base_url)
         item = Audited(NamedText("s", f"It is so. {text}"), (NamedText("c", text),))
-        LlmJudge(sentences, settings).judge([item])
+        LlmJudge(settings).judge([item])
         user = server.bodies[0]["messages"][1]["content"]
     assert tags_in(user, "source") == ["<source", "</source"]
     n_sentences = user.count("</sentence>")

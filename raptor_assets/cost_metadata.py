@@ -1,4 +1,7 @@
-"""Metadata of ``layer_k/summaries``: what the endpoint took for those that this run made."""
+"""Metadata of what endpoints took: for the summaries that a run made, and build by build.
+
+A partition's costs by layer are kept with ``tree``, and pictured.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,13 @@ from typing import Any
 import dagster as dg
 
 from raptor_assets.costs import Usages, is_metered, node_usages
+from raptor_assets.drawing import svg_markdown
 from raptor_assets.metadata import SHOWN_ROWS, Metadata, usage_metadata
-from raptor_assets.report_links import NodeLink
+from raptor_assets.partition_state import PartitionState
+from raptor_assets.plots import cost_svg
+from raptor_assets.report_pages import NodeLink
 from raptor_assets.tables_markdown import markdown_table
-from raptor_core.models.money.usage import Usage
+from raptor_core.models.money import Usage
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 
@@ -72,3 +78,49 @@ def _costliest_markdown(nodes: Mapping[str, Sequence[Node]], paid: Usages, link:
 
 def _money(usage: Usage) -> str:
     return "unknown" if usage.usd is None else f"{usage.usd:.6g}"
+
+
+KEPT_BUILDS = 12
+"""Builds that are remembered and pictured."""
+
+Costs = Sequence[Mapping[str, float]]
+"""One entry per build that paid, oldest first: tokens, and USD where known, of each layer."""
+
+_TOKENS, _USD = "tokens layer ", "usd layer "
+
+
+def cost_history(before: Costs, state: PartitionState) -> Costs:
+    """The costs of the partition's last builds, this run's last where it paid for something."""
+    paid = {layer: usage for layer, usage in state.charged.items() if usage.calls}
+    if not paid:
+        return before
+    return [*before, _costs(paid)][-KEPT_BUILDS:]
+
+
+def _costs(paid: Mapping[int, Usage]) -> dict[str, float]:
+    """By name of unit and layer; the money is left out where a price is not set."""
+    found = {f"{_TOKENS}{layer}": float(paid[layer].tokens) for layer in sorted(paid)}
+    priced = {f"{_USD}{layer}": paid[layer].usd for layer in sorted(paid)}
+    known = {name: round(usd, 9) for name, usd in priced.items() if usd is not None}
+    return found | (known if len(known) == len(priced) else {})
+
+
+def cost_metadata(costs: Costs) -> dict[str, Any]:
+    """A picture of what builds were paid for; empty where none was.
+
+    In USD, or in tokens where one of the builds has no price.
+    """
+    if not costs:
+        return {}
+    priced = all(any(name.startswith(_USD) for name in build) for build in costs)
+    prefix, unit = (_USD, "USD") if priced else (_TOKENS, "Tokens")
+    shown = [
+        {
+            f"layer {name.removeprefix(prefix)}": value
+            for name, value in build.items()
+            if name.startswith(prefix)
+        }
+        for build in costs
+    ]
+    picture = cost_svg(shown, unit)
+    return {"cost": dg.MetadataValue.md(svg_markdown(picture, f"{unit} paid by layer and build"))}

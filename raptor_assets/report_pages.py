@@ -1,12 +1,21 @@
-"""Where the pages of the reports are kept."""
+"""The pages of the reports: where they are kept, and links from the UI into them.
+
+A page is a file, and a browser follows no link from a web page to a file: the UI shows such a
+link as text. So there are links only where the settings say under which address the pages are.
+"""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
+from raptor_assets.tables_markdown import Markdown, escape_cell
 from raptor_core.disk import replace_file
+from raptor_core.report import report_file_name
 from raptor_core.report.files import safe_name
+from raptor_core.settings import Settings
 from raptor_core.store.files import disk_errors
 
 
@@ -65,3 +74,26 @@ def write_page(path: Path, page: str) -> None:
     """
     with disk_errors(path):
         replace_file(path, page.encode())
+
+
+NodeLink = Callable[[str], str]
+"""From the id of a node to a cell of a table that links to it."""
+
+
+def page_url(settings: Settings, partition: str) -> str | None:
+    """Address of a partition's page; None where the pages are served nowhere."""
+    if not settings.report.url:
+        return None
+    return f"{settings.report.url.rstrip('/')}/{quote(report_file_name(partition), safe='')}"
+
+
+def node_link(settings: Settings, partition: str | None) -> NodeLink:
+    """Links to nodes of a partition's page; the ids as they are where it has no address."""
+    page = None if partition is None else page_url(settings, partition)
+
+    def linked(node_id: str) -> str:
+        if page is None or not node_id:
+            return node_id
+        return Markdown(f"[{escape_cell(node_id)}]({page}#node={quote(node_id, safe='')})")
+
+    return linked
