@@ -22,14 +22,15 @@ from raptor_assets.costs import usages_keys
 from raptor_assets.hand import hand_keys
 from raptor_assets.project.home import Home
 from raptor_core.documents import partition_key
-from raptor_core.errors import StoreMismatchError
+from raptor_core.errors import StoreMismatchError, TableError
+from raptor_core.places import Folder
 from raptor_core.settings import GroupingSettings, Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import StoreIdentity
-from raptor_core.tables import TableStore, table_name
+from raptor_core.tables import table_name
 from raptor_core.transfer import (
     Export,
-    Folder,
+    ExportFolder,
     Imported,
     TableFile,
     check_embedder,
@@ -70,7 +71,7 @@ def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] =
         ExportError: the folder holds an export already, or refuses.
         StoreError: the store is locked, damaged or unreachable, or a tree is not whole.
     """
-    folder = Folder(url)
+    folder = ExportFolder(url)
     check_target(folder)
     with open_store(settings.store, home.qdrant) as store:
         files = export_trees(store, folder, trees or None)
@@ -82,17 +83,17 @@ def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] =
 
 
 def _export_tables(
-    home: Home, settings: Settings, folder: Folder, partitions: Iterable[str]
+    home: Home, settings: Settings, folder: ExportFolder, partitions: Iterable[str]
 ) -> list[TableFile]:
-    tables, place = TableStore(home.tables_url(settings)), Folder(home.tables_url(settings))
-    found = []
+    place = Folder(home.tables_url(settings), TableError)
+    tables = []
     for partition in partitions:
         for key in table_keys():
-            if tables.exists(key, partition):
-                data = place.read(table_name(key, partition))
+            data = place.find(table_name(key, partition))
+            if data is not None:
                 name = f"tables/{table_name(key, partition)}"
-                found.append(TableFile(key, partition, folder.write(name, data)))
-    return found
+                tables.append(TableFile(key, partition, folder.put(name, data)))
+    return tables
 
 
 def import_home(
@@ -120,7 +121,7 @@ def import_home(
         UnknownTreeError: the export does not hold one of ``trees``.
         StoreError: the store refuses; what was published before stays.
     """
-    folder = Folder(url)
+    folder = ExportFolder(url)
     whole = read_export(folder)
     check_embedder(whole, wanted, folder.name)
     export = chosen(whole, trees)
@@ -139,10 +140,10 @@ def import_home(
         done = import_trees(store, folder, export)
         live = [mark.tree for mark in store.marks()]
     partitions = set(_whole(names, live, settings.grouping))
-    place = Folder(home.tables_url(settings))
+    place = Folder(home.tables_url(settings), TableError)
     put = [table for table in tables if table.partition in partitions]
     for table in put:
-        data = folder.verified(table.name, table.stamp)
+        data = folder.read(table.name, table.stamp)
         place.write(table_name(table.key, table.partition), data)
     return ImportReport(tuple(done), tuple(sorted({table.partition for table in put})))
 

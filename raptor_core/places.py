@@ -1,8 +1,16 @@
-"""Places behind fsspec URLs, and what each needs installed."""
+"""Places behind fsspec: how they are opened, asked and written, and what may fail there."""
 
 from __future__ import annotations
 
-from raptor_core.errors import MissingExtraError
+import posixpath
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from raptor_core.disk import replace_file
+from raptor_core.errors import MissingExtraError, RaptorError
+from raptor_core.redaction import hide_credentials
 
 _EXTRAS = {
     **dict.fromkeys(("s3", "s3a"), "s3"),
@@ -11,7 +19,141 @@ _EXTRAS = {
 }
 
 
-def missing_extra(url: str, purpose: str) -> MissingExtraError | None:
-    """The error for a place whose client is not installed, where an extra of ours brings it."""
-    extra = _EXTRAS.get(url.partition("://")[0])
-    return None if extra is None else MissingExtraError(extra, purpose)
+def open_place(url: str, error: type[RaptorError], **options: Any) -> tuple[Any, str]:
+    """The fsspec file system of a folder or URL, and the path in it; ``options`` are fsspec's.
+
+    Raises:
+        MissingExtraError: the protocol needs an extra that is not installed.
+        RaptorError: ``error``; fsspec does not know the protocol, or cannot use it.
+    """
+    import fsspec
+
+    shown = hide_credentials(url)
+    try:
+        return fsspec.core.url_to_fs(url, **options)  # type: ignore[no-any-return]
+    except ImportError as failure:
+        extra = _EXTRAS.get(url.partition("://")[0])
+        if extra is not None:
+            raise MissingExtraError(extra, f"opening {shown}") from failure
+        raise error(f"cannot open {shown}: {failure}") from failure
+    except ValueError as failure:
+        raise error(
+            f"cannot open {shown}: {failure}; expected a folder or a URL such as s3://bucket/folder"
+        ) from failure
+
+
+@contextmanager
+def reached(shown: str, error: type[RaptorError], address: str = "the address") -> Iterator[None]:
+    """Every failure of a storage's client, but a file that is not there, as ``error``.
+
+    The clients behind fsspec raise errors of their own (botocore, aiohttp, google), which share
+    no base class but Exception. ``shown`` names the place, ``address`` what to correct.
+    """
+    try:
+        yield
+    except (RaptorError, FileNotFoundError):
+        raise
+    except Exception as failure:
+        told = hide_credentials(f"{type(failure).__name__}: {failure}")
+        raise error(
+            f"{shown} does not answer, or refuses: {told}. Check {address}, the network and the "
+            "credentials in the environment, then repeat; what stands there is unharmed"
+        ) from failure
+
+
+class Folder:
+    """Files by their names in a folder of this machine or of any storage that fsspec knows.
+
+    A name has ``/`` between its parts. A file is written whole or not at all: locally by renaming
+    a finished one, elsewhere by one put. It is read by one get, so that one that is replaced
+    meanwhile is read as it was or as it is. A bucket must be there: none is made.
+
+    Args:
+        url: a path, or an fsspec URL such as ``s3://bucket/folder``.
+        error: what is raised where the place fails.
+        wrong: what is raised for a URL that fsspec does not know; None for ``error``.
+        address: what an error says to correct.
+
+    Raises:
+        MissingExtraError: the URL needs an extra that is not installed.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        error: type[RaptorError],
+        wrong: type[RaptorError] | None = None,
+        address: str = "the address",
+    ) -> None:
+        self.name = hide_credentials(url)
+        self._error, self._address = error, address
+        self._files, self._root = open_place(url, wrong or error)
+        self._is_local = type(self._files).__name__ == "LocalFileSystem"
+
+    def path(self, name: str) -> str:
+        """Path of a file in its file system."""
+        return posixpath.join(self._root, name)
+
+    def shown(self, name: str) -> str:
+        """Where a file is, for messages."""
+        return posixpath.join(self.name, name)
+
+    def exists(self, name: str) -> bool:
+        """Whether the file is there; raises as ``find`` does."""
+        try:
+            with self._reached(name):
+                self._files.info(self.path(name))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def find(self, name: str) -> bytes | None:
+        """Content of a file; None where there is none.
+
+        Raises:
+            RaptorError: the folder's ``error``; the place does not answer, or refuses.
+        """
+        try:
+            with self._reached(name):
+                data: bytes = self._files.cat_file(self.path(name))
+        except FileNotFoundError:
+            return None
+        return data
+
+    def write(self, name: str, data: bytes) -> None:
+        """Replace a file, or make it.
+
+        Raises:
+            RaptorError: the folder's ``error``; the place refuses, and what stood there is as it
+                was.
+        """
+        path = self.path(name)
+        if self._is_local:
+            try:
+                return replace_file(Path(path), data)
+            except OSError as failure:
+                raise self._error(
+                    f"cannot write {path}: {failure}. Free space or fix the permissions, then "
+                    "repeat; what stood there before is unharmed"
+                ) from failure
+        try:
+            with self._reached(name):  # in parts it would be closed, half written, by an error
+                self._files.pipe_file(path, data)
+        except FileNotFoundError as failure:
+            raise self._error(
+                f"cannot write {self.shown(name)}: {hide_credentials(str(failure))}; make the "
+                f"bucket or container, or correct {self._address}"
+            ) from failure
+
+    def delete(self, name: str) -> bool:
+        """Delete a file; whether it was there. Raises as ``find`` does."""
+        if not self.exists(name):
+            return False
+        with self._reached(name):
+            self._files.rm_file(self.path(name))
+        return True
+
+    @contextmanager
+    def _reached(self, name: str) -> Iterator[None]:
+        with reached(self.shown(name), self._error, self._address):
+            yield

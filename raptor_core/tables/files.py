@@ -5,13 +5,11 @@ from __future__ import annotations
 import io
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from raptor_core.disk import replace_file
-from raptor_core.errors import TableError
-from raptor_core.tables.places import open_place, reached
+from raptor_core.errors import SettingsError, TableError
+from raptor_core.places import Folder
 from raptor_core.tables.sealing import EMPTY, SEAL, check_seal, damaged, seal
 
 if TYPE_CHECKING:
@@ -26,12 +24,9 @@ _SMALL_BYTES = 100_000
 
 
 class TableStore:
-    """Tables under one folder: ``<url>/<key>/<partition>.parquet``.
+    """Tables under one folder: ``<url>/<key>/<partition>.parquet``; see ``Folder``.
 
-    A table is written whole or not at all: locally by renaming a finished file, on object
-    stores by one put. There it is also read by one get, so that a table that is replaced
-    meanwhile is read as it was or as it is. ``properties`` are short texts kept in the file's
-    footer. A bucket must be there: none is made.
+    ``properties`` are short texts kept in the file's footer.
 
     Every file holds a digest of itself (``sealing.py``): one that a disk or a copy changed is
     never read as something else.
@@ -46,12 +41,11 @@ class TableStore:
     """
 
     def __init__(self, url: str) -> None:
-        self._files, self._root = open_place(url)
-        self._is_local = "file" in _protocols(self._files)
+        self._folder = Folder(url, TableError, SettingsError, "the address under [tables]")
 
     def path(self, key: Sequence[str], partition: str) -> str:
         """Path of one table."""
-        return posixpath.join(self._root, table_name(key, partition))
+        return self._folder.path(table_name(key, partition))
 
     def exists(self, key: Sequence[str], partition: str) -> bool:
         """Whether the table is there.
@@ -59,13 +53,7 @@ class TableStore:
         Raises:
             TableError: its place does not answer, or refuses.
         """
-        path = self.path(key, partition)
-        try:
-            with reached(path):
-                self._files.info(path)
-        except FileNotFoundError:
-            return False
-        return True
+        return self._folder.exists(table_name(key, partition))
 
     def write(
         self,
@@ -82,25 +70,10 @@ class TableStore:
         Raises:
             TableError: the path cannot be written; what stood there is as it was.
         """
-        path = self.path(key, partition)
         notes = {f"{_PROPERTY_PREFIX}{name}": text for name, text in (properties or {}).items()}
         data = _encode(table, {**notes, SEAL: EMPTY})
-        if self._is_local:
-            _replace(Path(path), data)
-        else:
-            self._put(path, data)
-        return path
-
-    def _put(self, path: str, data: bytes) -> None:
-        """One put: a file that is written in parts would be closed, half written, by an error."""
-        try:
-            with reached(path):
-                self._files.pipe_file(path, data)
-        except FileNotFoundError as error:
-            raise TableError(
-                f"cannot write the table {path}: {error}. Make the bucket or container, or correct "
-                "the address under [tables], then run again"
-            ) from error
+        self._folder.write(table_name(key, partition), data)
+        return self.path(key, partition)
 
     def read(self, key: Sequence[str], partition: str) -> pa.Table:
         """One table; ``table_properties`` gives its properties.
@@ -125,8 +98,8 @@ class TableStore:
             TableError: its place does not answer, or refuses.
             DamagedTableError: its bytes are not those that were written.
         """
-        path = self.path(key, partition)
-        return self._take(path, lambda file: file.read(columns, use_threads=False))
+        name = table_name(key, partition)
+        return self._take(name, lambda file: file.read(columns, use_threads=False))
 
     def properties(self, key: Sequence[str], partition: str) -> dict[str, str] | None:
         """The properties of a table that is whole, without decoding its rows; None without one.
@@ -134,8 +107,7 @@ class TableStore:
         Raises:
             TableError, DamagedTableError: as ``find``.
         """
-        path = self.path(key, partition)
-        schema = self._take(path, lambda file: file.schema_arrow)
+        schema = self._take(table_name(key, partition), lambda file: file.schema_arrow)
         return None if schema is None else _properties(schema)
 
     def delete(self, key: Sequence[str], partition: str) -> bool:
@@ -144,23 +116,17 @@ class TableStore:
         Raises:
             TableError: its place does not answer, or refuses.
         """
-        if not self.exists(key, partition):
-            return False
-        path = self.path(key, partition)
-        with reached(path):
-            self._files.rm_file(path)
-        return True
+        return self._folder.delete(table_name(key, partition))
 
-    def _take(self, path: str, take: Callable[[Any], T]) -> T | None:
+    def _take(self, name: str, take: Callable[[Any], T]) -> T | None:
         """What is wanted of a Parquet file; None where there is none."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        try:
-            with reached(path):
-                data = self._files.cat_file(path)
-        except FileNotFoundError:
+        data = self._folder.find(name)
+        if data is None:
             return None
+        path = self._folder.shown(name)
         check_seal(data, path)
         try:
             return take(pq.ParquetFile(pa.BufferReader(data)))
@@ -219,17 +185,3 @@ def _from_frame(frame: pd.DataFrame) -> pa.Table:
     table = pa.Table.from_pandas(frame, preserve_index=False)
     fields = [f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in table.schema]
     return table.cast(pa.schema(fields))
-
-
-def _replace(path: Path, data: bytes) -> None:
-    try:
-        replace_file(path, data)
-    except OSError as error:
-        raise TableError(
-            f"cannot write the table {path}: {error}. Free space or fix the permissions, "
-            "then run again; what stood there before is unharmed"
-        ) from error
-
-
-def _protocols(files: Any) -> tuple[str, ...]:
-    return (files.protocol,) if isinstance(files.protocol, str) else tuple(files.protocol)

@@ -5,7 +5,6 @@ one to a server and back, from one machine to another. ``docs/stores.md`` tells 
 """
 
 from raptor_core.transfer.exporting import check_target, export_trees, finish_export
-from raptor_core.transfer.folder import Folder, stamp
 from raptor_core.transfer.importing import (
     Imported,
     check_embedder,
@@ -15,11 +14,11 @@ from raptor_core.transfer.importing import (
     read_export,
     verify,
 )
-from raptor_core.transfer.values import Export, Stamp, TableFile, TreeFile
+from raptor_core.transfer.values import Export, ExportFolder, Stamp, TableFile, TreeFile
 
 __all__ = [
     "Export",
-    "Folder",
+    "ExportFolder",
     "Imported",
     "Stamp",
     "TableFile",
@@ -32,6 +31,5 @@ __all__ = [
     "finish_export",
     "import_trees",
     "read_export",
-    "stamp",
     "verify",
 ]

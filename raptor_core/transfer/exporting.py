@@ -9,16 +9,23 @@ from typing import Any
 from raptor_core.errors import DamagedTreeError, ExportError, UnknownTreeError
 from raptor_core.store.base import Manifest, Where
 from raptor_core.store.store import VectorStore
-from raptor_core.transfer.folder import Folder
 from raptor_core.transfer.rows import encode_rows
-from raptor_core.transfer.values import MANIFEST, Export, TableFile, TreeFile, encode, tree_file
+from raptor_core.transfer.values import (
+    MANIFEST,
+    Export,
+    ExportFolder,
+    TableFile,
+    TreeFile,
+    encode,
+    tree_file,
+)
 from raptor_core.tree.publish import build_id
 
 _READS = 5
 """Times that a tree is read which somebody publishes meanwhile."""
 
 
-def check_target(folder: Folder) -> None:
+def check_target(folder: ExportFolder) -> None:
     """Refuse a folder that holds a whole export; one that was broken off is written over.
 
     Raises:
@@ -30,7 +37,7 @@ def check_target(folder: Folder) -> None:
 
 def export_trees(
     store: VectorStore,
-    folder: Folder,
+    folder: ExportFolder,
     trees: Sequence[str] | None = None,
 ) -> tuple[TreeFile, ...]:
     """Write these trees, or all; in memory is one at a time.
@@ -49,7 +56,7 @@ def export_trees(
 
 
 def finish_export(
-    folder: Folder,
+    folder: ExportFolder,
     store: VectorStore,
     trees: Sequence[TreeFile],
     tables: Sequence[TableFile] = (),
@@ -62,7 +69,7 @@ def finish_export(
     return export
 
 
-def _export(store: VectorStore, folder: Folder, tree: str) -> TreeFile:
+def _export(store: VectorStore, folder: ExportFolder, tree: str) -> TreeFile:
     for _ in range(_READS):
         manifest = _manifest(store, tree)
         nodes = store.nodes(Where(trees=(tree,)))
@@ -83,7 +90,7 @@ def _export(store: VectorStore, folder: Folder, tree: str) -> TreeFile:
             f"of node {lost[0].id}. Build it again with --force, then export"
         )
     data = encode_rows(nodes, vectors, store.identity.n_dims)
-    return TreeFile(manifest, folder.write(tree_file(tree), data))
+    return TreeFile(manifest, folder.put(tree_file(tree), data))
 
 
 def _manifest(store: VectorStore, tree: str) -> Manifest:

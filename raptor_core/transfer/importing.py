@@ -13,9 +13,8 @@ from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
 from raptor_core.store.publishing import Publishing, check_vectors
 from raptor_core.store.store import VectorStore
-from raptor_core.transfer.folder import Folder
 from raptor_core.transfer.rows import decode_rows
-from raptor_core.transfer.values import MANIFEST, Export, TableFile, TreeFile, decode
+from raptor_core.transfer.values import MANIFEST, Export, ExportFolder, TableFile, TreeFile, decode
 from raptor_core.tree.publish import build_id
 from raptor_core.vectors import Vectors
 
@@ -28,18 +27,19 @@ class Imported:
     published: Published
 
 
-def read_export(folder: Folder) -> Export:
+def read_export(folder: ExportFolder) -> Export:
     """What a folder holds.
 
     Raises:
         ExportError: it holds no whole export, a damaged or a newer one.
     """
-    if not folder.exists(MANIFEST):
+    data = folder.find(MANIFEST)
+    if data is None:
         raise ExportError(
             f"{folder.name} holds no {MANIFEST}: it is no export, or one that was broken off. "
             "Export again into it"
         )
-    return decode(folder.read(MANIFEST), folder.path(MANIFEST))
+    return decode(data, folder.shown(MANIFEST))
 
 
 def chosen(export: Export, trees: Sequence[str]) -> Export:
@@ -82,7 +82,7 @@ def _told(identity: StoreIdentity) -> str:
     )
 
 
-def verify(folder: Folder, export: Export, tables: Sequence[TableFile] = ()) -> None:
+def verify(folder: ExportFolder, export: Export, tables: Sequence[TableFile] = ()) -> None:
     """Read every tree of the export and these tables, and publish nothing.
 
     Raises:
@@ -91,10 +91,10 @@ def verify(folder: Folder, export: Export, tables: Sequence[TableFile] = ()) -> 
     for file in export.trees:
         _read(folder, export, file)
     for table in tables:
-        folder.verified(table.name, table.stamp)
+        folder.read(table.name, table.stamp)
 
 
-def import_trees(store: VectorStore, folder: Folder, export: Export) -> list[Imported]:
+def import_trees(store: VectorStore, folder: ExportFolder, export: Export) -> list[Imported]:
     """Publish the trees as they were exported, some in one commit; again is the same as once.
 
     Raises:
@@ -106,7 +106,7 @@ def import_trees(store: VectorStore, folder: Folder, export: Export) -> list[Imp
 
 
 def _import_tree(
-    publishing: Publishing, folder: Folder, export: Export, file: TreeFile
+    publishing: Publishing, folder: ExportFolder, export: Export, file: TreeFile
 ) -> Imported:
     nodes, vectors = _read(folder, export, file)
     (published,) = publishing.publish([Edition(file.manifest, nodes, vectors)])
@@ -125,11 +125,11 @@ def _content(manifest: Manifest) -> tuple[str, tuple[str, ...]]:
 
 
 def _read(
-    folder: Folder, export: Export, file: TreeFile
+    folder: ExportFolder, export: Export, file: TreeFile
 ) -> tuple[tuple[Node, ...], dict[str, Vectors]]:
     """A tree's nodes and vectors, which are those of its manifest."""
-    where = folder.path(file.name)
-    nodes, vectors = decode_rows(folder.verified(file.name, file.stamp), where)
+    where = folder.shown(file.name)
+    nodes, vectors = decode_rows(folder.read(file.name, file.stamp), where)
     sizes = tuple(len(list(layer)) for _, layer in groupby(nodes, key=lambda node: node.layer))
     manifest, hidden = file.manifest, set(file.manifest.quarantined)
     lost = sum(n.embedding_key not in vectors and n.id not in hidden for n in nodes)

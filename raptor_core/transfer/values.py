@@ -10,6 +10,7 @@ manifest cannot name a file outside.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -17,6 +18,7 @@ from typing import Any
 
 from raptor_core.errors import ExportError
 from raptor_core.identity import digest
+from raptor_core.places import Folder
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.store.payload import manifest_to_payload, payload_to_manifest
 from raptor_core.tables import table_name
@@ -33,6 +35,42 @@ class Stamp:
 
     n_bytes: int
     sha256: str
+
+    @classmethod
+    def of(cls, data: bytes) -> Stamp:
+        """Of a file's content."""
+        return cls(len(data), hashlib.sha256(data).hexdigest())
+
+
+class ExportFolder(Folder):
+    """The folder of an export. See ``Folder``; what it raises is ExportError."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, ExportError)
+
+    def put(self, name: str, data: bytes) -> Stamp:
+        """Write a file; see ``Folder.write``."""
+        self.write(name, data)
+        return Stamp.of(data)
+
+    def read(self, name: str, stamp: Stamp | None = None) -> bytes:
+        """Content of a file, which is what it was when it was written.
+
+        Raises:
+            ExportError: it is missing, or not what ``stamp`` says: cut short, or another.
+        """
+        data = self.find(name)
+        if data is None:
+            raise ExportError(f"{self.shown(name)} is missing; copy the export again, whole")
+        found = Stamp.of(data)
+        if stamp is not None and found != stamp:
+            what = "is cut short" if found.n_bytes < stamp.n_bytes else "is damaged"
+            raise ExportError(
+                f"{self.shown(name)} {what}: {found.n_bytes} bytes with SHA-256 "
+                f"{found.sha256[:12]} where the export says {stamp.n_bytes} with "
+                f"{stamp.sha256[:12]}; copy it again, or export again"
+            )
+        return data
 
 
 @dataclass(frozen=True, slots=True)

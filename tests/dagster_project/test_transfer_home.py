@@ -9,7 +9,7 @@ from dagster_project.transfer import export_home, import_home, table_keys
 from raptor_core.errors import StoreMismatchError
 from raptor_core.retrieval import trace
 from raptor_core.store import Where
-from raptor_core.transfer import Folder, read_export
+from raptor_core.transfer import ExportFolder, read_export
 
 pytestmark = pytest.mark.slow
 
@@ -135,7 +135,7 @@ def test_tables_of_a_partition_go_only_with_all_its_trees(tmp_path):
 def test_a_table_that_is_damaged_stops_the_import_before_anything(origin, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(origin[2], copy)
-    table = read_export(Folder(str(copy))).tables[3]
+    table = read_export(ExportFolder(str(copy))).tables[3]
     path = copy / table.name
     path.write_bytes(path.read_bytes()[:-3])
     here = Workshop(tmp_path / "here")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from support.stores import keyed_vectors, make_manifest, make_node, make_tree
 
 from raptor_core.nodes import Fit
-from raptor_core.transfer import Folder, export_trees, finish_export
+from raptor_core.transfer import ExportFolder, export_trees, finish_export
 from raptor_core.tree.publish import build_id
 
 ODD = "häfen/../../ % '\" 水.md"
@@ -48,5 +48,5 @@ def state(store):
 
 
 def exported(store, path):
-    folder = Folder(str(path))
+    folder = ExportFolder(str(path))
     return folder, finish_export(folder, store, export_trees(store, folder))

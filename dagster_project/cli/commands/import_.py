@@ -26,11 +26,11 @@ def command(folder: str, trees: tuple[str, ...], replace: bool, home: Path, as_j
     from raptor_assets.names import counted
     from raptor_assets.project.home import Home
     from raptor_core.home.folder import hint
-    from raptor_core.transfer import Folder, read_export
+    from raptor_core.transfer import ExportFolder, read_export
     from raptor_core.tree.components import Components
 
     if not (fresh := Home.at(home)).settings.exists():
-        read_export(Folder(folder))  # a mistyped one makes no home
+        read_export(ExportFolder(folder))  # a mistyped one makes no home
         fresh.create()
     opened, settings = Home.open(home)
     identity = Components(settings).store_identity

@@ -23,7 +23,7 @@ from raptor_core.documents.sources.files import Files
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.documents.sources.patterns import IGNORE_FILE
 from raptor_core.errors import SourceError
-from raptor_core.places import missing_extra
+from raptor_core.places import open_place, reached
 from raptor_core.redaction import hide_password
 from raptor_core.settings import SourceSettings
 
@@ -38,25 +38,14 @@ class RemoteSource:
     is_transactional = False
 
     def __init__(self, url: str, settings: SourceSettings) -> None:
-        from fsspec.core import url_to_fs
-
         check_protocols(url, settings)
         self._url = url
         self._settings = settings
-        shown = hide_password(url)
-        try:
-            self._fs, self._root = url_to_fs(url, **http_options(url, settings))
-        except ImportError as error:
-            missing = missing_extra(url, f"reading {shown}")
-            raise missing or SourceError(f"cannot open {shown}: {error}") from error
-        except ValueError as error:
-            raise SourceError(
-                f"cannot open {shown}: {error}; give a path or an fsspec URL"
-            ) from error
+        self._fs, self._root = open_place(url, SourceError, **http_options(url, settings))
 
     def list(self) -> Listing:
         """What there is to read; see ``Source.list``."""
-        with _reached(self._url):
+        with _found(self._url):
             self._fs.invalidate_cache()  # or a process that stays up lists what was there once
             info = self._fs.info(self._root)
             if info["type"] != "directory":
@@ -74,7 +63,7 @@ class RemoteSource:
         if reason:
             raise UnreadableError(reason)
         try:
-            with _reached(file.path), self._fs.open(self._path(file), "rb") as stream:
+            with _found(file.path), self._fs.open(self._path(file), "rb") as stream:
                 data: bytes = stream.read(limit + 1)
         except SourceError as error:
             # Only the storage's own answer about this file makes it unreadable. A connection
@@ -148,23 +137,13 @@ def _omission(rules: Rules, name: str) -> str:
 
 
 @contextmanager
-def _reached(url: str) -> Iterator[None]:
-    """Every failure of a storage's client as a SourceError that names the URL.
-
-    The clients behind fsspec raise errors of their own (botocore, aiohttp, google), which share
-    no base class but Exception.
-    """
+def _found(url: str) -> Iterator[None]:
+    """Every failure of a storage's client as a SourceError, also that nothing is there."""
     shown = hide_password(url)
     try:
-        yield
-    except SourceError:
-        raise
+        with reached(shown, SourceError):
+            yield
     except FileNotFoundError as error:
         if isinstance(error.__cause__, SourceError):  # refused, which fsspec takes for missing
             raise error.__cause__ from None
         raise SourceError(f"nothing at {shown}; check the address") from error
-    except Exception as error:
-        raise SourceError(
-            f"cannot read {shown}: {type(error).__name__}: {error}; check the address, the "
-            f"network and the credentials"
-        ) from error

@@ -95,7 +95,7 @@ def test_a_write_that_fails_leaves_what_stood_there(s3, monkeypatch):
 def test_a_bucket_that_is_missing_is_named_and_not_made(s3):
     store = TableStore("s3://no-such-bucket/tables")
     assert not store.exists(*AT)
-    with pytest.raises(TableError, match="Make the bucket"):
+    with pytest.raises(TableError, match="make the bucket"):
         store.write(*AT, frame("one"))
     with pytest.raises(TableError, match="materialize its asset"):
         store.read(*AT)

@@ -16,7 +16,7 @@ from raptor_core.errors import (
 )
 from raptor_core.store import Where
 from raptor_core.transfer import (
-    Folder,
+    ExportFolder,
     chosen,
     differing,
     export_trees,
@@ -92,12 +92,12 @@ def test_an_export_lies_on_any_filesystem_that_fsspec_knows(one):
     folder, export = exported(store, "memory://backups/monday")
     assert read_export(folder) == export
     with open_at(None, "local") as other:
-        import_trees(other, Folder("memory://backups/monday"), export)
+        import_trees(other, ExportFolder("memory://backups/monday"), export)
         assert other.count() == store.count()
     with pytest.raises(ExportError, match="is missing"):
         folder.read("trees/none.parquet")
-    with pytest.raises(ExportError, match="neither a folder nor a known URL"):
-        Folder("nowhere://user:pw@x")
+    with pytest.raises(ExportError, match="expected a folder or a URL"):
+        ExportFolder("nowhere://user:pw@x")
 
 
 def test_every_tree_is_read_by_itself(one, monkeypatch):
