@@ -107,11 +107,9 @@ def dependencies(
         found[clusters(layer)] = (embeddings(layer - 1),)
         found[summaries(layer)] = (embeddings(layer - 1), clusters(layer))
         found[findings(layer)] = (summaries(layer),)
-        found[embeddings(layer)] = (summaries(layer),)
-    # Not by way of the embeddings, though they come later: staleness is not transitive (ADR 1).
-    audited = tuple(findings(layer) for layer in range(1, max_layers + 1))
-    found[TREE] = (*(embeddings(layer) for layer in range(max_layers + 1)), *audited)
-    found[REPORT] = (TREE, *audited)
+        found[embeddings(layer)] = (summaries(layer), findings(layer))
+    found[TREE] = tuple(embeddings(layer) for layer in range(max_layers + 1))
+    found[REPORT] = (TREE,)
     return found
 
 

@@ -64,6 +64,7 @@ class PartitionState:
     _earlier: dict[str, Tree | None] | None = None
     _foretold: dict[str, Clustering] = field(default_factory=dict)
     _verdicts: dict[int, list[Verdict]] = field(default_factory=dict)
+    _audited: dict[int, str] = field(default_factory=dict)
     audits: dict[int, AuditReport] = field(default_factory=dict)
     plans: tuple[TreePlan, ...] = ()
     n_summarized: int = 0
@@ -114,6 +115,17 @@ class PartitionState:
     def summary_layers(self, context: RunContext, max_layers: int) -> list[int]:
         """Numbers of the layers of summaries that the partition has."""
         return [layer for layer in range(1, max_layers + 1) if self.has_layer(context, layer)]
+
+    def audited(self, context: RunContext, layer: int) -> str:
+        """Version of the findings on a layer of summaries; empty where it was never audited."""
+        if layer not in self._audited:
+            found = context.tables.properties(keys.findings(layer).path, self.name)
+            self._audited[layer] = found.get("data_version", "") if found else ""
+        return self._audited[layer]
+
+    def put_audited(self, layer: int, version: str) -> None:
+        """Keep the version of what a step found."""
+        self._audited[layer] = version
 
     def flat_nodes(self, context: RunContext, layer: int) -> list[Node]:
         """Nodes of a layer, of all trees."""

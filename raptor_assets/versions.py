@@ -96,13 +96,22 @@ def findings_version(report: AuditReport) -> str:
     return digest("findings", *lines, *map(repr, report.findings))
 
 
+def audited_version(version: str, findings: Sequence[str]) -> str:
+    """Version of what was audited: what it is, then what was found.
+
+    ``findings`` are versions by layer. Staleness is not transitive in Dagster: whatever stands
+    between findings and the page that shows them has their version in its own (ADR 1).
+    """
+    return f"{version}-{digest('audited', *findings)[:16]}"
+
+
 def published_mark(manifest: Manifest | Mark) -> str:
     """What of a published tree its partition's version depends on."""
     return "\0".join((manifest.build_id, *manifest.quarantined))
 
 
 def published_version(documents: str, build: str, marks: Sequence[str]) -> str:
-    """Data version of ``tree``: what it was built from, then what came of it.
+    """Beginning of the data version of ``tree``: what it was built from, then what came of it.
 
     The first two parts say without opening the store whether a partition is up to date.
     """

@@ -154,8 +154,10 @@ def _in_store(
         name
         for name in recorded
         if store_state is None
-        or published[name]
-        in {published_version(versions[name], build, held.get(name, ())) for held in store_state}
+        or any(
+            published[name].startswith(published_version(versions[name], build, held.get(name, ())))
+            for held in store_state
+        )
     }
 
 

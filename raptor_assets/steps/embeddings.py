@@ -9,7 +9,7 @@ from raptor_assets.metadata import embeddings_metadata
 from raptor_assets.opening import HELD_NODES, KnownStore
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.run_context import RunContext
-from raptor_assets.versions import nodes_version
+from raptor_assets.versions import audited_version, nodes_version
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.tree.steps import embed_nodes
@@ -71,6 +71,8 @@ class EmbeddingsStep:
         usage: Usage,
     ) -> StepResult:
         version = nodes_version(nodes)
+        if self.layer:
+            version = audited_version(version, [state.audited(context, self.layer)])
         metadata = embeddings_metadata(nodes, known, context.components, usage)
         reused = not metadata.get("n_computed")
         return StepResult(state, version, metadata, len(nodes), reused)

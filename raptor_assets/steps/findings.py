@@ -74,6 +74,7 @@ class FindingsStep:
         judge = f"{report.judge} {report.version}"
         inputs = inputs_digest(context, self.key, nodes_version(nodes), judge)
         version = findings_version(report)
+        state.put_audited(self.layer, version)
         if before is None or (before.data_version, before.inputs) != (version, inputs):
             save(context, self.key, state, audit_to_table(report), version, inputs)
         verdicts = [evaluate_audit(report, context.settings, nodes)]

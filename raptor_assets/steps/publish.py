@@ -26,7 +26,12 @@ from raptor_assets.steps.store_verdicts import (
     stored_verdict,
 )
 from raptor_assets.steps.summaries import SummariesStep
-from raptor_assets.versions import documents_version, published_mark, published_version
+from raptor_assets.versions import (
+    audited_version,
+    documents_version,
+    published_mark,
+    published_version,
+)
 from raptor_core.errors import InvariantError, RaptorError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
 from raptor_core.quality.registry import tree_verdicts
@@ -231,6 +236,8 @@ class PublishStep:
             context.versions[self.key],
             [published_mark(manifest) for manifest in manifests.values()],
         )
+        layers = state.summary_layers(context, self.max_layers)
+        version = audited_version(version, [state.audited(context, layer) for layer in layers])
         before = recorded(context, self.key, state)
         costs = cost_history(before.history if before else (), state)
         save(context, self.key, state, _table(trees, manifests), version, version, costs)

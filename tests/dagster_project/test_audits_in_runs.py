@@ -209,3 +209,17 @@ def test_what_a_run_was_paid_for_is_in_its_tags_and_in_the_cost_of_its_trees(tmp
     assert costs["a.md"]["calls"] == n_audits + n_summaries
     assert costs["a.md"]["spent_usd"] is None
     assert tree["cost"].startswith("![Tokens paid by layer and build](data:image/svg+xml;base64,")
+
+
+def test_what_was_found_is_in_the_versions_of_all_that_comes_of_it(tmp_path):
+    workshop = lying(tmp_path)
+    workshop.build()
+    made = ("layer_0/embeddings", "layer_1/summaries", "layer_1/embeddings", "tree", "tree_report")
+    before = {key: workshop.data_version(key, "a.md") for key in made}
+    nodes = workshop.texts("a.md")
+    workshop.configure(checks={"audit_rate": 0.1, "audit_minimum": 1})
+    workshop.build(force=True)
+    changed = [key for key in made if workshop.data_version(key, "a.md") != before[key]]
+    assert changed == ["layer_1/embeddings", "tree", "tree_report"]
+    assert workshop.texts("a.md") == nodes
+    assert not workshop.build().built

@@ -5,6 +5,7 @@ import pytest
 from raptor_assets import keys
 from raptor_assets.steps import build_steps
 from raptor_assets.versions import (
+    audited_version,
     build_version,
     clusters_version,
     code_versions,
@@ -77,6 +78,8 @@ def test_a_published_version_begins_with_what_is_known_before_building():
     found = published_version("d" * 32, "b" * 32, ["one", "two"])
     assert found.startswith(source_version("d" * 32, "b" * 32) + "-")
     assert found == published_version("d" * 32, "b" * 32, ["two", "one"])
+    assert audited_version(found, ["one"]).startswith(found)
+    assert audited_version(found, ["one"]) != audited_version(found, ["two"])
 
 
 def test_clusters_that_ended_have_a_version_of_their_own():
