@@ -16,7 +16,7 @@ from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints import pacing
 from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.retry import FaultError, Retrier, RetryPolicy
-from raptor_core.models.endpoints.values import Endpoint
+from raptor_core.settings import EndpointPart
 
 REFUSAL_SECONDS, ANSWER_SECONDS = 0.1, 0.05
 LONGEST = {"pauses": 0.0, "learnt": 10.0}
@@ -56,7 +56,7 @@ class LimitedEndpoint:
 
 def lost_calls(limited: LimitedEndpoint, concurrency: int, n_calls: int) -> int:
     """Send the calls through a gate of their own; how many failed for good."""
-    endpoint = Endpoint("summarizer", "model", "http://endpoint", "KEY", 60.0)
+    endpoint = EndpointPart(base_url="http://endpoint")
     gate, retrier = Gate(endpoint), Retrier(RetryPolicy())
 
     def attempt() -> None:

@@ -18,8 +18,6 @@ from raptor_assets.project.store_state import read_store_state
 from raptor_core.documents import Scan, Skipped
 from raptor_core.errors import SettingsError
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.retry import RetryPolicy
-from raptor_core.models.endpoints.values import Endpoint
 from raptor_core.settings import Settings
 from raptor_core.store import check_writable
 from raptor_core.tables import TableStore
@@ -169,12 +167,11 @@ def look_up_endpoints(settings: Settings) -> None:
         EndpointError: one was not reached, or refuses; the message holds its words.
     """
     asked = set()
-    for purpose, part in settings.build_endpoints.items():
+    for part in settings.build_endpoints.values():
         where = (part.base_url, part.model, part.api_key_env)
         if where not in asked:
             asked.add(where)
-            policy = RetryPolicy(max_retries=part.max_retries)
-            EndpointClient(Endpoint.of(purpose, part), policy).look_up()
+            EndpointClient(part).look_up()
 
 
 def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:

@@ -19,7 +19,7 @@ from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.fencing import defused, fence
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.retry import RetryPolicy
-from raptor_core.models.endpoints.values import ChatAsk, Endpoint, Objection
+from raptor_core.models.endpoints.values import ChatAsk, Objection
 from raptor_core.models.money import AUDITS, Ledger
 from raptor_core.settings.audits import AuditSettings
 
@@ -82,11 +82,8 @@ class LlmJudge:
     ) -> None:
         """``ledger`` holds the run's budget and prices."""
         self._settings = settings
-        self._endpoint = Endpoint.of("audit", settings)
         self._client = EndpointClient(
-            self._endpoint,
-            policy or RetryPolicy(max_retries=settings.max_retries),
-            account=(ledger or Ledger()).account(AUDITS, settings.model),
+            settings, policy, account=(ledger or Ledger()).account(AUDITS, settings.model)
         )
 
     @property
@@ -114,7 +111,7 @@ class LlmJudge:
                 to_ask.append(one)
         if to_ask:
             self._client.require_key()
-        for at, findings in run_concurrently(self._ask, to_ask, self._endpoint.share):
+        for at, findings in run_concurrently(self._ask, to_ask, self._settings.share):
             found[at] = findings
         return found
 

@@ -20,7 +20,7 @@ from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.fencing import fence
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.retry import RetryPolicy
-from raptor_core.models.endpoints.values import ChatAsk, Endpoint
+from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.money import Ledger
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.cache import NodeCache
@@ -165,11 +165,8 @@ class ChatReader:
         self, settings: ReaderSettings, ledger: Ledger, policy: RetryPolicy | None = None
     ) -> None:
         self._settings = settings
-        self._endpoint = Endpoint.of("reader", settings)
         self._client = EndpointClient(
-            self._endpoint,
-            policy or RetryPolicy(max_retries=settings.max_retries),
-            account=ledger.account(READING, settings.model),
+            settings, policy, account=ledger.account(READING, settings.model)
         )
 
     @cached_property
@@ -192,7 +189,7 @@ class ChatReader:
         """
         if asks:
             self._client.require_key()
-        yield from run_concurrently(self._read, list(enumerate(asks)), self._endpoint.share)
+        yield from run_concurrently(self._read, list(enumerate(asks)), self._settings.share)
 
     def _read(self, item: tuple[int, Ask], stop: threading.Event) -> tuple[int, str]:
         at, ask = item

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -25,6 +25,8 @@ class AuditSettings(EndpointPart):
         json_format: how the endpoint is asked for JSON: by a schema ("json_schema"), as any JSON
             ("json_object"), or by the prompt alone ("prompt"), which every server knows.
     """
+
+    purpose: ClassVar[str] = "audit"
 
     judge: Literal["support", "overlap", "nli", "llm"] = "support"
     on_unsupported: Literal["report", "quarantine", "resummarize", "block"] = "report"

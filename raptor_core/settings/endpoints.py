@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -38,6 +38,9 @@ class EndpointPart(Part):
         down_seconds: how long they wait, while one call at a time tries, before they fail.
     """
 
+    purpose: ClassVar[str] = "endpoint"
+    """Name of the part, which errors tell."""
+
     model: str = "gpt-4o-mini"
     base_url: str = "https://api.openai.com/v1"
     api_key_env: str = "OPENAI_API_KEY"
@@ -52,6 +55,11 @@ class EndpointPart(Part):
     shared_by: int = Field(1, ge=1, le=10_000)
     down_after: int = Field(10, ge=2)
     down_seconds: float = Field(60.0, ge=0)
+
+    @property
+    def share(self) -> int:
+        """Calls that this process may have under way at once."""
+        return max(1, self.concurrency // self.shared_by)
 
 
 HOW_ENDPOINTS_ARE_CALLED = frozenset(EndpointPart.model_fields) - {"model"}

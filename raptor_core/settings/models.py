@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -84,6 +84,8 @@ class EmbedderSettings(EndpointPart):
         query_prefix, passage_prefix: some models want them.
     """
 
+    purpose: ClassVar[str] = "embedder"
+
     kind: Literal["bundled", "sentence-transformers", "openai"] = "bundled"
     model: str = "all-MiniLM-L6-v2"
     revision: str = ""
@@ -114,6 +116,8 @@ class SummarizerSettings(EndpointPart):
         batch_poll_seconds: between two looks at whether a batch is done.
         batch_price: price of a call in a batch over that of one made at once.
     """
+
+    purpose: ClassVar[str] = "summarizer"
 
     kind: Literal["extractive", "openai"] = "extractive"
     ratio: float = Field(0.28, gt=0, lt=1)
@@ -181,6 +185,8 @@ class ReaderSettings(EndpointPart):
     Attributes:
         max_tokens: tokens of an answer at the most.
     """
+
+    purpose: ClassVar[str] = "reader"
 
     max_tokens: int = Field(512, ge=16)
 

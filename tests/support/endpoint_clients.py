@@ -2,16 +2,21 @@
 
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.retry import RetryPolicy
-from raptor_core.models.endpoints.values import ChatAsk, Endpoint
+from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.settings import SummarizerSettings
 
 QUICK = RetryPolicy(max_retries=2, base_seconds=0.001)
 SECRET = "sk-planted-4f1c9"
 
 
 def client_of(server, policy=QUICK, timeout_seconds=5.0, key_env="PLANTED_KEY"):
-    return EndpointClient(
-        Endpoint("summarizer", "small", server.base_url, key_env, timeout_seconds), policy
-    )
+    return EndpointClient(endpoint_of(server.base_url, key_env, timeout_seconds), policy)
+
+
+def endpoint_of(base_url, key_env="PLANTED_KEY", timeout_seconds=5.0, **values):
+    """Settings of a chat endpoint."""
+    given = {"model": "small", "base_url": base_url, "api_key_env": key_env, **values}
+    return SummarizerSettings(kind="openai", timeout_seconds=timeout_seconds, **given)
 
 
 def ask(check=lambda _text: None):

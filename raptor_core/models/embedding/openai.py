@@ -13,7 +13,6 @@ from raptor_core.models.embedding.distinct import PrefixingEmbedder, embed_disti
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.retry import RetryPolicy
-from raptor_core.models.endpoints.values import Endpoint
 from raptor_core.models.money import EMBEDDINGS, Ledger
 from raptor_core.settings.models import EmbedderSettings
 from raptor_core.vectors import Vectors
@@ -44,10 +43,9 @@ class OpenAIEmbedder(PrefixingEmbedder):
         ledger: Ledger | None = None,
     ) -> None:
         super().__init__(settings)
-        self._endpoint = Endpoint.of("embedder", settings)
         self._client = EndpointClient(
-            self._endpoint,
-            policy or RetryPolicy(max_retries=settings.max_retries),
+            settings,
+            policy,
             account=(ledger or Ledger()).account(EMBEDDINGS, settings.model),
         )
         self._lock = threading.Lock()
@@ -100,7 +98,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
                 batch, lambda distinct: self._call(distinct, stop), n_dims, self.model
             )
 
-        yield from run_concurrently(work, range(0, len(sent), size), self._endpoint.share)
+        yield from run_concurrently(work, range(0, len(sent), size), self._settings.share)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         """Vectors as the endpoint gives them, in batches, ``concurrency`` at once."""
@@ -110,7 +108,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
         def work(start: int, stop: threading.Event) -> tuple[int, Vectors]:
             return start, self._call(texts[start : start + size], stop)
 
-        blocks = dict(run_concurrently(work, starts, self._endpoint.share))
+        blocks = dict(run_concurrently(work, starts, self._settings.share))
         return np.concatenate([blocks[start] for start in starts])
 
     def _call(self, texts: Sequence[str], stop: threading.Event | None = None) -> Vectors:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import threading
-import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
-from raptor_core.models.endpoints.dialects import chat_body, connect
-from raptor_core.models.endpoints.faults import scrub, translated
-from raptor_core.models.endpoints.keys import resolve_key, shown_url
-from raptor_core.models.endpoints.retry import FaultError, Retrier, RetryPolicy
-from raptor_core.models.endpoints.values import ChatAsk, Endpoint
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.endpoints.dialects import chat_body
+from raptor_core.models.endpoints.faults import scrub
+from raptor_core.models.endpoints.retry import FaultError
+from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.settings.endpoints import EndpointPart
 
 if TYPE_CHECKING:
     from openai import OpenAI
     from openai.types.chat import ChatCompletion
-
-Result = TypeVar("Result")
 
 MAX_REQUESTS = 50_000
 MAX_BYTES = 190 * 2**20
@@ -46,7 +44,7 @@ class BatchState:
         return self.status in _OVER
 
 
-def batch_line(endpoint: Endpoint, key: str, ask: ChatAsk) -> bytes:
+def batch_line(endpoint: EndpointPart, key: str, ask: ChatAsk) -> bytes:
     """One request of a batch's file; ``key`` comes back with its answer."""
     body = chat_body(endpoint, ask, ask.user)
     line = {"custom_id": key, "method": "POST", "url": _PATH, "body": body}
@@ -56,11 +54,8 @@ def batch_line(endpoint: Endpoint, key: str, ask: ChatAsk) -> bytes:
 class BatchClient:
     """The batch endpoint beside a chat endpoint. Its own calls cost nothing and are retried."""
 
-    def __init__(self, endpoint: Endpoint, policy: RetryPolicy) -> None:
-        self._endpoint = endpoint
-        self._retrier = Retrier(policy)
-        self._lock = threading.Lock()
-        self._connection: OpenAI | None = None
+    def __init__(self, client: EndpointClient) -> None:
+        self._call = client.call
 
     def create(self, lines: bytes, mark: str) -> str:
         """Begin a batch, once: where an attempt may have begun it unseen, ``mark`` finds it.
@@ -68,7 +63,7 @@ class BatchClient:
         Raises:
             EndpointError: the endpoint takes no batch.
         """
-        uploaded = self._run(
+        uploaded = self._call(
             lambda c: c.files.create(file=(f"{mark}.jsonl", lines), purpose="batch").id, "upload"
         )
         n_attempts = 0
@@ -87,7 +82,7 @@ class BatchClient:
             )
             return begun.id
 
-        return self._run(begin, "a new batch")
+        return self._call(begin, "a new batch")
 
     def find(self, mark: str) -> str | None:
         """The batch that was begun with this mark, among the newest hundred.
@@ -95,7 +90,7 @@ class BatchClient:
         Raises:
             EndpointError: the endpoint does not say.
         """
-        return self._run(lambda c: _marked(c, mark), "the list of batches")
+        return self._call(lambda c: _marked(c, mark), "the list of batches")
 
     def state(self, batch: str) -> BatchState:
         """How far it is; one that the endpoint does not know any more is over, with no answers.
@@ -103,7 +98,7 @@ class BatchClient:
         Raises:
             EndpointError: the endpoint does not say.
         """
-        return self._run(lambda c: _state(c, batch), f"batch {batch}")
+        return self._call(lambda c: _state(c, batch), f"batch {batch}")
 
     def answers(self, state: BatchState) -> Iterator[tuple[str, ChatCompletion | str]]:
         """By key the answers that came, and reasons for requests that failed.
@@ -112,35 +107,8 @@ class BatchClient:
             EndpointError: a file cannot be fetched.
         """
         for file in (state.output_file, state.error_file):
-            for line in self._lines(file) if file is not None else ():
-                yield _answer(line, self._connect().api_key)
-
-    def _lines(self, file: str) -> list[dict[str, Any]]:
-        def fetch(c: OpenAI) -> list[dict[str, Any]]:
-            content = c.files.content(file).content
-            return [json.loads(line) for line in content.splitlines() if line.strip()]
-
-        return self._run(fetch, f"file {file}")
-
-    def _run(self, call: Callable[[OpenAI], Result], what: str) -> Result:
-        endpoint = self._endpoint
-        named = f"{endpoint.purpose}: {what} at {shown_url(endpoint.base_url)}"
-        connection = self._connect()
-
-        def attempt() -> Result:
-            seconds, secret = endpoint.timeout_seconds, connection.api_key
-            return translated(lambda: call(connection), seconds, secret)
-
-        return self._retrier.run(attempt, what=named)
-
-    def _connect(self) -> OpenAI:
-        endpoint = self._endpoint
-        with self._lock:
-            if self._connection is None:
-                key = resolve_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
-                self._connection = connect(endpoint, key)
-                weakref.finalize(self, self._connection.close)
-            return self._connection
+            if file is not None:
+                yield from self._call(partial(_answers, file), f"file {file}")
 
 
 def _marked(connection: OpenAI, mark: str) -> str | None:
@@ -161,6 +129,11 @@ def _state(connection: OpenAI, name: str) -> BatchState:
     errors = batch.errors.data if batch.errors is not None and batch.errors.data else []
     told = "; ".join(scrub(error.message or error.code or "", secret) for error in errors[:3])
     return BatchState(batch.status, batch.output_file_id, batch.error_file_id, told)
+
+
+def _answers(file: str, connection: OpenAI) -> list[tuple[str, ChatCompletion | str]]:
+    lines = connection.files.content(file).content.splitlines()
+    return [_answer(json.loads(line), connection.api_key) for line in lines if line.strip()]
 
 
 def _answer(line: Mapping[str, Any], secret: str) -> tuple[str, ChatCompletion | str]:

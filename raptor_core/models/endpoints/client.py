@@ -15,8 +15,9 @@ from raptor_core.models.endpoints.faults import is_refusal, translated
 from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.keys import resolve_key, shown_url
 from raptor_core.models.endpoints.retry import FaultError, Retrier, RetryPolicy
-from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Endpoint, Meter, Worst
+from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money import Account, Ledger, estimate_tokens
+from raptor_core.settings.endpoints import EndpointPart
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -44,21 +45,20 @@ class EndpointClient:
     """Calls one endpoint; may be used from many threads at once.
 
     The connection is made at the first call. Neither ``repr`` nor any error shows the key.
-    ``account`` is where every attempt is reserved before it is sent; None knows no bound and no
-    price.
+    ``policy`` is of retries; None has the settings' number. ``account`` is where every attempt is
+    reserved before it is sent; None knows no bound and no price.
     """
 
     def __init__(
         self,
-        endpoint: Endpoint,
-        policy: RetryPolicy,
+        endpoint: EndpointPart,
+        policy: RetryPolicy | None = None,
         *,
         account: Account | None = None,
-        retrier: Retrier | None = None,
     ) -> None:
         self.endpoint = endpoint
         self._account = account or Ledger().account(endpoint.purpose, endpoint.model)
-        self._retrier = retrier or Retrier(policy)
+        self._retrier = Retrier(policy or RetryPolicy(endpoint.max_retries))
         self._gate = Gate.of(endpoint)
         self._lock = threading.Lock()
         self._connection: OpenAI | None = None
@@ -84,17 +84,28 @@ class EndpointClient:
             MissingKeyError: see ``require_key``.
             EndpointError: it was not reached or refuses; the message holds its words.
         """
-        connection, model = self._connect(), self.endpoint.model
+        model = self.endpoint.model
 
-        def attempt() -> None:
-            seconds = self.endpoint.timeout_seconds
+        def ask(connection: OpenAI) -> None:
             try:
-                translated(lambda: connection.models.retrieve(model), seconds, connection.api_key)
+                self._translated(connection, lambda: connection.models.retrieve(model))
             except FaultError as fault:
                 if is_refusal(fault, model) or (fault.is_down and fault.status is None):
                     raise
 
-        self._retrier.run(attempt, what=self._what("a look"))
+        self.call(ask, "a look")
+
+    def call(self, call: Callable[[OpenAI], Result], what: str) -> Result:
+        """What a request gives that costs nothing; it is retried, and passes no gate.
+
+        Raises:
+            MissingKeyError: see ``require_key``.
+            EndpointError: the endpoint failed for good; ``what`` names the request.
+        """
+        connection = self._connect()
+        return self._retrier.run(
+            lambda: self._translated(connection, lambda: call(connection)), what=self._what(what)
+        )
 
     def chat(
         self, ask: ChatAsk, *, meter: Meter | None = None, stop: threading.Event | None = None
@@ -248,4 +259,7 @@ class EndpointClient:
             raw = call(connection)
             return raw.parse(), raw.headers
 
-        return translated(send, self.endpoint.timeout_seconds, connection.api_key)
+        return self._translated(connection, send)
+
+    def _translated(self, connection: OpenAI, call: Callable[[], Result]) -> Result:
+        return translated(call, self.endpoint.timeout_seconds, connection.api_key)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from raptor_core.models.endpoints.keys import is_official
-from raptor_core.models.endpoints.values import ChatAsk, Endpoint
+from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.settings.endpoints import EndpointPart
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -14,13 +15,13 @@ if TYPE_CHECKING:
 _AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com")
 
 
-def is_azure(endpoint: Endpoint) -> bool:
+def is_azure(endpoint: EndpointPart) -> bool:
     """Whether it is Azure: by its host, or because it has a dated version."""
     host = urlsplit(endpoint.base_url).hostname or ""
     return bool(endpoint.api_version) or host.endswith(_AZURE)
 
 
-def connect(endpoint: Endpoint, key: str) -> OpenAI:
+def connect(endpoint: EndpointPart, key: str) -> OpenAI:
     """The client of the endpoint.
 
     Azure's dated API has the deployment in the path, the version in the query and the key in a
@@ -47,7 +48,7 @@ def connect(endpoint: Endpoint, key: str) -> OpenAI:
     )
 
 
-def max_tokens_field(endpoint: Endpoint) -> str:
+def max_tokens_field(endpoint: EndpointPart) -> str:
     """What a request calls the bound of an answer.
 
     OpenAI's newer models refuse ``max_tokens``; other servers may not know the newer name.
@@ -58,7 +59,7 @@ def max_tokens_field(endpoint: Endpoint) -> str:
     return "max_completion_tokens" if newer else "max_tokens"
 
 
-def chat_body(endpoint: Endpoint, ask: ChatAsk, user: str) -> dict[str, Any]:
+def chat_body(endpoint: EndpointPart, ask: ChatAsk, user: str) -> dict[str, Any]:
     """The body of a chat request that sends ``user`` as the user's message."""
     body: dict[str, Any] = {
         "model": endpoint.model,

@@ -19,7 +19,7 @@ from raptor_core.models.endpoints.headers import read_allowances
 from raptor_core.models.endpoints.keys import shown_url
 from raptor_core.models.endpoints.pacing import Begun, Pace
 from raptor_core.models.endpoints.retry import FaultError, RetryPolicy, sleep
-from raptor_core.models.endpoints.values import Endpoint
+from raptor_core.settings.endpoints import EndpointPart
 
 _LONGEST_NAP_SECONDS = 5.0
 """After it a waiting call looks again whether the pause still lasts."""
@@ -39,7 +39,7 @@ class Gate:
     ``clock`` is a seam for tests.
     """
 
-    def __init__(self, endpoint: Endpoint, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, endpoint: EndpointPart, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._pace = Pace()
@@ -49,7 +49,7 @@ class Gate:
         self.limit(endpoint)
 
     @classmethod
-    def of(cls, endpoint: Endpoint) -> Gate:
+    def of(cls, endpoint: EndpointPart) -> Gate:
         """The one gate of an endpoint in this process, as long as anybody holds it.
 
         Of several limits that its users set, the strictest holds.
@@ -62,7 +62,7 @@ class Gate:
         gate.limit(endpoint)
         return gate
 
-    def limit(self, endpoint: Endpoint) -> None:
+    def limit(self, endpoint: EndpointPart) -> None:
         """Keep to this endpoint's rates too, by this process's part of them."""
         with self._lock:
             self._pace.limit(
@@ -72,7 +72,7 @@ class Gate:
 
     @contextmanager
     def turn(
-        self, endpoint: Endpoint, tokens: int, stop: threading.Event | None = None
+        self, endpoint: EndpointPart, tokens: int, stop: threading.Event | None = None
     ) -> Iterator[Callable[[Mapping[str, str]], None]]:
         """Around one attempt of at most ``tokens`` tokens; waits until it may begin.
 
@@ -95,14 +95,14 @@ class Gate:
                 self._circuit.dropped(turn)
 
     def _enter(
-        self, turn: _Turn, endpoint: Endpoint, tokens: int, stop: threading.Event | None
+        self, turn: _Turn, endpoint: EndpointPart, tokens: int, stop: threading.Event | None
     ) -> None:
         wait = stop.wait if stop is not None else sleep
         while (seconds := self._wait_seconds(turn, endpoint, tokens)) > 0:
             if wait(min(seconds, _LONGEST_NAP_SECONDS)):
                 raise EndpointError(f"{endpoint.purpose}: the call was cancelled before it began")
 
-    def _wait_seconds(self, turn: _Turn, endpoint: Endpoint, tokens: int) -> float:
+    def _wait_seconds(self, turn: _Turn, endpoint: EndpointPart, tokens: int) -> float:
         """0 where the attempt may begin, and then counts as begun."""
         with self._lock:
             now = self._clock()
@@ -147,7 +147,7 @@ class Gate:
             if seconds <= self._policy.patience_seconds:
                 self._n_pauses += self._pace.limited(turn.begun, seconds, now)
 
-    def _told(self, endpoint: Endpoint, now: float) -> str:
+    def _told(self, endpoint: EndpointPart, now: float) -> str:
         circuit = self._circuit
         return (
             f"{endpoint.purpose}: {endpoint.model!r} at {shown_url(endpoint.base_url)} is down: "

@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TypeVar
 
 from raptor_core.errors import EndpointError
@@ -17,6 +17,7 @@ Wait = Callable[[float], bool]
 """Waits so many seconds; true when the work was cancelled meanwhile."""
 
 
+@dataclass(eq=False)
 class FaultError(Exception):
     """One attempt that gave nothing usable. Never leaves this package.
 
@@ -33,30 +34,17 @@ class FaultError(Exception):
         status: of HTTP; None where no answer came.
     """
 
-    def __init__(
-        self,
-        reason: str,
-        *,
-        retryable: bool = True,
-        retry_after_seconds: float | None = None,
-        too_long: bool = False,
-        unbilled: bool = False,
-        is_limit: bool = False,
-        is_down: bool = False,
-        plea: str = "",
-        status: int | None = None,
-    ) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.retryable = retryable
-        self.retry_after_seconds = retry_after_seconds
-        self.too_long = too_long
-        self.unbilled = unbilled
-        self.is_limit = is_limit
-        self.is_down = is_down
-        self.is_probe = False
-        self.plea = plea
-        self.status = status
+    reason: str
+    _: KW_ONLY
+    retryable: bool = True
+    retry_after_seconds: float | None = None
+    too_long: bool = False
+    unbilled: bool = False
+    is_limit: bool = False
+    is_down: bool = False
+    is_probe: bool = False
+    plea: str = ""
+    status: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

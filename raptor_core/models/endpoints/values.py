@@ -4,46 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from raptor_core.models.money import estimate_tokens
 from raptor_core.models.money.usage import Usage
-from raptor_core.settings.endpoints import EndpointPart, MaxTokensField
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where to call, with what, and how much of it; see ``EndpointPart`` for each.
-
-    ``purpose`` is the part of the settings ("summarizer", "reader", "embedder", "audit"), which
-    errors name.
-    """
-
-    purpose: str
-    model: str
-    base_url: str
-    api_key_env: str
-    timeout_seconds: float
-    api_version: str = ""
-    max_tokens_field: MaxTokensField = "auto"
-    sends_temperature: bool = True
-    concurrency: int = 8
-    requests_per_minute: int = 0
-    tokens_per_minute: int = 0
-    shared_by: int = 1
-    down_after: int = 10
-    down_seconds: float = 60.0
-
-    @classmethod
-    def of(cls, purpose: str, settings: EndpointPart) -> Self:
-        """The endpoint that a part of the settings names."""
-        names = [name for name in cls.__dataclass_fields__ if name != "purpose"]
-        return cls(purpose, **{name: getattr(settings, name) for name in names})
-
-    @property
-    def share(self) -> int:
-        """Calls that this process may have under way at once."""
-        return max(1, self.concurrency // self.shared_by)
 
 
 @dataclass(frozen=True, slots=True)

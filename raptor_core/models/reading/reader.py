@@ -7,7 +7,7 @@ from functools import partial
 
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.retry import RetryPolicy
-from raptor_core.models.endpoints.values import ChatAsk, Endpoint
+from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.reading.citations import renumber
 from raptor_core.models.reading.prompts import SYSTEM, ask, shorten
 from raptor_core.models.reading.values import Answer, Passage
@@ -19,10 +19,7 @@ class Reader:
 
     def __init__(self, settings: ReaderSettings, policy: RetryPolicy | None = None) -> None:
         self._settings = settings
-        self._client = EndpointClient(
-            Endpoint.of("reader", settings),
-            policy or RetryPolicy(max_retries=settings.max_retries),
-        )
+        self._client = EndpointClient(settings, policy)
 
     def read(self, question: str, passages: Sequence[Passage]) -> Answer:
         """The answer to ``question`` from ``passages``, which are numbered in their order.

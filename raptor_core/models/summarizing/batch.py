@@ -19,8 +19,9 @@ from raptor_core.models.endpoints.batches import (
     batch_line,
     raised,
 )
-from raptor_core.models.endpoints.retry import FaultError, RetryPolicy
-from raptor_core.models.endpoints.values import ChatAsk, Endpoint, Worst
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.endpoints.retry import FaultError
+from raptor_core.models.endpoints.values import ChatAsk, Worst
 from raptor_core.models.money import SUMMARIES, Hold, Ledger, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.batch_records import BatchRecord, BatchRecords
@@ -59,8 +60,7 @@ class BatchSummarizer:
         self._settings = settings
         self._keep = keep
         self._wait = wait
-        self._endpoint = Endpoint.of("summarizer", settings)
-        self._client = BatchClient(self._endpoint, RetryPolicy(settings.max_retries))
+        self._client = BatchClient(EndpointClient(settings))
         self._records = BatchRecords(folder, f"{settings.base_url} {settings.model}")
         self._account = (ledger or Ledger()).account(
             SUMMARIES, settings.model, share=settings.batch_price
@@ -123,7 +123,7 @@ class BatchSummarizer:
             if not allowed:
                 return
             lines = b"".join(
-                batch_line(self._endpoint, key, ask) for key, (_, ask) in allowed.items()
+                batch_line(self._settings, key, ask) for key, (_, ask) in allowed.items()
             )
             with self._records.begin(allowed, digest("batch", lines.hex())) as intent:
                 record = self._records.keep(intent, self._client.create(lines, intent.mark))
@@ -208,7 +208,7 @@ class BatchSummarizer:
         part: dict[str, tuple[SummaryRequest, ChatAsk]] = {}
         n_bytes = 0
         for key, pair in asks.items():
-            size = len(batch_line(self._endpoint, key, pair[1]))
+            size = len(batch_line(self._settings, key, pair[1]))
             if part and (len(part) >= MAX_REQUESTS or n_bytes + size > MAX_BYTES):
                 yield part
                 part, n_bytes = {}, 0

@@ -13,7 +13,7 @@ from raptor_core.identity import fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.retry import RetryPolicy
-from raptor_core.models.endpoints.values import ChatAsk, Endpoint, Meter, Objection
+from raptor_core.models.endpoints.values import ChatAsk, Meter, Objection
 from raptor_core.models.money import SUMMARIES, Ledger
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.prompts import (
@@ -85,10 +85,9 @@ class ChatSummarizer:
         self._keep = keep
         self._unfit = unfit
         self._prompt = prompt_of(settings)
-        self._endpoint = Endpoint.of("summarizer", settings)
         self._client = EndpointClient(
-            self._endpoint,
-            policy or RetryPolicy(max_retries=settings.max_retries),
+            settings,
+            policy,
             account=(ledger or Ledger()).account(SUMMARIES, settings.model),
         )
 
@@ -123,7 +122,7 @@ class ChatSummarizer:
         """
         if requests:
             self.prepare()
-        yield from run_concurrently(self._answer, requests, self._endpoint.share)
+        yield from run_concurrently(self._answer, requests, self._settings.share)
 
     def prepare(self) -> None:
         """Does what is to be done once before any call.

@@ -4,12 +4,12 @@ import json
 import threading
 
 import pytest
-from support.endpoint_clients import QUICK, ask, client_of
+from support.endpoint_clients import QUICK, ask, client_of, endpoint_of
 from support.openai_server import FakeOpenAI, Fault
 
 from raptor_core.errors import BudgetError, EndpointError
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.values import Endpoint, Meter
+from raptor_core.models.endpoints.values import Meter
 from raptor_core.models.money import Ledger, estimate_tokens
 from raptor_core.models.money.usage import Usage
 from raptor_core.settings import BudgetSettings
@@ -45,8 +45,7 @@ def test_tokens_are_estimated_where_the_endpoint_counts_none(server):
 
 
 def bounded_client(base_url, account):
-    endpoint = Endpoint("summarizer", "small", base_url, "PLANTED_KEY", 5.0)
-    return EndpointClient(endpoint, QUICK, account=account)
+    return EndpointClient(endpoint_of(base_url), QUICK, account=account)
 
 
 def test_a_call_that_was_cut_off_counts_in_the_budget(server):

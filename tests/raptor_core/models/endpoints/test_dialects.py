@@ -23,10 +23,9 @@ from raptor_core.audit.llm import LlmJudge
 from raptor_core.models.embedding.openai import OpenAIEmbedder
 from raptor_core.models.endpoints.dialects import connect, is_azure, max_tokens_field
 from raptor_core.models.endpoints.retry import RetryPolicy
-from raptor_core.models.endpoints.values import Endpoint
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer
-from raptor_core.settings import Settings
+from raptor_core.settings import EndpointPart, Settings
 
 ONCE = RetryPolicy(max_retries=0)
 DOC = Path(__file__).parents[4] / "docs/endpoints.md"
@@ -111,7 +110,7 @@ def test_azures_v1_api_is_openais_with_another_key(server):
     ],
 )
 def test_azure_is_known_by_its_host_or_its_version(base_url, version, azure):
-    endpoint = Endpoint("summarizer", "m", base_url, "K", 1.0, api_version=version)
+    endpoint = EndpointPart(base_url=base_url, api_version=version)
     assert is_azure(endpoint) is azure
     assert max_tokens_field(endpoint) == ("max_completion_tokens" if azure else "max_tokens")
     if azure and not version:

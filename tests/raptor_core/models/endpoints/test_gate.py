@@ -2,9 +2,9 @@
 
 import threading
 import time
-from dataclasses import replace
 
 import pytest
+from support.endpoint_clients import endpoint_of
 from support.openai_server import FakeOpenAI, Fault
 
 from raptor_core.errors import EndpointDownError, EndpointError
@@ -12,8 +12,9 @@ from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.retry import RetryPolicy
-from raptor_core.models.endpoints.values import ChatAsk, Endpoint
+from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.money import Ledger
+from raptor_core.settings import AuditSettings, EndpointPart
 
 pytestmark = pytest.mark.slow
 
@@ -26,12 +27,8 @@ def server():
         yield fake
 
 
-def endpoint_of(server, **values):
-    return Endpoint("summarizer", "small", server.base_url, "PLANTED_KEY", 5.0, **values)
-
-
 def client_of(server, policy=QUICK, **values):
-    return EndpointClient(endpoint_of(server, **values), policy)
+    return EndpointClient(endpoint_of(server.base_url, **values), policy)
 
 
 def ask(text="Some text."):
@@ -78,15 +75,16 @@ def test_tokens_are_counted_with_the_answers_upper_bound(server):
 def test_processes_that_share_an_endpoint_take_their_part(server):
     client = client_of(server, requests_per_minute=4800, shared_by=4)
     assert seconds(lambda: call_all(client, 9, 9)) >= 8 * 0.05
-    shares = [replace(endpoint_of(server), concurrency=9, shared_by=n).share for n in (1, 4, 20)]
+    shares = [endpoint_of(server.base_url, concurrency=9, shared_by=n).share for n in (1, 4, 20)]
     assert shares == [9, 2, 1]
 
 
 def test_all_clients_of_one_endpoint_and_model_share_a_gate(server):
-    one, other = endpoint_of(server), replace(endpoint_of(server), purpose="audit")
+    one = endpoint_of(server.base_url)
+    other = AuditSettings(**one.model_dump(include=set(EndpointPart.model_fields)))
     gate = Gate.of(one)
     assert Gate.of(other) is gate
-    assert Gate.of(replace(one, model="large")) is not gate
+    assert Gate.of(one.model_copy(update={"model": "large"})) is not gate
 
 
 def test_a_refusal_for_the_rate_holds_every_caller_back(server):
@@ -196,7 +194,7 @@ def test_an_endpoint_that_comes_back_is_called_again_after_it_was_given_up(serve
 
 def test_a_call_that_waits_for_its_turn_ends_when_it_is_stopped_and_costs_nothing(server):
     ledger, stop = Ledger(), threading.Event()
-    endpoint = endpoint_of(server, requests_per_minute=1)
+    endpoint = endpoint_of(server.base_url, requests_per_minute=1)
     client = EndpointClient(endpoint, QUICK, account=ledger.account("summaries", "small"))
     client.chat(ask())
     told = []
