@@ -33,10 +33,15 @@ def nodes_markdown(nodes: Sequence[Node], limit: int = 5, text_chars: int = _TEX
     if not nodes:
         return ""
     rows = (
-        (node.tree, str(node.n_tokens), str(len(node.children)), shorten(node.text, text_chars))
+        (node.tree, *_named(node), str(node.n_tokens), shorten(node.text, text_chars))
         for node in nodes[:limit]
     )
-    return markdown_table(("tree", "tokens", "children", "text"), rows)
+    named = () if nodes[0].is_leaf else ("name", "children")
+    return markdown_table(("tree", *named, "tokens", "text"), rows)
+
+
+def _named(node: Node) -> tuple[str, ...]:
+    return () if node.is_leaf else (node.name, str(len(node.children)))
 
 
 def worst_markdown(

@@ -34,6 +34,8 @@ class Node:
         metadata: of the document; a summary keeps what all its children agree on.
         quality: numbers that judge the node, for example ``compression_ratio``.
         slot: summary only, identity of its cluster, kept while members and text change.
+        name: summary only, what it is about in a few words; see ``raptor_core.tree.naming``.
+        key_terms: summary only, its key terms, best first.
     """
 
     id: str
@@ -55,6 +57,8 @@ class Node:
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     quality: Mapping[str, float] = field(default_factory=dict)
     slot: str = ""
+    name: str = ""
+    key_terms: tuple[str, ...] = ()
 
     @property
     def anchor(self) -> str:

@@ -29,12 +29,15 @@ class WholeNode(Answer):
     """A chunk (layer 0, with its exact characters in the document) or a summary of several.
 
     ``title`` is the document's, empty where it has none or a summary covers several.
+    ``name`` and ``key_terms`` say what a summary is about; they are empty for a chunk.
     ``pages`` are a chunk's first and last page, where its document has any.
     """
 
     id: str
     tree: str
     title: str
+    name: str
+    key_terms: list[str]
     layer: int
     n_documents: int
     documents: list[str]
@@ -53,6 +56,8 @@ def _whole(node: Node) -> dict[str, Any]:
         "id": node.id,
         "tree": node.tree,
         "title": str(node.metadata.get("title", "")),
+        "name": node.name,
+        "key_terms": list(node.key_terms),
         "layer": node.layer,
         "n_documents": len(node.documents),
         "documents": list(node.documents[:NAMED_DOCUMENTS]),
@@ -148,6 +153,7 @@ class NearNode(Answer):
     """A parent or a child, with the beginning of its text; read_node gives it whole."""
 
     id: str
+    name: str
     layer: int
     n_tokens: int
     beginning: str
@@ -156,7 +162,13 @@ class NearNode(Answer):
     def of(cls, node: Node) -> NearNode:
         """Of a node."""
         beginning = _beginning(node.text)
-        return cls(id=node.id, layer=node.layer, n_tokens=node.n_tokens, beginning=beginning)
+        return cls(
+            id=node.id,
+            name=node.name,
+            layer=node.layer,
+            n_tokens=node.n_tokens,
+            beginning=beginning,
+        )
 
 
 def _beginning(text: str) -> str:

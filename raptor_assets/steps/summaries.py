@@ -23,6 +23,7 @@ from raptor_core.quality.registry import layer_means, layer_verdicts
 from raptor_core.quality.subjects import CheckedLayer
 from raptor_core.quality.verdicts import Verdict
 from raptor_core.tables import nodes_to_table
+from raptor_core.tree.naming import named
 from raptor_core.tree.steps import Summarized, summarize_clusters
 
 NAMED_FAILURES = 3
@@ -122,7 +123,7 @@ class SummariesStep:
         if failed:
             state.fail(self.key, _summary_error(failed))
             return None
-        nodes = [node for tree in trees for node in done.layers.get(tree, ())]
+        nodes = [node for tree in trees for node in self._named(context, state, done, tree)]
         version = nodes_version(nodes)
         state.put_nodes(self.layer, nodes)
         self._keep_usages(context, state, {node.content_key for node in nodes})
@@ -131,6 +132,15 @@ class SummariesStep:
         history = [*kept, means] if means else kept
         save(context, self.key, state, nodes_to_table(nodes), version, inputs, history)
         return version
+
+    def _named(
+        self, context: RunContext, state: PartitionState, done: Summarized, tree: str
+    ) -> tuple[Node, ...]:
+        below = [state.nodes(context, layer).get(tree, ()) for layer in range(self.layer)]
+        nodes = done.layers.get(tree, ())
+        if not nodes:
+            return ()
+        return named(nodes, below, state.earlier(context)[tree], context.components)
 
     def _keep_usages(
         self, context: RunContext, state: PartitionState, content_keys: set[str]

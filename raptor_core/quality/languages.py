@@ -55,7 +55,7 @@ _MIN_KANA = 0.1
 
 
 @cache
-def _languages_by_word() -> Mapping[str, tuple[str, ...]]:
+def languages_by_word() -> Mapping[str, tuple[str, ...]]:
     """The languages of each word of ``function_words.txt``, which has a language to a line."""
     text = Path(__file__).with_name("function_words.txt").read_text(encoding="utf-8")
     found: dict[str, tuple[str, ...]] = {}
@@ -163,7 +163,7 @@ def _scores(words: Mapping[str, int]) -> dict[str, float]:
     scores: dict[str, float] = {}
     distinct: dict[str, int] = {}
     for word, count in words.items():
-        languages = _languages_by_word().get(word, ())
+        languages = languages_by_word().get(word, ())
         for language in languages:
             distinct[language] = distinct.get(language, 0) + 1
             scores[language] = scores.get(language, 0.0) + count / len(languages)

@@ -111,14 +111,16 @@ def _node(
 ) -> Values:
     """Tree "t", layer "l", tokens "n"; text "x", unless the document holds it at "s" to "e".
 
-    A leaf's pages are "p", from the first to the last. What the node was paid for is added as "u".
+    A summary's name is "m"; a leaf's pages are "p", from the first to the last. What the node was
+    paid for is added as "u".
     """
     found: Values = {"id": node.id, "t": number, "l": node.layer, "n": node.n_tokens}
     if is_new:
         found["w"] = 1
     if not node.is_leaf:
         children = [indexes[child] for child in node.children if child in indexes]
-        return found | {"x": node.text, "c": children}
+        called = {"m": node.name} if node.name else {}
+        return found | {"x": node.text, "c": children} | called
     found |= {"d": places[node.documents[0]], "o": [node.start, node.end]}
     if node.pages:
         found["p"] = list(range(node.pages[0], node.pages[-1] + 1))

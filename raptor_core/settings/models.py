@@ -111,6 +111,9 @@ class SummarizerSettings(EndpointPart):
             spares the second call that a cut-off answer costs ("bounded").
         system_prompt, user_prompt: words of your own in place of that prompt's; the user's must
             hold {context}, where the texts go, and may hold {max_words}, the length asked for.
+        titles: whether a chat model begins each summary with a title, which is then its name;
+            without it, and of extractive ones, a name is made of key terms. Switching it changes
+            the prompt, so all summaries are made anew.
         batch_from: summaries of a step from which they are asked for as a batch, by /v1/batches,
             which is cheaper and may take a day; 0 is never.
         batch_poll_seconds: between two looks at whether a batch is done.
@@ -127,6 +130,7 @@ class SummarizerSettings(EndpointPart):
     prompt: Literal["bounded", "paper", "simple"] = "bounded"
     system_prompt: str = ""
     user_prompt: str = ""
+    titles: bool = False
     batch_from: int = Field(0, ge=0)
     batch_poll_seconds: float = Field(30.0, gt=0)
     batch_price: float = Field(0.5, ge=0, le=1)

@@ -1,6 +1,7 @@
 """Nodes and manifests as point payloads, and back, without loss.
 
-Every field of a node has a payload field of the same name (``node_id`` for its id). Besides:
+Every field of a node has a payload field of the same name (``node_id`` for its id); ``name`` and
+``key_terms`` are left out where a node has none. Besides:
 
 - ``state``: "live"; "manifest" and "identity" for points that are no nodes, and on a server
   "dropped".
@@ -37,7 +38,9 @@ Payload = dict[str, Any]
 """What a point holds beside its vectors, as an engine keeps it."""
 
 _LARGEST_INTEGER = 2**63 - 1
-_NAMES = tuple(field.name for field in fields(Node))
+_LABELS = ("name", "key_terms")
+"""Points of earlier versions, and leaves, lack them."""
+_NAMES = tuple(field.name for field in fields(Node) if field.name not in _LABELS)
 _TUPLES = ("documents", "children", "section")
 _values = attrgetter(*_NAMES)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=dict)
@@ -51,7 +54,7 @@ def node_digest(node: Node) -> str:
             number that is not finite or an integer over 64 bits).
     """
     _check_numbers(node)
-    encoded = _ENCODER.encode(_values(node))
+    encoded = _encoded(node)
     try:
         encoded.encode()
     except UnicodeEncodeError as error:
@@ -60,6 +63,12 @@ def node_digest(node: Node) -> str:
             f"({error.reason}); replace it when the document is read"
         ) from error
     return digest("node", LEXICAL_VERSION, encoded)
+
+
+def _encoded(node: Node) -> str:
+    """All fields as text; without labels where a node has none, as before nodes had any."""
+    values = _values(node)
+    return _ENCODER.encode((*values, node.name, node.key_terms) if node.name else values)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -86,6 +95,8 @@ def node_to_payload(node: Node) -> Payload:
         name: list(value) if isinstance(value, tuple) else value
         for name, value in zip(_NAMES, _values(node), strict=True)
     }
+    if node.name:
+        payload |= {"name": node.name, "key_terms": list(node.key_terms)}
     payload["node_id"] = payload.pop("id")
     payload["metadata"] = dict(node.metadata)
     payload["quality"] = json.dumps(dict(node.quality))
@@ -117,7 +128,7 @@ def payload_to_node(payload: Payload) -> Node:
         node = _node(payload)
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(payload) from error
-    encoded = _ENCODER.encode(_values(node))
+    encoded = _encoded(node)
     # Points that an earlier version of the index wrote have its digest.
     versions = range(int(LEXICAL_VERSION), 0, -1)
     if all(digest("node", str(v), encoded) != payload.get("digest") for v in versions):
@@ -136,6 +147,8 @@ def damaged(payload: Payload) -> DamagedTreeError:
 def _node(payload: Payload) -> Node:
     fields = {name: payload[name] for name in _NAMES if name != "id"}
     fields |= {name: tuple(fields[name]) for name in _TUPLES}
+    if "name" in payload:
+        fields |= {"name": payload["name"], "key_terms": tuple(payload["key_terms"])}
     if exact := payload.get("metadata_exact"):
         fields["metadata"] = json.loads(exact)
     return Node(**{**fields, "id": payload["node_id"], "quality": json.loads(payload["quality"])})

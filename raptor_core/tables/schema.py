@@ -33,8 +33,12 @@ class Column:
 class Schema:
     """The columns of a table, in order; the same types whatever its rows hold, also none."""
 
-    def __init__(self, *columns: tuple[str, Kind] | tuple[str, Kind, str]) -> None:
+    def __init__(
+        self, *columns: tuple[str, Kind] | tuple[str, Kind, str], may_lack: Sequence[str] = ()
+    ) -> None:
+        """``may_lack`` are columns that tables of an earlier version do not have."""
         self.columns = tuple(Column(*column) for column in columns)
+        self._may_lack = may_lack
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,18 +57,21 @@ class Schema:
     def rows(self, table: pa.Table) -> Iterator[tuple[Any, ...]]:
         """The rows of a table that ``table`` made, lists as tuples.
 
-        A ``json`` column that it lacks, as tables of an earlier version may, has None in each row.
+        A ``json`` column that it lacks, as tables of an earlier version may, has None in each row,
+        one of ``may_lack`` is empty in each.
 
         Raises:
             KeyError: it lacks another column.
         """
-        return zip(*(_cells(column, table) for column in self.columns), strict=True)
+        return zip(*(self._cells(column, table) for column in self.columns), strict=True)
 
-
-def _cells(column: Column, table: pa.Table) -> Iterable[Any]:
-    if column.kind == "json" and column.name not in table.column_names:
-        return repeat(None, table.num_rows)
-    return _values(column.kind, table.column(column.name))
+    def _cells(self, column: Column, table: pa.Table) -> Iterable[Any]:
+        if column.name not in table.column_names:
+            if column.kind == "json":
+                return repeat(None, table.num_rows)
+            if column.name in self._may_lack:
+                return repeat("" if column.kind == "string" else (), table.num_rows)
+        return _values(column.kind, table.column(column.name))
 
 
 def _array(kind: Kind, values: Sequence[Any]) -> pa.Array:

@@ -35,6 +35,9 @@ NODES = Schema(
     ("metadata", "json", "of the document; of a summary, what its children agree on"),
     ("quality", "json", "numbers that judge the node"),
     ("slot", "string", "of a summary: identity of its cluster, kept while its text changes"),
+    ("name", "string", "of a summary: what it is about in a few words"),
+    ("key_terms", "list[string]", "of a summary: its key terms, best first"),
+    may_lack=("name", "key_terms"),
 )
 """The fields of a node in their order."""
 

@@ -12,6 +12,7 @@ from raptor_core.settings import Settings
 from raptor_core.tree.cache import Known, MemoryCache
 from raptor_core.tree.components import Components
 from raptor_core.tree.invariants import violations
+from raptor_core.tree.naming import named
 from raptor_core.tree.steps import (
     Clustering,
     Summarized,
@@ -100,7 +101,10 @@ def build_trees(
             if done.fit:
                 fits[done.tree].append(done.fit)
         tell(f"layer_{number + 1}/clusters", sum(len(done.groups) for _, done in work))
-        top = dict(_summarize(work, components, known).layers)
+        top = {
+            tree: named(nodes, [one.nodes for one in layers[tree]], before.get(tree), components)
+            for tree, nodes in _summarize(work, components, known).layers.items()
+        }
         tell(f"layer_{number + 1}/summaries", sum(map(len, top.values())))
         if not top:
             break

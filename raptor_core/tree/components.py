@@ -151,6 +151,12 @@ class Components:
         """Whether summaries are the children's own sentences, which no model cut or garbled."""
         return not self._own("summarizer") and self.settings.summarizer.kind == "extractive"
 
+    @property
+    def titles(self) -> bool:
+        """Whether each summary begins with a title."""
+        settings = self.settings.summarizer
+        return not self._own("summarizer") and settings.kind == "openai" and settings.titles
+
     @cached_property
     def quoting(self) -> Summarizer | None:
         """The summarizer without its account where it is the extractive one; None otherwise."""

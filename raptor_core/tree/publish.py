@@ -16,7 +16,8 @@ from raptor_core.settings.endpoints import HOW_ENDPOINTS_ARE_CALLED
 from raptor_core.store.base import Manifest
 from raptor_core.tree.own_components import own_fingerprint
 
-_values = attrgetter(*(field.name for field in fields(Node)))
+_LABELS = {"name", "key_terms"}
+_values = attrgetter(*(field.name for field in fields(Node) if field.name not in _LABELS))
 
 
 def build_settings_fingerprint(settings: Settings) -> str:
@@ -38,15 +39,15 @@ def content_settings(settings: Settings, part: str) -> dict[str, object]:
     values: dict[str, object] = getattr(settings, part).model_dump(mode="json", exclude=set(how))
     if values.get("precision") != "bfloat16":
         values.pop("precision", None)  # of float32, as before there was a choice
-    for name in ("system_prompt", "user_prompt"):
+    for name in ("system_prompt", "user_prompt", "titles"):
         if not values.get(name):
-            values.pop(name, None)  # the prompt's own, as before there were others
+            values.pop(name, None)  # as before there was a choice
     own = own_fingerprint(part, settings)
     return {**values, "own": own} if own else values
 
 
 def build_id(nodes: Sequence[Node]) -> str:
-    """Digest of all nodes of a tree, in any order: equal content has an equal build id."""
+    """Digest of all nodes of a tree, in any order, but their names: equal content, equal id."""
     return digest(*sorted(json.dumps(_values(node), sort_keys=True) for node in nodes))
 
 

@@ -95,7 +95,8 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
         what = f"{node.documents[0] if several else ''}[{node.start}:{node.end}]"
     name = f" {node.id}" if ids else ""
     text = "(its children stand above)" if again else shorten(node.text)
-    return f"{what}{name} ({node.n_tokens} tokens) {text}"
+    about = f" {node.name}:" if node.name else ""
+    return f"{what}{name}{about} ({node.n_tokens} tokens) {text}"
 
 
 def _usage(home: Home, settings: Settings, node: Node) -> Usage | None:

@@ -33,12 +33,17 @@ _WORDS_PER_TOKEN = 0.6
 """Words that fit into a token: fewer than the usual 0.75, so that an obedient answer fits."""
 
 
+_TITLE_LINE = (
+    "Begin with a title of two to eight words on a line of its own; write the summary below it."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class SummaryPrompt:
     """What a chat model is asked. Change a word, raise the version.
 
     ``says_limit``: the first question already says how long the summary may be; ``fences``: the
-    text stands in a fence.
+    text stands in a fence; ``titles``: the answer is to begin with a title.
     """
 
     version: str
@@ -46,6 +51,7 @@ class SummaryPrompt:
     user: str
     says_limit: bool
     fences: bool
+    titles: bool = False
 
     def question(self, texts: Sequence[str], max_tokens: int) -> str:
         """The user message over the children's texts in document order."""
@@ -53,7 +59,8 @@ class SummaryPrompt:
         context = fence(_TAG, joined) if self.fences else joined
         question = self.user.replace("{max_words}", str(max_words(max_tokens, 0)))
         question = question.replace("{context}", context)
-        return f"{question}\n\n{limit_line(max_tokens, 0)}" if self.says_limit else question
+        told = [question, limit_line(max_tokens, 0) if self.says_limit else ""]
+        return "\n\n".join(filter(None, [*told, _TITLE_LINE if self.titles else ""]))
 
 
 PROMPTS = {
@@ -70,6 +77,8 @@ PROMPTS = {
 def prompt_of(settings: SummarizerSettings) -> SummaryPrompt:
     """The prompt that the settings name, with their own words in place of its."""
     named = PROMPTS[settings.prompt]
+    if settings.titles:
+        named = replace(named, version=f"{named.version}-titles-1", titles=True)
     if not settings.system_prompt and not settings.user_prompt:
         return named
     system, user = settings.system_prompt or named.system, settings.user_prompt or named.user

@@ -111,17 +111,17 @@ def _terms(words: str) -> frozenset[str]:
     """Content words, folded; runs of an unspaced script become pairs of characters."""
     distinct = set(words.casefold().split()) - STOPWORDS
     if words.isascii():
-        return frozenset([_stem(term) for term in distinct if len(term) > 1])
+        return frozenset([stem(term) for term in distinct if len(term) > 1])
     terms: set[str] = set()
     for term in distinct:
         if _UNSPACED_RUN.match(term):
             terms.update(term[i : i + 2] for i in range(max(1, len(term) - 1)))
         elif len(term) > 1 or not term.isascii():
-            terms.add(_stem(term))
+            terms.add(stem(term))
     return frozenset(terms)
 
 
-def _stem(term: str) -> str:
+def stem(term: str) -> str:
     """A plural and its singular count as one word."""
     if term[-1] != "s" or len(term) < 4 or term[-2] == "s":
         return term

@@ -50,7 +50,7 @@ class TreeView {
     const node = nodes[group.members[place]];
     const doubts = doubtsOf(node);
     const unsupported = doubts.filter((doubt) => doubt.judgement === 'unsupported').length;
-    const snippet = shorten(textOf(node), 130);
+    const snippet = shorten(node.m ? `${node.m} — ${textOf(node)}` : textOf(node), 130);
     const told = [`${kindOf(node)}: ${snippet}`, node.w && 'new', ...ranksOf(node).map(([strategy, , rank]) => `${rank} by ${strategy}`), doubts.length && `${unsupported} unsupported`];
     const row = el('div', { class: 'row' },
       el('span', { class: 'toggle', 'aria-hidden': 'true' }),

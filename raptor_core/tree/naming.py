@@ -1,0 +1,152 @@
+"""Names of summaries: a title where a chat model gave one, else the terms that tell them apart.
+
+Terms are those of highest class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794): the classes are
+the summaries of one layer, each with all leaves under it. A word weighs by its share of its class
+and by ``log(1 + A / f)``: ``A`` words are in a class on average, and the word comes ``f`` times in
+all. Two words that mostly stand together are one term.
+
+A node that stays keeps its name, so an edit elsewhere writes no node anew. Names are part of no
+identity.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from raptor_core.models.summarizing.sentence import UNSPACED, stem
+from raptor_core.models.summarizing.stopwords import STOPWORDS
+from raptor_core.nodes import Node, Tree
+from raptor_core.quality.languages import languages_by_word
+from raptor_core.tree.components import Components
+
+N_TERMS = 8
+NAME_TERMS = 3
+MIN_CHARS = 3
+MIN_TOGETHER = 4
+"""Twice as often as two words must stand together to be one term."""
+MAX_TITLE_CHARS = 80
+
+_WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
+_UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
+_JOINTS = (" ", "-", "\n")
+_MARKS = "#*_\"'“”‘’ \t"
+
+Key = tuple[str, ...]
+"""A folded word, or two that stand beside each other."""
+
+
+def named(
+    nodes: Sequence[Node],
+    below: Sequence[Sequence[Node]],
+    previous: Tree | None,
+    components: Components,
+) -> tuple[Node, ...]:
+    """The summaries of one layer with their names and key terms.
+
+    Args:
+        nodes: all of the layer, of one tree.
+        below: the layers under it, from the leaves up.
+        previous: the tree that is published; nodes that it has keep their names.
+        components: say whether each text begins with a title, which then is the name.
+    """
+    known = {node.id: node for node in previous.nodes() if node.name} if previous else {}
+    terms: Sequence[Key] = [()] * len(nodes)
+    if any(node.id not in known for node in nodes):
+        terms = _terms(nodes, below)
+    found = []
+    for node, of_node in zip(nodes, terms, strict=True):
+        title = _title(node.text) if components.titles else ""
+        name = title or ", ".join(of_node[:NAME_TERMS])
+        label = known.get(node.id) or replace(node, name=name, key_terms=of_node)
+        found.append(replace(node, name=label.name, key_terms=label.key_terms))
+    return tuple(found)
+
+
+def _title(text: str) -> str:
+    """The first line where it is short and more follows; empty otherwise."""
+    first, _, rest = text.strip().partition("\n")
+    title = re.sub(r"^title\s*:", "", first.strip(_MARKS), flags=re.IGNORECASE).strip(_MARKS)
+    return title if rest.strip() and len(title) <= MAX_TITLE_CHARS else ""
+
+
+class _Words:
+    """What texts are counted by: words, and pairs that stand beside each other."""
+
+    def __init__(self) -> None:
+        self._written: dict[Key, Counter[str]] = {}
+
+    def count(self, text: str) -> Counter[Key]:
+        """What a text holds."""
+        found: Counter[Key] = Counter()
+        function_words = languages_by_word()
+        last, start, end = "", 0, 0
+        for match in _WORD.finditer(text):
+            run, word = match[0], match[0].casefold()
+            if _UNSPACED_RUN.match(run):
+                pairs = (run[at : at + 2] for at in range(len(run) - 1))
+                found.update(self._met((pair,), pair) for pair in pairs)
+                last = ""
+            elif (
+                len(word) < MIN_CHARS
+                or word.isdigit()
+                or word in STOPWORDS
+                or word in function_words
+            ):
+                last = ""
+            else:
+                word = stem(word)
+                found[self._met((word,), run)] += 1
+                if last and last != word and text[end : match.start()] in _JOINTS:
+                    found[self._met((last, word), f"{text[start:end]} {run}")] += 1
+                last, start, end = word, match.start(), match.end()
+        return found
+
+    def _met(self, key: Key, as_written: str) -> Key:
+        self._written.setdefault(key, Counter())[as_written] += 1
+        return key
+
+    def shown(self, key: Key) -> str:
+        """As it is written most often."""
+        forms = self._written[key]
+        return min(forms, key=lambda form: (-forms[form], form))
+
+
+def _terms(nodes: Sequence[Node], below: Sequence[Sequence[Node]]) -> list[Key]:
+    """The key terms of each node, best first."""
+    words = _Words()
+    counts = {leaf.id: words.count(leaf.text) for leaf in below[0]}
+    under = {leaf.id: {leaf.id} for leaf in below[0]}
+    for layer in (*below[1:], nodes):
+        under = {node.id: set().union(*(under[c] for c in node.children)) for node in layer}
+    classes: list[Counter[Key]] = []
+    total: Counter[Key] = Counter()
+    for node in nodes:
+        classes.append(Counter())
+        for leaf_id in under[node.id]:
+            classes[-1].update(counts[leaf_id])
+        total.update(classes[-1])
+    average = sum(n for key, n in total.items() if len(key) == 1) / max(len(classes), 1)
+    return [_best(found, total, average, words) for found in classes]
+
+
+def _best(found: Counter[Key], total: Mapping[Key, int], average: float, words: _Words) -> Key:
+    """Words by their weight; one that stands in a pair half of the time gives way to the pair."""
+    singles = {key: n for key, n in found.items() if len(key) == 1}
+    weights = {key: n * math.log(1 + average / total[key]) for key, n in singles.items()}
+    ranked = sorted(weights, key=lambda key: (-weights[key], key))[: 3 * N_TERMS]
+    pairs: dict[str, Key] = {}
+    for pair in sorted(found.keys() - singles.keys(), key=lambda key: (found[key], key)):
+        pairs |= dict.fromkeys(pair, pair)  # the most frequent one comes last
+    terms: list[str] = []
+    used: set[str] = set()
+    for key in ranked:
+        pair = pairs.get(key[0], key)
+        term = pair if 2 * found[pair] >= max(found[key], MIN_TOGETHER) else key
+        if len(terms) < N_TERMS and used.isdisjoint(key):
+            used.update(term)
+            terms.append(words.shown(term))
+    return tuple(terms)
