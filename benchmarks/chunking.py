@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from measuring import print_head, print_row
 
 from raptor_core import Document, Settings, load_documents
 from raptor_core.chunking import Chunker, make_chunker
@@ -38,16 +39,8 @@ from raptor_core.tokens import make_counter
 METHODS = ("greedy", "sentences")
 SMALL_TOKENS = 30
 HEAD = (
-    "source",
-    "method",
-    "chunks",
-    "mean",
-    "small",
-    "seconds",
-    "others",
-    "95 %",
-    "most",
-    "beyond",
+    *("source", "method", "chunks", "mean", "small", "seconds"),
+    *("others", "95 %", "most", "beyond"),
 )
 Edit = tuple[Document, Document, Paragraph, int]
 
@@ -61,13 +54,12 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=200, help="of each source, by chance")
     parser.add_argument("--line-sections", action="store_true")
     arguments = parser.parse_args()
-    print("| " + " | ".join(HEAD) + " |\n|" + " --- |" * len(HEAD), flush=True)
+    print_head(*HEAD)
     for source in arguments.sources:
         documents = sample(source, arguments)
         for method in arguments.methods:
-            row = [source.rstrip("/").rpartition("/")[2], method]
-            row += figures(documents, chunker(method), arguments.edits)
-            print("| " + " | ".join(row) + " |", flush=True)
+            row = figures(documents, chunker(method), arguments.edits)
+            print_row(source.rstrip("/").rpartition("/")[2], method, *row)
 
 
 def chunker(method: str) -> Chunker:

@@ -15,12 +15,12 @@ import io
 import json
 import logging
 import re
-import resource
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from unittest import mock
+
+from measuring import cpu_seconds, in_process, peak_bytes, print_head, print_row
 
 READERS = ("ours", "ours with running lines", "pypdf")
 
@@ -57,19 +57,17 @@ def read(reader: str, path: Path) -> str:
 def measure(reader: str, paths: list[Path]) -> None:
     """Print shares by file, CPU seconds and memory, as JSON."""
     read(reader, min(paths, key=lambda path: path.stat().st_size))
-    before = resource.getrusage(resource.RUSAGE_SELF)
+    before = peak_bytes()
     shares, n_seconds = [], 0.0
     for path in paths:
-        start = resource.getrusage(resource.RUSAGE_SELF)
+        start = cpu_seconds()
         found = words_of(read(reader, path))
-        end = resource.getrusage(resource.RUSAGE_SELF)
-        n_seconds += end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
+        n_seconds += cpu_seconds() - start
         told = subprocess.run(["pdftotext", path, "-"], capture_output=True, check=False).stdout
         wanted = words_of(told.decode("utf-8", "replace"))
         n_found = sum(min(n, found[word]) for word, n in wanted.items())
         shares.append((n_found, wanted.total(), str(path)))
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps([shares, n_seconds, (after.ru_maxrss - before.ru_maxrss) // 1024]))
+    print(json.dumps([shares, n_seconds, (peak_bytes() - before) // 2**20]))
 
 
 def main() -> None:
@@ -83,20 +81,15 @@ def main() -> None:
         measure(given.reader, paths)
         return
     print(f"{len(paths)} files, {sum(path.stat().st_size for path in paths) / 1e6:.0f} MB")
-    print("| reader | words found | worst file | files under .97 | CPU seconds | memory, MB |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print_head("reader", "words found", "worst file", "under .97", "CPU seconds", "memory, MB")
     for reader in READERS:
-        command = [sys.executable, __file__, str(given.folder), "--reader", reader]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        shares, seconds, memory = json.loads(done.stdout.splitlines()[-1])
+        shares, seconds, memory = in_process(__file__, given.folder, "--reader", reader)
         files = [(found / n, name) for found, n, name in shares if n]
         share = sum(found for found, *_ in shares) / sum(n for _, n, _ in shares)
         worst, name = min(files)
         n_low = sum(value < 0.97 for value, _ in files)
-        print(
-            f"| {reader} | {share:.4f} | {worst:.3f} ({Path(name).name}) | {n_low} "
-            f"| {seconds:.1f} | {memory} |"
-        )
+        told = f"{worst:.3f} ({Path(name).name})"
+        print_row(reader, f"{share:.4f}", told, n_low, f"{seconds:.1f}", memory)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ import hostile_network
 import hostile_processes
 import hostile_sizes
 from hostile_home import BrokenPromiseError, LeftOutError, Row
+from measuring import print_head, print_row
 
 Trial = Callable[[Path, argparse.Namespace], Iterator[Row]]
 
@@ -51,13 +52,12 @@ TRIALS: dict[str, Trial] = {
 def main() -> int:
     arguments = _arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was mounted goes, too
-    print("| trial | fault | promised | happened | figures |\n|" + " --- |" * 5, flush=True)
+    print_head("trial", "fault", "promised", "happened", "figures")
     n_broken = 0
     for name in arguments.trials or TRIALS:
         for row in tried(name, arguments):
             n_broken += row.is_broken
-            cells = (name, row.fault, row.promised, row.happened, row.figures)
-            print("| " + " | ".join(cells) + " |", flush=True)
+            print_row(name, row.fault, row.promised, row.happened, row.figures)
     return 1 if n_broken else 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hostile_home import Row, build, ended, new_home, require
+from measuring import peak_bytes
 
 GROWTH = 1.6
 """How much more a unit of a large input may take than one of an input of a quarter of its size."""
@@ -58,7 +58,7 @@ def measure_file(path: Path) -> dict[str, Any]:
 
     components = Components(Settings())
     components.chunker.chunk(Document("a.md", "The tokenizer is loaded before it is measured."))
-    before = _peak_bytes()
+    before = peak_bytes()
     times = [time.process_time()]
     documents = load_documents(path).documents
     times.append(time.process_time())
@@ -69,13 +69,9 @@ def measure_file(path: Path) -> dict[str, Any]:
         "read": times[1] - times[0],
         "cut": times[2] - times[1],
         "leaves": len(leaves),
-        "peak": _peak_bytes(),
-        "bytes": _peak_bytes() - before,
+        "peak": peak_bytes(),
+        "bytes": peak_bytes() - before,
     }
-
-
-def _peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def tiny_files(folder: Path, arguments: argparse.Namespace) -> Iterator[Row]:

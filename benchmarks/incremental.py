@@ -25,7 +25,6 @@ holds.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,9 +33,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import print_head, print_row
 
 from raptor_core import Components, Document, Query, Retriever, Settings, Tree, load_documents
 from raptor_core.documents import Partitions
+from raptor_core.evaluation.datasets import load_dataset
+from raptor_core.evaluation.measures import evidence_recall
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.settings.models import GroupingSettings
 from raptor_core.tree.anchoring import cohesion
@@ -60,7 +62,7 @@ def main() -> None:
     else:
         steps = edits(arguments.source, arguments.skip, arguments.documents, arguments.seed)
     run = Run(components, fresh=not arguments.no_fresh)
-    print("| " + " | ".join(HEAD) + " |\n|" + " --- |" * len(HEAD), flush=True)
+    print_head(*HEAD)
     for name, documents in steps:
         run.step(name, documents)
     run.totals()
@@ -255,12 +257,10 @@ class Run:
     def _print(self, row: Row) -> None:
         share = f"{row.tokens / row.scratch_tokens:.1%}" if row.scratch_tokens else "-"
         plan = str(row.plan) if row.exact else f"({row.plan})"
-        print(
-            f"| {row.name} | {row.calls} | {plan} | {row.least} | {row.cache} | {row.scratch} "
-            f"| {row.tokens} | {share} | {row.cohesion:.4f} | {row.fresh_cohesion:.4f} "
-            f"| {row.largest} | {row.fresh_largest} | {row.own:.2f} |",
-            flush=True,
-        )
+        cohesions = (f"{row.cohesion:.4f}", f"{row.fresh_cohesion:.4f}")
+        calls = (row.calls, plan, row.least, row.cache, row.scratch, row.tokens, share)
+        sizes = (row.largest, row.fresh_largest, f"{row.own:.2f}")
+        print_row(row.name, *calls, *cohesions, *sizes)
 
     def totals(self) -> None:
         """Sums over all steps after the first, which builds everything."""
@@ -288,17 +288,19 @@ class Run:
 
     def evidence(self, source: Path) -> None:
         """Share of the questions' evidence that the contexts of both trees hold."""
-        questions = _questions(source, {d.id for found in self._documents.values() for d in found})
+        there = {d.id for found in self._documents.values() for d in found}
+        asked = load_dataset(source).questions if source.suffix == ".jsonl" else ()
+        questions = [q for q in asked if q.evidence and q.document in there]
         if not questions:
             return
         query = Query(budget_tokens=EVIDENCE_TOKENS, top_k=1000)
         for name, trees in (("ours", self.ours), ("from scratch", self.theirs)):
             if trees:
                 retriever = Retriever.from_trees(list(trees.values()), self._ours)
-                found = retriever.search_many([question for question, _ in questions], query)
+                found = retriever.search_many([question.text for question in questions], query)
                 shares = [
-                    _held(evidence, " ".join(hit.node.text for hit in result.hits))
-                    for (_, evidence), result in zip(questions, found, strict=True)
+                    evidence_recall(question.evidence, result.context)
+                    for question, result in zip(questions, found, strict=True)
                 ]
                 print(f"{name}: evidence {np.mean(shares):.3f} over {len(questions)} questions")
 
@@ -331,30 +333,6 @@ def _largest(trees: Mapping[str, Tree]) -> int:
 
 def _prompt_tokens(tree: Tree) -> int:
     return sum(tree.node(child).n_tokens for node in tree.nodes() for child in node.children)
-
-
-def _questions(source: Path, ids: set[str]) -> list[tuple[str, set[tuple[str, ...]]]]:
-    """Questions of a .jsonl source with the 4-grams of their evidence."""
-    if source.suffix != ".jsonl":
-        return []
-    found = []
-    for line in source.read_text(encoding="utf-8").splitlines():
-        item = json.loads(line)
-        if ids & {str(value) for value in item.values() if isinstance(value, (str, int))}:
-            for asked in item.get("questions", ()):
-                grams = _grams(" ".join(asked.get("evidence") or ()))
-                if grams:
-                    found.append((asked["question"], grams))
-    return found
-
-
-def _grams(text: str) -> set[tuple[str, ...]]:
-    words = text.lower().split()
-    return {tuple(words[at : at + 4]) for at in range(len(words) - 3)}
-
-
-def _held(evidence: set[tuple[str, ...]], context: str) -> float:
-    return len(evidence & _grams(context)) / len(evidence)
 
 
 def plot(rows: Sequence[Row], target: Path) -> None:

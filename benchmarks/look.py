@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from measuring import in_process, peak_bytes, print_head, print_row
 
 ROWS_PER_FILE = 1000
 LOOKS = ("first", "second")
@@ -34,7 +33,7 @@ def main() -> None:
     if arguments.home:
         print(json.dumps(look(Path(arguments.home), arguments.shards)))
         return
-    print("| of each | look | CPU, µs | memory, bytes |\n| --- | --- | --- | --- |")
+    print_head("of each", "look", "CPU, µs", "memory, bytes")
     for kind, write in (("row", write_rows), ("file", write_files)):
         count = getattr(arguments, f"{kind}s")
         with tempfile.TemporaryDirectory() as root:
@@ -42,9 +41,10 @@ def main() -> None:
             write(part / "docs", count // 4, arguments.rows_per_file)
             write(whole / "docs", count, arguments.rows_per_file)
             for name in LOOKS:
-                less, more = (_in_process(home, arguments.shards) for home in (part, whole))
+                given = ("--shards", arguments.shards, "--home")
+                less, more = (in_process(__file__, *given, home) for home in (part, whole))
                 each = {key: (more[key] - less[key]) / (count - count // 4) for key in less}
-                print(f"| {kind} | {name} | {1e6 * each['cpu']:.1f} | {each['rss']:.0f} |")
+                print_row(kind, name, f"{1e6 * each['cpu']:.1f}", f"{each['rss']:.0f}")
 
 
 def write_rows(folder: Path, count: int, rows_per_file: int) -> None:
@@ -76,30 +76,23 @@ def look(home: Path, shards: int) -> dict[str, Any]:
     """One look in this process."""
     from dagster_project.instance import recorded
     from raptor_assets.project.home import Home
-    from raptor_assets.project.home_resources import Parts
+    from raptor_assets.project.home_resources import Resources
     from raptor_assets.project.plan import find_changes
     from raptor_core.settings import Settings
 
     source = {"paths": [str(home / "docs")]}
     values = {"source": source, "grouping": {"shards": shards}}
     settings = Settings.model_validate(values)
-    parts = Parts.of(settings, Home(home))
+    resources = Resources.of(settings, Home(home))
     before = time.process_time()
-    inventory = parts.source.inventory()
+    inventory = resources.source.inventory()
     if shards:
         with recorded(Home(home)) as records:
-            find_changes(records, settings, inventory, parts.known)
+            find_changes(records, settings, inventory, resources.known)
     return {
         "cpu": time.process_time() - before,
-        "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "rss": peak_bytes(),
     }
-
-
-def _in_process(home: Path, shards: int) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--home", str(home), "--shards", str(shards)]
-    run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
-    return found
 
 
 if __name__ == "__main__":

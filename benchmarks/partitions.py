@@ -11,8 +11,6 @@ counted: it loads the model and compiles. Nothing is left behind.
 from __future__ import annotations
 
 import argparse
-import random
-import resource
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
@@ -20,40 +18,15 @@ from pathlib import Path
 from sqlite3 import connect
 from typing import Any
 
+from measuring import cpu_seconds, disk_bytes, make_documents
+
 from dagster_project.execute import build
 from raptor_assets.columns import SCHEMAS
 from raptor_assets.project.home import Home
 from raptor_core import Components, Document, build_trees
 from raptor_core.tables import TableStore
 
-WORDS = (
-    "system river engine market animal theory signal garden bridge doctor winter letter music "
-    "planet silver forest number school travel history water energy policy memory village ocean"
-)
-VERBS = "changed carried measured found lost built described followed improved explained"
-SEED = 7
 N_WARMING = 10
-
-
-def make_documents(n_documents: int) -> list[Document]:
-    """Documents of four sentences, the same each time."""
-    chosen = random.Random(SEED)
-
-    def sentence() -> str:
-        a, b, c, d = chosen.choices(WORDS.split(), k=4)
-        year = 1900 + chosen.randrange(120)
-        return f"The {a} of the {b} {chosen.choice(VERBS.split())} the {c} near the {d} in {year}."
-
-    return [
-        Document(f"doc-{at:05d}.md", " ".join(sentence() for _ in range(4)))
-        for at in range(n_documents)
-    ]
-
-
-def cpu_seconds() -> float:
-    """User and system time of this process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 def spent_on(work: Callable[[], Any]) -> float:
@@ -79,7 +52,7 @@ def build_home(root: Path, documents: list[Document], components: Components) ->
 def tell_home(home: Path, n_documents: int) -> None:
     """Print what a home holds for each partition."""
     files = [path for path in home.rglob("*") if path.is_file()]
-    n_bytes = sum(path.stat().st_blocks * 512 for path in files)
+    n_bytes = disk_bytes(home)
     print(f"home: {n_bytes / n_documents / 1000:.0f} kB, {len(files) / n_documents:.1f} files each")
     query = (
         "select dagster_event_type, count(*), sum(length(event)) from event_logs "

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from measuring import disk_bytes, print_head
 
 from raptor_core.identity import digest, embedding_key, summary_id
 from raptor_core.nodes import Node
@@ -160,7 +161,7 @@ def run(n: int, kind: str, root: Path) -> tuple[list[str], str]:
         rows = measure(store, nodes, vectors)
         share = recall(store, nodes, vectors, unit_vectors(50, 99))
     opened = seconds(lambda: open_store(settings, root).close())
-    size = sum(f.stat().st_blocks * 512 for f in root.rglob("*") if f.is_file()) / 2**20
+    size = disk_bytes(root) / 2**20
     return rows, (
         f"| {n:,} | {filled:.1f} | {optimized:.1f} | {opened:.2f} | {size:.0f} | {share:.3f} |"
     )
@@ -173,15 +174,15 @@ def main() -> None:
     parser.add_argument("--root", type=Path, default=None, help="where the stores are put")
     given = parser.parse_args()
     facts = []
-    print("| nodes | search | store p50 / p95, ms | numpy p50 / p95, ms | ratio of p50 |")
-    print("| --- | --- | --- | --- | --- |")
+    times = ("store p50 / p95, ms", "numpy p50 / p95, ms")
+    print_head("nodes", "search", *times, "ratio of p50")
     for n in given.sizes:
         with tempfile.TemporaryDirectory(dir=given.root) as place:
             rows, fact = run(n, given.kind, Path(place))
         print("\n".join(rows), flush=True)
         facts.append(fact)
-    print("\n| nodes | fill, s | optimize, s | open and close, s | on disk, MB | recall@20 |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print()
+    print_head("nodes", "fill, s", "optimize, s", "open and close, s", "on disk, MB", "recall@20")
     print("\n".join(facts))
 
 

@@ -12,6 +12,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
+from measuring import print_head, print_row
+
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints import pacing
 from raptor_core.models.endpoints.gate import Gate
@@ -76,8 +78,8 @@ def lost_calls(limited: LimitedEndpoint, concurrency: int, n_calls: int) -> int:
 
 
 def main() -> None:
-    print("| at once | endpoint takes | says when | client | lost | requests | s | least |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    told = ("at once", "endpoint takes", "says when", "client", "lost", "requests", "s", "least")
+    print_head(*told)
     for concurrency, n_calls, per_window, window in CASES:
         for tells in (True, False):
             for client in ("pauses", "learnt"):
@@ -86,12 +88,10 @@ def main() -> None:
                 with mock.patch.object(pacing, "_MAX_LEARNT_SECONDS", LONGEST[client]):
                     lost = lost_calls(limited, concurrency, n_calls)
                 seconds = time.monotonic() - started
-                print(
-                    f"| {concurrency} | {per_window} in {window:g} s | {'yes' if tells else 'no'} "
-                    f"| {client} | {lost} of {n_calls} | {limited.n_requests} | {seconds:.1f} "
-                    f"| {n_calls / per_window * window:.1f} |",
-                    flush=True,
-                )
+                limit, says = f"{per_window} in {window:g} s", "yes" if tells else "no"
+                counts = f"{lost} of {n_calls}", limited.n_requests, f"{seconds:.1f}"
+                least = f"{n_calls / per_window * window:.1f}"
+                print_row(concurrency, limit, says, client, *counts, least)
 
 
 if __name__ == "__main__":

@@ -25,14 +25,13 @@ import json
 import lzma
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import disk_bytes, in_process
 
 PHASES = ("build", "again", "edit", "plan", "look", "look again")
 MEGABYTE = 1_000_000
@@ -113,13 +112,10 @@ def _edit_one(folder: Path) -> None:
 
 
 def _in_process(arguments: argparse.Namespace, phase: str, root: Path) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--phase", phase, "--root", str(root)]
-    command += ["--embedder", arguments.embedder, "--shards", str(arguments.shards)]
-    command += ["--light"] if arguments.light else []
-    if arguments.profile:
-        command += ["--profile", str(arguments.profile)]
-    run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    given = ["--phase", phase, "--root", root, "--embedder", arguments.embedder]
+    given += ["--shards", arguments.shards, *(["--light"] if arguments.light else [])]
+    given += ["--profile", arguments.profile] if arguments.profile else []
+    found: dict[str, Any] = in_process(__file__, *given)
     return found
 
 
@@ -149,11 +145,6 @@ def facts(home: Path) -> dict[str, Any]:
         },
         "files": sum(path.is_file() for path in home.rglob("*")),
     }
-
-
-def disk_bytes(folder: Path) -> int:
-    """Bytes that the files of a folder take on disk."""
-    return sum(p.stat().st_blocks * 512 for p in folder.rglob("*") if p.is_file())
 
 
 def _told(report: dict[str, Any]) -> str:

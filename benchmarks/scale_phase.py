@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
-import resource
 import sys
 import threading
 import time
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from fixed_work import FixedWork
+from measuring import cpu_seconds, own_bytes, peak_bytes
 from random_embedder import RandomEmbedder
 
 
@@ -27,7 +26,7 @@ def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
         home.create(sources=[str(arguments.root / "source")])
     settings, components = _components(home, arguments)
     components.embedder.embed(["a text"])
-    before = {"cpu": _cpu_seconds(), "own": own_bytes()}
+    before = {"cpu": cpu_seconds(), "own": own_bytes()}
     started = time.perf_counter()
     with OwnMemory() as memory:
         if arguments.profile:
@@ -40,10 +39,10 @@ def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
             result = _run(arguments.phase, home, settings, components)
     return {
         "wall": time.perf_counter() - started,
-        "cpu": _cpu_seconds() - before["cpu"] - result.pop("cpu_beside", 0.0),
+        "cpu": cpu_seconds() - before["cpu"] - result.pop("cpu_beside", 0.0),
         "own_before": before["own"],
         "own": memory.peak,
-        "rss": _peak_bytes(),
+        "rss": peak_bytes(),
         **result,
     }
 
@@ -66,19 +65,19 @@ def _components(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
 
 def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any]:
     from dagster_project.instance import recorded
-    from raptor_assets.project.home_resources import Parts
+    from raptor_assets.project.home_resources import Resources
     from raptor_assets.project.plan import find_changes
 
     if phase.startswith("look"):
-        parts = Parts.of(settings, home, components=components)
+        resources = Resources.of(settings, home, components=components)
         with recorded(home) as records:
-            changes = find_changes(records, settings, parts.source.inventory(), parts.known)
+            changes = find_changes(records, settings, resources.source.inventory(), resources.known)
         return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
     if phase == "plan":
         from dagster_project.forecast import forecast
         from raptor_assets.project.source_state import look
 
-        tables = Parts.of(settings, home).tables.tables()
+        tables = Resources.of(settings, home).tables.tables()
         plan = forecast(home, settings, look(tables, settings.source), components=components).plan
         return {"n_calls": plan.summaries.calls}
     return _build(home, settings, components)
@@ -109,13 +108,13 @@ class Watch:
         self.batches: list[dict[str, float]] = []
         self._source = source
         self._work = work
-        self._at_step = self._at_batch = _cpu_seconds()
+        self._at_step = self._at_batch = cpu_seconds()
         self._time = time.time()
         self._done = 0
 
     def __call__(self, progress: Any) -> None:
         """A step is done."""
-        now = _cpu_seconds()
+        now = cpu_seconds()
         self.stages[progress.asset.rsplit("/", 1)[-1]] += now - self._at_step
         self._at_step = now
         if progress.asset == "tree_report":
@@ -137,24 +136,6 @@ class Watch:
         told = "{done} partitions; last batch {bytes} bytes, {cpu:.0f} s CPU, machine slowed by "
         memory = "{slowdown:.2f}; {own} bytes of memory in use"
         print((told + memory).format(**batch), file=sys.stderr, flush=True)
-
-
-def _cpu_seconds() -> float:
-    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, kinds))
-
-
-def _peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def own_bytes() -> int:
-    """Memory of this process that is no mapped file: the system cannot take it back."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return _peak_bytes()
-    found = re.search(r"^RssAnon:\s+(\d+) kB", status.read_text(), re.MULTILINE)
-    return int(found[1]) * 1024 if found else _peak_bytes()
 
 
 class OwnMemory:

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from qdrant_client import QdrantClient
+from qdrant_client import QdrantClient, models
 from query import IDENTITY, N_DIMS, WORDS, unit_vectors
 
 from raptor_core.identity import embedding_key, leaf_id
@@ -128,7 +128,7 @@ def n_requests(url: str) -> int:
     )
 
 
-def ways(
+def systems(
     store: VectorStore, client: QdrantClient, tree: str, collection: str = "corpus"
 ) -> dict[str, Callable[[int], object]]:
     """What is timed, by name: each takes the number of a question."""
@@ -163,7 +163,7 @@ def ways(
 
 
 def measure(asked: dict[str, Callable[[int], object]], seconds: float) -> dict[str, list[float]]:
-    """Milliseconds of each way, in turn for so long."""
+    """Milliseconds of each system, in turn for so long."""
     taken: dict[str, list[float]] = {name: [] for name in asked}
     end, number = time.monotonic() + seconds, 0
     while time.monotonic() < end:
@@ -176,7 +176,7 @@ def measure(asked: dict[str, Callable[[int], object]], seconds: float) -> dict[s
 
 
 def tell(taken: dict[str, list[float]], title: str) -> None:
-    """One line for each way; ratios are to the client alone."""
+    """One line for each system; ratios are to the client alone."""
     print(title)
     base = np.percentile(taken["client"], [50, 99])
     for name, values in taken.items():
@@ -199,26 +199,29 @@ def fill(store: VectorStore, client: QdrantClient, n_trees: int) -> None:
         vectors_of(make_tree(f"tree-{at}", 0))
     ours -= time.monotonic() - start
     print(f"filled: {n_trees * TREE_NODES} nodes in {ours:.1f} s, each tree a commit", end="; ")
-    points, offset = client.scroll("corpus", limit=1000, with_vectors=True)
-    taken = 0.0
-    info = client.get_collection("corpus").config.params
+    print(f"the client alone {fill_alone(client, 'corpus'):.1f} s")
+
+
+def fill_alone(client: QdrantClient, name: str) -> float:
+    """Seconds in which the client alone writes the same points into a collection made alike."""
+    info = client.get_collection(name).config.params
     client.create_collection(
-        "corpus-bare",
+        "alone",
         vectors_config=info.vectors,
         sparse_vectors_config=info.sparse_vectors,
+        on_disk_payload=info.on_disk_payload,
     )
-    from qdrant_client import models
-
-    while points:
+    seconds, offset = 0.0, None
+    while True:
+        points, offset = client.scroll(name, limit=1000, offset=offset, with_vectors=True)
         rows = [models.PointStruct(id=p.id, vector=p.vector, payload=p.payload) for p in points]
         start = time.monotonic()
-        client.upsert("corpus-bare", rows, wait=True)
-        taken += time.monotonic() - start
+        client.upsert("alone", rows, wait=True)
+        seconds += time.monotonic() - start
         if offset is None:
             break
-        points, offset = client.scroll("corpus", limit=1000, with_vectors=True, offset=offset)
-    client.delete_collection("corpus-bare")
-    print(f"the client alone {taken:.1f} s")
+    client.delete_collection("alone")
+    return seconds
 
 
 def main() -> None:
@@ -250,7 +253,7 @@ def main() -> None:
     before = n_requests(given.url)
     with open_store(settings, None) as store:
         print(f"opening: {n_requests(given.url) - before} requests")
-        asked = ways(store, client, f"tree-{n_trees // 2}")
+        asked = systems(store, client, f"tree-{n_trees // 2}")
         for name, ask in asked.items():
             ask(0)
             before = n_requests(given.url)

@@ -26,8 +26,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from measuring import disk_bytes, own_bytes
 from qdrant_client import QdrantClient, models
-from server import measure, systems, tell
+from server import fill_alone, measure, systems, tell
 
 from raptor_core.evaluation.search_recall import search_recall
 from raptor_core.settings.stores import StoreSettings
@@ -115,41 +116,6 @@ def settle(client: QdrantClient, name: str) -> float:
     return idle_since - start
 
 
-def fill_alone(client: QdrantClient, name: str) -> float:
-    """Seconds in which the client alone writes the same points into a collection made alike."""
-    info = client.get_collection(name).config
-    client.create_collection(
-        "alone",
-        vectors_config=info.params.vectors,
-        sparse_vectors_config=info.params.sparse_vectors,
-        on_disk_payload=info.params.on_disk_payload,
-    )
-    seconds, offset = 0.0, None
-    while True:
-        points, offset = client.scroll(name, limit=1000, offset=offset, with_vectors=True)
-        rows = [models.PointStruct(id=p.id, vector=p.vector, payload=p.payload) for p in points]
-        start = time.monotonic()
-        client.upsert("alone", rows, wait=True)
-        seconds += time.monotonic() - start
-        if offset is None:
-            break
-    client.delete_collection("alone")
-    return seconds
-
-
-def own_memory(pid: int) -> str:
-    """Memory of a process, of its own and with mapped files."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    fields = dict(one.split(":", 1) for one in status.splitlines())
-    own, whole = (int(fields[name].split()[0]) // 1024 for name in ("RssAnon", "VmRSS"))
-    return f"{own:,} MB of its own, {whole:,} MB with mapped files"
-
-
-def folder_mb(folder: Path) -> int:
-    """What the files of a folder take on disk, in MB."""
-    return sum(path.stat().st_blocks for path in folder.rglob("*") if path.is_file()) // 2048
-
-
 def tell_searches(store: VectorStore, client: QdrantClient, corpus: str, seconds: float) -> None:
     """Recall, and milliseconds beside the client alone."""
     found = search_recall(store, SAMPLES, TOP)
@@ -225,7 +191,10 @@ def told(
             change(client, name, settings)
         print(" ".join(chosen) or "defaults", end=": ")
         print(f"optimized {settle(client, name):.0f} s later", end="; ")
-        print(f"memory {own_memory(given.pid)}; disk {folder_mb(given.storage):,} MB")
+        own, whole = (own_bytes(given.pid, field) // 2**20 for field in ("RssAnon", "VmRSS"))
+        memory = f"{own:,} MB of its own, {whole:,} MB with mapped files"
+        disk = disk_bytes(given.storage) // 2**20
+        print(f"memory {memory}; disk {disk:,} MB")
         with open_store(settings, None, identity) as store:
             tell_searches(store, client, name, given.seconds)
         sys.stdout.flush()

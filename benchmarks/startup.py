@@ -26,7 +26,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from partitions import make_documents
+from measuring import make_documents, print_head, print_row
 
 BASELINE = "import dagster"
 EDITED = " after one edit"
@@ -75,12 +75,11 @@ def measure(arguments: argparse.Namespace) -> None:
             if number:  # the first round warms the file cache
                 taken[name].append(seconds)
     base = statistics.median(taken[BASELINE])
-    print("| command | CPU seconds | lowest to highest | ratio to the baseline |")
-    print("| --- | --- | --- | --- |")
+    print_head("command", "CPU seconds", "lowest to highest", "ratio to the baseline")
     for name, found in taken.items():
         middle = statistics.median(found)
         spread = f"{min(found):.2f} to {max(found):.2f}"
-        print(f"| {name} | {middle:.2f} | {spread} | {middle / base:.2f} |")
+        print_row(name, f"{middle:.2f}", spread, f"{middle / base:.2f}")
 
 
 def cpu_seconds(command: list[str]) -> float:

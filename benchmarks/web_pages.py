@@ -30,31 +30,10 @@ from raptor_core.documents.formats.html import parse_html
 
 _WORD = re.compile(r"\w+")
 _CONTROLS = "//script|//style|//noscript|//svg|//button|//select|//textarea|//title|//template"
-_APART = [
-    "p",
-    "div",
-    "li",
-    "td",
-    "th",
-    "tr",
-    "dt",
-    "dd",
-    "pre",
-    "br",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "table",
-    "ul",
-    "ol",
-    "dl",
-    "section",
-    "hr",
-    "caption",
-]
+_APART = (
+    *("p", "div", "li", "td", "th", "tr", "dt", "dd", "pre", "br", "h1", "h2", "h3", "h4", "h5"),
+    *("h6", "table", "ul", "ol", "dl", "section", "hr", "caption"),
+)
 
 
 def _by_trafilatura(data: bytes) -> str:
