@@ -12,7 +12,7 @@ from dagster_project.instance import open_instance, recorded
 from raptor_assets.names import TREE, CorpusNames
 from raptor_assets.project.home import Home
 from raptor_assets.project.home_resources import Resources
-from raptor_assets.project.plan import Changes, find_changes
+from raptor_assets.project.plan import Changes
 from raptor_assets.project.source_state import keep_look, look
 from raptor_assets.project.store_state import read_store_state
 from raptor_core.documents import Scan, Skipped
@@ -111,7 +111,7 @@ def build(
     with recorded(home) as records:
         keep_look(resources.tables.tables(), settings.source, scan)
         store_state = read_store_state(resources.store, settings.grouping, mend=force)
-        changes = find_changes(records, settings, scan.inventory, resources.known, store_state)
+        changes = resources.changes(records, store_state)
     due = _chosen(changes, partitions, force=force)
     removed = changes.removed if partitions is None else ()
     report = BuildReport(changes, scan.inventory.skipped)

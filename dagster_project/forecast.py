@@ -11,7 +11,7 @@ from raptor_assets.opening import KnownStore
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.project.home import Home
 from raptor_assets.project.home_resources import Resources
-from raptor_assets.project.plan import Changes, find_changes
+from raptor_assets.project.plan import Changes
 from raptor_assets.project.store_state import read_store_state
 from raptor_core.documents import Document, Inventory, Partitions, Scan
 from raptor_core.nodes import Tree
@@ -46,11 +46,11 @@ def forecast(
     """
     resources = Resources.of(settings, home, components=components, scan=scan)
     if not (home.dagster.exists() or resources.names.corpus):
-        changes = _everything(scan.inventory, settings)
+        changes = _everything(resources.source.inventory(), settings)
     else:
         with recorded(home) as records:
             store_state = read_store_state(resources.store, settings.grouping)
-            changes = find_changes(records, settings, scan.inventory, resources.known, store_state)
+            changes = resources.changes(records, store_state)
             resources.components.components(
                 records.instance
             )  # with the cache that the build will have
@@ -60,6 +60,7 @@ def forecast(
         resources, settings, changes if partitions is None else None, chosen, set(documents)
     )
     used = resources.components.components()
+    used.curation = resources.tables.curation()
     previous = _earlier(resources, documents, gone, used)
     known: Known | None = KnownStore(resources.store) if previous else None
     return Forecast(changes, plan_rebuild(previous, documents, components=used, known=known))

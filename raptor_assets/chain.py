@@ -179,10 +179,12 @@ class _Run:
         begin = resources.turns.begin
         self._turn = begin(context.instance, context.run.run_id, context.log.warning)
         self._tell = progress
+        components = resources.components.components(context.instance)
+        components.curation = resources.tables.curation()
         self._run_context = RunContext(
             settings=settings,
             versions=self._versions,
-            components=resources.components.components(context.instance),
+            components=components,
             tables=resources.tables.tables(),
             store=HeldStore(resources.store),
             read_source=lambda: resources.source.corpus(self._names),

@@ -304,6 +304,8 @@ def findings_metadata(report: AuditReport, usage: Usage, link: NodeLink = str) -
         "n_sentences": len(report.findings),
         "n_sentences_unsupported": len(report.unsupported),
         "n_sentences_not_judged": len(report.not_judged),
+        "n_marked_right": report.n_right,
+        "n_marked_wrong": report.n_wrong,
     }
     if usage.calls:
         found |= usage_metadata(usage)

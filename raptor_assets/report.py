@@ -12,6 +12,8 @@ from raptor_assets.columns import REPORTS
 from raptor_assets.hand import hand_keys
 from raptor_assets.partition_state import PartitionState
 from raptor_core.audit.base import SentenceFinding
+from raptor_core.audit.report import with_marks
+from raptor_core.curation import Curation
 from raptor_core.report import Change, ReportTree, change_since
 from raptor_core.report.values import Figure
 from raptor_core.tables import TableStore, table_to_findings
@@ -107,9 +109,11 @@ def merged_cost(records: Sequence[TreeRecord]) -> Cost | None:
 
 
 def read_findings(
-    tables: TableStore, partition: str, layers: Iterable[int]
+    tables: TableStore, partition: str, layers: Iterable[int], curation: Curation
 ) -> tuple[SentenceFinding, ...] | None:
     """Findings of judges and people on some layers, in their order; None where there are none.
+
+    With the marks that people gave them.
 
     Raises:
         TableError: a table is damaged.
@@ -117,4 +121,6 @@ def read_findings(
     places = ([keys.findings(layer).path, *hand_keys([layer])] for layer in layers)
     found = (tables.find(key, partition) for key in itertools.chain(*places))
     known = [table for table in found if table is not None]
-    return tuple(itertools.chain(*map(table_to_findings, known))) if known else None
+    if not known:
+        return None
+    return tuple(with_marks(itertools.chain(*map(table_to_findings, known)), curation))

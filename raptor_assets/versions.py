@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from raptor_core.curation import Curation
 from raptor_core.documents.base import Document, Entry
 from raptor_core.identity import digest, fingerprint
 from raptor_core.nodes import Node
@@ -68,11 +69,15 @@ def build_version(settings: Settings) -> str:
     return fingerprint("asset", values)
 
 
-def documents_version(trees: Mapping[str, Sequence[Document | Entry]]) -> str:
-    """Digest of one partition's documents and of how they are grouped into trees."""
+def documents_version(
+    trees: Mapping[str, Sequence[Document | Entry]], curation: Curation | None = None
+) -> str:
+    """Digest of one partition's documents, of how they are grouped, and of what people decided."""
     lines = [
         f"{tree}\0{document.version}" for tree, documents in trees.items() for document in documents
     ]
+    decided = {tree: curation.digest(tree) for tree in trees} if curation else {}
+    lines += [f"{tree}\0curated\0{found}" for tree, found in decided.items() if found]
     return digest("documents", *sorted(lines))
 
 

@@ -16,6 +16,7 @@
     ├── InvariantError           a tree breaks one of the laws it must hold
     ├── TableError               a stored table is missing or of another version
     │   └── DamagedTableError    its bytes are not those that were written
+    ├── CurationError            what a person decides on is not there
     ├── ExportError              exported trees are missing, damaged or of another version
     ├── RecordsError             the database of Dagster's records failed
     └── StoreError               the vector store failed
@@ -100,6 +101,10 @@ class TableError(RaptorError):
 
 class DamagedTableError(TableError):
     """The bytes of a stored table are not those that were written."""
+
+
+class CurationError(RaptorError):
+    """What a person decides on is not there."""
 
 
 class ExportError(RaptorError):

@@ -120,6 +120,20 @@ class Folder:
             return None
         return data
 
+    def names(self, name: str) -> list[str]:
+        """Names of the files of a folder in it, sorted; none where there is none.
+
+        Raises as ``find`` does.
+        """
+        path = self.path(name)
+        self._files.invalidate_cache(path)
+        try:
+            with self._reached(name):
+                found = self._files.ls(path, detail=False)
+        except FileNotFoundError:
+            return []
+        return sorted(map(posixpath.basename, found))
+
     def write(self, name: str, data: bytes) -> None:
         """Replace a file, or make it.
 

@@ -16,6 +16,7 @@ from dagster_project.cli.lazy import LazyGroup
 COMMANDS = {
     "ask": "Answer a question from the trees, with its sources.",
     "build": "Build what is new or changed in the source, and publish it.",
+    "curate": "Set texts aside, correct or pin summaries, mark findings.",
     "documents": "Show what a build would read, before anything is paid.",
     "drop": "Remove a tree: its vectors, tables and partition.",
     "eval": "Measure retrieval and audits against known answers.",

@@ -31,6 +31,7 @@ _CODES: tuple[tuple[type[RaptorError], int], ...] = (
     (errors.SettingsError, 3),
     (errors.SourceError, 4),
     (errors.UnknownTreeError, 4),
+    (errors.CurationError, 4),
     (errors.StoreLockedError, 6),
     (errors.MissingKeyError, 7),
     (errors.BudgetError, 8),

@@ -14,7 +14,6 @@ import dagster as dg
 from dagster._core.definitions.data_version import DEFAULT_DATA_VERSION
 
 from raptor_assets.project.home_resources import Resources
-from raptor_assets.project.plan import find_changes
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.provenance import MATERIALIZED
 from raptor_core.disk import replace_file
@@ -63,7 +62,7 @@ def build_source_asset(
             keep_paths(resources.home.followed, _named_paths(context.instance, followed))
         resources.declare()
         return dg.MaterializeResult(
-            metadata=_told(context.instance, settings, resources),
+            metadata=_told(context.instance, resources),
             # Its partitions tell by their documents what changed; that it was read says nothing.
             data_version=DEFAULT_DATA_VERSION,
         )
@@ -163,14 +162,14 @@ def _named_paths(instance: dg.DagsterInstance, followed: Followed) -> list[str]:
     return list(dict.fromkeys(paths))
 
 
-def _told(instance: dg.DagsterInstance, settings: Settings, resources: Resources) -> dict[str, Any]:
+def _told(instance: dg.DagsterInstance, resources: Resources) -> dict[str, Any]:
     """What was found, and what of it is not built yet."""
     try:
         inventory = resources.source.inventory()
     except EmptySourceError:
         return {"dagster/row_count": 0}
     records = DagsterRecords(instance, resources.names)
-    changes = find_changes(records, settings, inventory, resources.known)
+    changes = resources.changes(records, inventory=inventory)
     skipped = [f"{item.name}: {item.reason}" for item in inventory.skipped]
     return {
         "dagster/row_count": sum(1 for _ in inventory.documents.ids()),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from raptor_assets.names import DOCUMENTS, CorpusNames
 from raptor_assets.project.home import Home
+from raptor_assets.project.plan import Changes, find_changes
+from raptor_assets.project.record_files import Records
 from raptor_assets.project.resources import (
     ComponentsResource,
     DatasetsResource,
@@ -15,9 +17,10 @@ from raptor_assets.project.resources import (
     StoreResource,
     TablesResource,
 )
+from raptor_assets.project.store_state import StoreState
 from raptor_assets.project.turns import TurnsResource
 from raptor_assets.report_pages import ReportFolder
-from raptor_core.documents import Document, Scan
+from raptor_core.documents import Document, Inventory, Scan
 from raptor_core.settings import Settings
 from raptor_core.tables import table_to_documents
 from raptor_core.tree.components import Components
@@ -79,6 +82,26 @@ class Resources:
         if self.names.corpus:
             read = self.settings.model_copy(update={"source": self.source.settings})
             self.home.declare(self.names, read)
+
+    def changes(
+        self,
+        records: Records,
+        store_state: StoreState | None = None,
+        inventory: Inventory | None = None,
+    ) -> Changes:
+        """What has to be built and dropped, see ``find_changes``; ``inventory`` is the source's.
+
+        Raises:
+            SourceError: as ``SourceResource.inventory``.
+        """
+        return find_changes(
+            records,
+            self.settings,
+            self.source.inventory() if inventory is None else inventory,
+            self.known,
+            store_state,
+            self.tables.curation(),
+        )
 
     def known(self, partition: str) -> Iterable[Document]:
         """Documents that a partition was last built from."""

@@ -18,6 +18,7 @@ from raptor_assets.versions import (
     published_version,
     source_version,
 )
+from raptor_core.curation import Curation
 from raptor_core.documents import (
     Inventory,
     Skipped,
@@ -87,14 +88,15 @@ def find_changes(
     inventory: Inventory,
     known: Known = lambda _partition: (),
     store_state: StoreState | None = None,
+    curation: Curation | None = None,
 ) -> Changes:
     """Compare what the source holds now with what is recorded.
 
     ``known`` tells apart what is gone from what could not be read, and what was renamed.
     ``store_state`` is what the vector store holds: a partition that it lost counts as changed. None
-    trusts the record.
+    trusts the record. ``curation`` is what people decided: an input as the documents are.
     """
-    seen = _Seen.of(inventory, settings)
+    seen = _Seen.of(inventory, settings, curation)
     build = build_version(settings)
     wanted = {name: source_version(version, build) for name, version in seen.versions.items()}
     published = records.versions(names.TREE)
@@ -171,13 +173,13 @@ class _Seen:
     unsettled: tuple[str, ...]
 
     @classmethod
-    def of(cls, inventory: Inventory, settings: Settings) -> _Seen:
+    def of(cls, inventory: Inventory, settings: Settings, curation: Curation | None) -> _Seen:
         grouping = settings.grouping
         partitions = inventory.partitions(grouping)
         ids = {document_id for known in inventory.unsettled.values() for document_id in known}
         return cls(
             partitions,
-            {name: documents_version(trees) for name, trees in partitions.items()},
+            {name: documents_version(trees, curation) for name, trees in partitions.items()},
             frozenset(document_partition(document_id, grouping) for document_id in ids),
             tuple(sorted(inventory.unsettled)),
         )

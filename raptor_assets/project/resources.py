@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets.project.home import Home
 from raptor_assets.project.source_state import load_catalog, save_catalog
+from raptor_core.curation import Curation
 from raptor_core.documents import (
     Corpus,
     Inventory,
@@ -32,7 +34,7 @@ from raptor_core.store import (
     stored_identities,
     stored_identity,
 )
-from raptor_core.tables import TableStore
+from raptor_core.tables import TableStore, read_curation
 from raptor_core.tree.components import Components
 from raptor_core.tree.sqlite_cache import SqliteCache
 
@@ -78,11 +80,18 @@ class SourceResource:
     def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
         """The documents of these partitions, or all, and what could not be read.
 
-        Files that hold nothing of these partitions are not read again.
+        Files that hold nothing of these partitions are not read again. Documents that people set
+        aside are left out.
 
         Raises:
             SourceError: the source is missing or unreachable; or all of it is empty.
         """
+        corpus, aside = self._read(partitions), self._tables.curation().documents
+        if not aside:
+            return corpus
+        return replace(corpus, documents=tuple(d for d in corpus.documents if d.id not in aside))
+
+    def _read(self, partitions: Collection[str] | None) -> Corpus:
         source, grouping = self.settings, self._settings.grouping
         if partitions is None:
             return load_documents(settings=source)
@@ -116,9 +125,14 @@ class SourceResource:
     def inventory(self) -> Inventory:
         """What the source holds, by hashes; only files that changed are read.
 
+        Documents that people set aside are left out.
+
         Raises:
             SourceError: the source is missing, unreachable or empty.
         """
+        return self._inventory().without(self._tables.curation().documents)
+
+    def _inventory(self) -> Inventory:
         if self._scan is not None:
             return self._scan.inventory
         source = self.settings
@@ -173,6 +187,14 @@ class TablesResource:
     def tables(self) -> TableStore:
         """Parquet files by asset key and partition."""
         return self._store
+
+    def curation(self) -> Curation:
+        """What people decided, as it stands now.
+
+        Raises:
+            TableError: the place of the tables does not answer, or an act is damaged.
+        """
+        return read_curation(self._store)
 
 
 class StoreResource:

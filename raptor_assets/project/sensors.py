@@ -15,7 +15,7 @@ from raptor_assets.project.active_runs import partitions_under_way
 from raptor_assets.project.dead_runs import fail_dead_runs
 from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.jobs import BUILD, DROP, drop_config
-from raptor_assets.project.plan import Changes, find_changes
+from raptor_assets.project.plan import Changes
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.run_partitions import run_config, run_tags, runs_over
 from raptor_assets.project.store_state import StoreState
@@ -141,16 +141,15 @@ def _tick(
             f"{error}. The {len(existing)} partitions stay as they are; to remove them, run "
             f"the job {corpus.of(DROP)}"
         )
-    seen = _digest(inventory, build_version(settings), existing)
+    decided = [decision.id for decision in resources.tables.curation().decisions]
+    seen = _digest(inventory, build_version(settings), existing, decided)
     stamp = look.stamp()
     is_same = before.seen == seen and before.store == stamp
     if is_same and not before.requested and not inventory.unsettled:
         return dg.SkipReason(f"{len(existing)} partitions are up to date; no file changed")
     busy = partitions_under_way(context.instance, existing, corpus)
     store_state = look.store_state() if busy is None and before.store != stamp else None
-    changes = find_changes(
-        DagsterRecords(context.instance, corpus), settings, inventory, resources.known, store_state
-    )
+    changes = resources.changes(DagsterRecords(context.instance, corpus), store_state, inventory)
     for new, old in changes.renamed.items():
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
     after = replace(before, seen=seen)
@@ -160,9 +159,11 @@ def _tick(
     return _request(corpus, changes, after, waited_for, busy or (), settings.runs)
 
 
-def _digest(inventory: Inventory, build: str, existing: Sequence[str]) -> str:
+def _digest(
+    inventory: Inventory, build: str, existing: Sequence[str], decided: Sequence[str]
+) -> str:
     skipped = (f"{item.name}\0{item.is_empty}" for item in inventory.skipped)
-    parts = (skipped, sorted(inventory.unsettled), existing)
+    parts = (skipped, sorted(inventory.unsettled), existing, decided)
     listed = (digest("part", *part) for part in parts)
     return digest("seen", build, inventory.documents.digest, *listed)
 

@@ -36,7 +36,8 @@ class ChunksStep:
     def _chunk(self, context: RunContext, state: PartitionState) -> StepResult:
         documents = state.documents(context)
         embedder = context.components.embedder.fingerprint  # leaves carry the keys of its vectors
-        inputs = inputs_digest(context, self.key, documents_version(documents), embedder)
+        documents_digest = documents_version(documents, context.components.curation)
+        inputs = inputs_digest(context, self.key, documents_digest, embedder)
         version = recorded_version(context, self.key, state, inputs)
         reused = version is not None
         if version is None:

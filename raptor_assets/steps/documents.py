@@ -35,7 +35,7 @@ class DocumentsStep:
                 state.fail(self.key, _gone(state.name))
                 continue
             state.put_documents(trees)
-            version = documents_version(trees)
+            version = documents_version(trees, context.components.curation)
             reused = recorded_version(context, self.key, state, version) == version
             if not reused:
                 save(context, self.key, state, documents_to_table(trees), version, version)

@@ -49,7 +49,8 @@ class FindingsStep:
         (report,) = run_audits(
             [audit], context.components.judge, checks.audit_rate, checks.audit_minimum
         )
-        return [evaluate_audit(report, context.settings, audit.nodes)]
+        shown = report.marked(context.components.curation)
+        return [evaluate_audit(shown, context.settings, audit.nodes)]
 
     def _audit(self, context: RunContext, state: PartitionState, before: Record | None) -> Audit:
         table = context.tables.read(self.key.path, state.name) if before else None
@@ -68,7 +69,8 @@ class FindingsStep:
         usage: Usage,
     ) -> StepResult:
         nodes = state.flat_nodes(context, self.layer)
-        state.audits[self.layer] = report
+        shown = report.marked(context.components.curation)
+        state.audits[self.layer] = shown
         state.audit_usage += usage
         state.charge(self.layer, usage)
         judge = f"{report.judge} {report.version}"
@@ -77,9 +79,9 @@ class FindingsStep:
         state.put_audited(self.layer, version)
         if before is None or (before.data_version, before.inputs) != (version, inputs):
             save(context, self.key, state, audit_to_table(report), version, inputs)
-        verdicts = [evaluate_audit(report, context.settings, nodes)]
-        metadata = findings_metadata(report, usage, node_link(context.settings, state.name))
-        n_rows, reused = len(report.findings), report.n_judged == 0
+        verdicts = [evaluate_audit(shown, context.settings, nodes)]
+        metadata = findings_metadata(shown, usage, node_link(context.settings, state.name))
+        n_rows, reused = len(shown.findings), report.n_judged == 0
         return StepResult(state, version, metadata, n_rows, reused, verdicts)
 
     @staticmethod
@@ -88,5 +90,6 @@ class FindingsStep:
         if context.settings.audit.on_unsupported != "quarantine":
             return set()
         layers = state.summary_layers(context, max_layers)
-        found = read_findings(context.tables, state.name, layers) or ()
+        curation = context.components.curation
+        found = read_findings(context.tables, state.name, layers, curation) or ()
         return {finding.node_id for finding in found if finding.judgement == "unsupported"}

@@ -232,7 +232,7 @@ class PublishStep:
             *staleness_verdicts(context, state, manifests),
         ]
         version = published_version(
-            documents_version(state.documents(context)),
+            documents_version(state.documents(context), context.components.curation),
             context.versions[self.key],
             [published_mark(manifest) for manifest in manifests.values()],
         )

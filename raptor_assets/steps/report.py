@@ -52,7 +52,8 @@ class ReportStep:
 
     def _report(self, context: RunContext, state: PartitionState) -> StepResult:
         layers = state.summary_layers(context, self.max_layers)
-        findings = read_findings(context.tables, state.name, layers)
+        curation = context.components.curation
+        findings = read_findings(context.tables, state.name, layers, curation)
         settings = settings_text(context.settings)
         published = recorded(context, keys.TREE, state)
         version = published.data_version if published else ""

@@ -59,7 +59,15 @@ class SummariesStep:
     def _inputs(self, context: RunContext, state: PartitionState) -> str:
         clusterings = list(state.clusterings(context, self.layer).values())
         below = state.flat_nodes(context, self.layer - 1)
-        return inputs_digest(context, self.key, clusters_version(clusterings), nodes_version(below))
+        curation = context.components.curation
+        decided = (curation.digest(clustering.tree) for clustering in clusterings)
+        return inputs_digest(
+            context,
+            self.key,
+            clusters_version(clusterings),
+            nodes_version(below),
+            *(found for found in decided if found),
+        )
 
     def _summarize(self, context: RunContext, states: Sequence[PartitionState]) -> Summarized:
         pairs = [

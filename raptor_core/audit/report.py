@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from raptor_core.audit.base import Audited, Judge, SentenceFinding
+from raptor_core.audit.base import Audited, Judge, Judgement, SentenceFinding
 from raptor_core.audit.terms import (
     Terms,
     names,
@@ -18,6 +18,7 @@ from raptor_core.audit.terms import (
     word_forms,
     words,
 )
+from raptor_core.curation import RIGHT, WRONG, Curation
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
 
@@ -101,6 +102,7 @@ class AuditReport:
         keys: the ``audit_key`` of each.
         by_node: the findings of each, one for every sentence, in order.
         n_judged: nodes that were judged now; the others' findings were known.
+        n_right, n_wrong: findings that people marked so.
     """
 
     judge: str
@@ -110,6 +112,16 @@ class AuditReport:
     keys: tuple[str, ...] = ()
     by_node: tuple[tuple[SentenceFinding, ...], ...] = ()
     n_judged: int = 0
+    n_right: int = 0
+    n_wrong: int = 0
+
+    def marked(self, curation: Curation) -> AuditReport:
+        """The same with what people say of its findings, see ``with_marks``."""
+        marks = [curation.mark(f.node_id, f.sentence) for f in self.unsupported]
+        values = [mark.value for mark in marks if mark]
+        by_node = tuple(tuple(with_marks(found, curation)) for found in self.by_node)
+        n_right, n_wrong = values.count(RIGHT), values.count(WRONG)
+        return replace(self, by_node=by_node, n_right=n_right, n_wrong=n_wrong)
 
     @property
     def findings(self) -> list[SentenceFinding]:
@@ -137,6 +149,22 @@ class AuditReport:
         not_judged = {finding.node_id for finding in self.not_judged}
         n_judged = len(self.audited) - len(not_judged - set(self.unsupported_nodes))
         return len(self.unsupported_nodes) / n_judged if n_judged else 0.0
+
+
+def with_marks(
+    findings: Iterable[SentenceFinding], curation: Curation
+) -> Iterator[SentenceFinding]:
+    """The findings; a sentence whose finding a person marked as wrong counts as supported."""
+    for finding in findings:
+        mark = curation.mark(finding.node_id, finding.sentence)
+        if finding.judgement != "unsupported" or mark is None:
+            yield finding
+            continue
+        told = "; ".join(
+            part for part in (finding.reason, f"{mark.value}, says {mark.who}") if part
+        )
+        judgement: Judgement = "supported" if mark.value == WRONG else "unsupported"
+        yield replace(finding, judgement=judgement, reason=told)
 
 
 @dataclass(frozen=True, slots=True)

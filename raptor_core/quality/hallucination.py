@@ -41,6 +41,8 @@ def evaluate_audit(report: AuditReport, settings: Settings, nodes: Iterable[Node
         "sentences": float(len(report.findings)),
         "sentences_unsupported": float(len(report.unsupported)),
         "sentences_not_judged": float(n_unknown),
+        "findings_marked_right": float(report.n_right),
+        "findings_marked_wrong": float(report.n_wrong),
     }
     summary = "No summary was audited."
     if n_audited:
@@ -53,6 +55,8 @@ def evaluate_audit(report: AuditReport, settings: Settings, nodes: Iterable[Node
             f"(at most {settings.checks.max_unsupported:.0%}; judge {report.judge} "
             f"{report.version})."
         )
+    if n_marked := report.n_right + report.n_wrong:
+        summary += f" People marked {n_marked} findings, {report.n_right} as right."
     if n_unknown:
         summary += f" {n_unknown} sentences were not judged: {report.not_judged[0].reason}."
     exceeds = share > settings.checks.max_unsupported

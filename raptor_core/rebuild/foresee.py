@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from raptor_core.curation import CURATED
 from raptor_core.models.money import Cost, summary_cost
 from raptor_core.models.summarizing.prompts import prompt_tokens
 from raptor_core.nodes import Layer, Node, Tree
@@ -51,7 +52,9 @@ def _expected(
     summaries = [node.n_tokens for layer in previous.layers[1:] for node in layer.nodes]
     mean = round(sum(summaries) / len(summaries)) if summaries else 0
     usual = mean or components.settings.summarizer.max_tokens
-    drafts = draft_summaries(below, clustering, components.summarizer.fingerprint)
+    drafts = draft_summaries(
+        below, clustering, components.summarizer.fingerprint, components.curation
+    )
     nodes = [replace(node, n_tokens=lengths.get(node.slot, usual)) for node, _ in drafts]
     return tuple(sorted(nodes, key=lambda node: node.order))
 
@@ -70,13 +73,38 @@ def layer_plans(
     fresh, gone = now - before, before - now
     below: Sequence[Node] = leaves.nodes
     for layer in found:
-        fresh = {node.id for node in layer.nodes if not fresh.isdisjoint(node.children)}
         old = _layer(previous, layer.clustering.layer + 1)
+        given = components.curation.texts(node.content_key for node in layer.nodes)
+        fresh = _changed(layer.nodes, old, fresh, given)
         gone = {node.id for node in old if not gone.isdisjoint(node.children)}
+        gone -= {node.id for node in layer.nodes}  # a pinned one stays
         lost = {node.slot for node in old if node.id in gone}
-        bound = sum(node.id in fresh or node.slot in lost for node in layer.nodes)
+        bound = sum(
+            (node.id in fresh or node.slot in lost) and node.content_key not in given
+            for node in layer.nodes
+        )
         yield _layer_plan(layer, below, old, bound, components, known, overhead)
         below = layer.nodes
+
+
+def _changed(
+    nodes: Sequence[Node], old: Sequence[Node], below: set[str], given: Collection[str]
+) -> set[str]:
+    """Ids of summaries that are others than before: over changed nodes, or by people's decisions.
+
+    A pinned one is not, whatever is under it.
+    """
+    known = {node.id for node in old}
+    before = {node.slot for node in old if CURATED in node.quality}
+    return {
+        node.id
+        for node in nodes
+        if not (node.id in known and node.content_key in given)
+        and (
+            not below.isdisjoint(node.children)
+            or (node.id not in known and (node.content_key in given or node.slot in before))
+        )
+    }
 
 
 def _layer(tree: Tree, number: int) -> Sequence[Node]:

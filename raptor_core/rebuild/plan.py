@@ -80,7 +80,7 @@ class _Planner:
     def __init__(self, previous: Mapping[str, Tree], components: Components, known: Known) -> None:
         self._previous = previous
         self._components = components
-        self._known = Together(known, components.cache)
+        self._known = Together(components.curation, known, components.cache)
         self._children = children_per_parent(previous.values(), components.settings)
 
     @cached_property

@@ -6,7 +6,7 @@ import io
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from raptor_core.errors import SettingsError, TableError
 from raptor_core.places import Folder
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Properties = Mapping[str, str]
 T = TypeVar("T")
 _PROPERTY_PREFIX = "raptor."
+_EXTENSION = ".parquet"
 _SMALL_BYTES = 100_000
 """Up to here a table is packed by Snappy: Zstandard's own start is what its files would cost."""
 
@@ -110,6 +111,15 @@ class TableStore:
         schema = self._take(table_name(key, partition), lambda file: file.schema_arrow)
         return None if schema is None else _properties(schema)
 
+    def names(self, key: Sequence[str]) -> list[str]:
+        """Names of all tables of a key, sorted.
+
+        Raises:
+            TableError: their place does not answer, or refuses.
+        """
+        files = self._folder.names(posixpath.join(*key))
+        return [unquote(f.removesuffix(_EXTENSION)) for f in files if f.endswith(_EXTENSION)]
+
     def delete(self, key: Sequence[str], partition: str) -> bool:
         """Delete one table; whether it was there.
 
@@ -136,7 +146,7 @@ class TableStore:
 
 def table_name(key: Sequence[str], partition: str) -> str:
     """Path of a table in its folder; the partition is quoted, so that any name is one file name."""
-    return posixpath.join(*key, f"{quote(partition, safe=' ')}.parquet")
+    return posixpath.join(*key, f"{quote(partition, safe=' ')}{_EXTENSION}")
 
 
 def table_properties(table: pa.Table) -> dict[str, str]:

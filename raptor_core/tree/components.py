@@ -15,6 +15,7 @@ from raptor_core.chunking import make_chunker
 from raptor_core.chunking.base import Chunker
 from raptor_core.clustering import make_clusterer
 from raptor_core.clustering.base import Clusterer
+from raptor_core.curation import Curation
 from raptor_core.errors import SettingsError
 from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import Embedder
@@ -40,7 +41,7 @@ class Components:
     function from the texts of a cluster to their summary. ``cache`` keeps vectors and texts from
     the moment they come until they are published; without one they are kept in memory until a
     build has finished its trees. ``batches`` is a folder for records of batches that an endpoint
-    works at; None keeps none.
+    works at; None keeps none. ``curation`` is what people decided; it may be set anew for each run.
 
     Raises:
         SettingsError: a part lacks something; what, is named.
@@ -58,6 +59,7 @@ class Components:
         judge: Judge | None = None,
         cache: NodeCache | None = None,
         batches: Path | None = None,
+        curation: Curation | None = None,
     ) -> None:
         settings = settings or Settings()
         embedding = settle_precision(settings.embedder)
@@ -74,6 +76,7 @@ class Components:
             kind: checked(kind, part, f"the {kind}") for kind, part in given.items() if part
         }
         self._batches = batches
+        self.curation = curation or Curation()
         self._given_cache = cache
         self.cache = cache or MemoryCache()
         self.forgets = cache is None  # a finished build takes away what it kept

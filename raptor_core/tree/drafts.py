@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from raptor_core.curation import Curation
 from raptor_core.documents.base import MetadataValue
 from raptor_core.identity import summary_content_key, summary_id
 from raptor_core.nodes import Node
@@ -15,17 +16,22 @@ Draft = tuple[Node, tuple[int, ...]]
 
 
 def draft_summaries(
-    nodes: Sequence[Node], clustering: Clustering, summarizer_fingerprint: str
+    nodes: Sequence[Node], clustering: Clustering, summarizer_fingerprint: str, curation: Curation
 ) -> list[Draft]:
-    """One draft for each cluster over ``nodes``, ordered by its rows."""
+    """One draft for each cluster over ``nodes``, ordered by its rows.
+
+    One whose text people gave has a content key of its own: what stands above it is made anew.
+    """
     row_of = {node.id: row for row, node in enumerate(nodes)}
     groups = [tuple(sorted(row_of[member] for member in group)) for group in clustering.groups]
     seen: Counter[str] = Counter()
     drafts = []
     for rows, slot in sorted(zip(groups, clustering.slots, strict=True)):
         children = [nodes[row] for row in rows]
-        keys = (child.content_key for child in children)
-        content_key = summary_content_key(keys, summarizer_fingerprint)
+        keys = [child.content_key for child in children]
+        given = curation.summary(clustering.tree, keys, slot)
+        made = summary_content_key(keys, summarizer_fingerprint)
+        content_key = given.content_key if given else made
         number = clustering.layer + 1
         node = Node(
             id=summary_id(clustering.tree, number, content_key, seen[content_key]),

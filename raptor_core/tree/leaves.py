@@ -19,12 +19,13 @@ MAX_METADATA_CHARS = 256
 def make_leaves(
     tree: str, documents: Sequence[Document], components: Components
 ) -> tuple[Node, ...]:
-    """The leaves of one tree in document order, not yet embedded."""
+    """The leaves of one tree in document order, not yet embedded; none that are set aside."""
     leaves: list[Node] = []
     for document in sorted(documents, key=lambda document: document.id):
         chunks = components.chunker.chunk(document)
         leaves += _document_leaves(tree, document, chunks, components)
-    return tuple(leaves)
+    aside = components.curation.chunks
+    return tuple(leaf for leaf in leaves if leaf.id not in aside)
 
 
 def _document_leaves(

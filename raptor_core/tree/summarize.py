@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from raptor_core.curation import CURATED
 from raptor_core.identity import embedding_key
 from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
@@ -52,12 +53,16 @@ class Summarized:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draft:
-    """A summary node without its text; drafts of one ``key`` get the same text."""
+    """A summary node without its text; drafts of one ``key`` get the same text.
+
+    ``given`` is a text that a person wrote or pinned; empty for one to be made.
+    """
 
     node: Node
     layer: Layer
     rows: tuple[int, ...]
     key: str
+    given: str
 
 
 def summarize_clusters(
@@ -90,8 +95,11 @@ def _summarize_drafts(
     drafts: Sequence[_Draft], components: Components, known: Known, told: Told
 ) -> Summarized:
     by_key = {draft.key: draft for draft in drafts}
-    live = known.texts({draft.node.content_key for draft in drafts})
-    texts = _known_texts(by_key, live, components)
+    texts = {draft.key: draft.given for draft in drafts if draft.given}
+    given = {draft.node.content_key for draft in drafts if draft.given}
+    written = {key: draft for key, draft in by_key.items() if key not in texts}
+    live = known.texts({draft.node.content_key for draft in written.values()})
+    texts |= _known_texts(written, live, components)
     rest = [draft for draft in drafts if draft.key not in texts]
     components.cache.want((draft.node.tree, draft.node.content_key) for draft in rest)
     kept = components.cache.texts({draft.node.content_key for draft in rest})
@@ -120,14 +128,20 @@ def _summarize_drafts(
         usages=usages,
         n_reused=n_reused,
         n_made=len(requests) - len(failures),
-        known=frozenset(live.keys() | kept.keys()),
+        known=frozenset(live.keys() | kept.keys() | given),
     )
 
 
 def _drafts(layer: Layer, clustering: Clustering, components: Components) -> list[_Draft]:
-    found = draft_summaries(layer.nodes, clustering, components.summarizer.fingerprint)
+    found = draft_summaries(
+        layer.nodes, clustering, components.summarizer.fingerprint, components.curation
+    )
     own = f"{clustering.tree}\0" if components.quoting else ""
-    return [_Draft(node, layer, rows, own + node.content_key) for node, rows in found]
+    given = components.curation.texts(node.content_key for node, _ in found)
+    return [
+        _Draft(node, layer, rows, own + node.content_key, given.get(node.content_key, ""))
+        for node, rows in found
+    ]
 
 
 def _known_texts(
@@ -226,7 +240,8 @@ def _finish(
                 text=text,
                 n_tokens=n_tokens,
                 embedding_key=embedding_key(text, components.embedder.fingerprint),
-                quality={"compression_ratio": n_tokens / max(below, 1)},
+                quality={"compression_ratio": n_tokens / max(below, 1)}
+                | ({CURATED: 1.0} if draft.given else {}),
             )
         )
     return nodes

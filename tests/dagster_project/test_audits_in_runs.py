@@ -9,9 +9,10 @@ from support.workshop import Workshop, prose
 
 from dagster_project.status import read_costs
 from raptor_core.audit.overlap import OverlapJudge
+from raptor_core.curation import subject_of_finding
 from raptor_core.models.summarizing.base import Summary
 from raptor_core.store.base import Where
-from raptor_core.tables import table_to_findings
+from raptor_core.tables import decide, read_decisions, table_to_findings, take_back
 
 pytestmark = pytest.mark.slow
 
@@ -125,6 +126,29 @@ def test_quarantine_hides_a_summary_from_search_and_from_nothing_else(tmp_path):
     workshop.build(force=True)
     assert set(workshop.manifests()["a.md"].quarantined) == hidden
     assert found_by_search(workshop, [LIE]).isdisjoint(hidden)
+
+
+def test_marks_of_people_count_in_figures_and_free_what_a_judge_was_wrong_about(tmp_path):
+    workshop = lying(tmp_path, on_unsupported="quarantine")
+    workshop.build()
+    wrong, *others = sorted(lies(workshop), key=lambda node: node.id)
+    tables = workshop.resources().tables.tables()
+    marks = {wrong.id: "wrong"} | {node.id: "right" for node in others}
+    for node_id, value in marks.items():
+        subject = subject_of_finding(node_id, LIE)
+        decide(tables, "finding", "a.md", subject, value=value, who="Ines")
+    n_judged = workshop.judge.n_judged
+    assert workshop.build().built == ["a.md"]
+    assert workshop.judge.n_judged == n_judged
+    assert set(workshop.manifests()["a.md"].quarantined) == {node.id for node in others}
+    assert wrong.id in found_by_search(workshop, [LIE])
+    metadata = workshop.metadata("layer_1/findings", "a.md")
+    assert metadata["n_unsupported"] == len(others)
+    assert (metadata["n_marked_right"], metadata["n_marked_wrong"]) == (len(others), 1)
+    for decision in read_decisions(tables):
+        take_back(tables, decision.id, who="Ines")
+    workshop.build()
+    assert set(workshop.manifests()["a.md"].quarantined) == {*marks}
 
 
 def test_quarantine_ends_with_the_setting(tmp_path):

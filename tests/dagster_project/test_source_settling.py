@@ -22,7 +22,7 @@ class TestFilesThatAreBeingWritten:
         assert live(workshop) == before
         for path in ("one/a.md", "new.md"):
             os.utime(workshop.docs / path, (2000, 2000))
-        assert daemon.settle() == (["one/a.md", "new.md"], [])
+        assert daemon.settle() == (["new.md", "one/a.md"], [])
 
     @pytest.mark.parametrize("by", ["folder", "corpus"])
     def test_nothing_else_of_its_partition_is_built_without_it(self, start, by):

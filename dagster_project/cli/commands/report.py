@@ -136,7 +136,7 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
     from raptor_core.home.published import published, require_trees
     from raptor_core.report import Report, ReportTree, settings_text
     from raptor_core.store.base import Where
-    from raptor_core.tables import table_to_documents
+    from raptor_core.tables import read_curation, table_to_documents
 
     with published(home, settings) as store:
         require_trees(store, (tree,))
@@ -162,7 +162,7 @@ def read_report(home: Home, settings: Settings, tree: str) -> Report:
     return Report(
         name=tree,
         trees=(shown,),
-        findings=read_findings(tables, partition, layers),
+        findings=read_findings(tables, partition, layers, read_curation(tables)),
         settings=settings_text(settings),
         cost=record.cost if record else None,
         usages=node_usages(nodes, read_usages(tables, partition, layers)),

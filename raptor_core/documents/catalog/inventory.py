@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from raptor_core.documents.base import Entry, Skipped
 from raptor_core.documents.catalog.entries import Entries
@@ -25,6 +25,13 @@ class Inventory:
     _grouped: dict[GroupingSettings, Partitions[Entry]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    def without(self, ids: Collection[str]) -> Inventory:
+        """The same but for these documents."""
+        if not ids:
+            return self
+        left = Entries.of(entry for entry in self.documents if entry.id not in ids)
+        return replace(self, documents=left)
 
     def partitions(self, grouping: GroupingSettings) -> Partitions[Entry]:
         """The documents by partition and tree, put together once."""

@@ -9,6 +9,7 @@ import pytest
 from support.command import raptor
 
 from dagster_project.cli.app import COMMANDS
+from dagster_project.cli.commands import curate
 from dagster_project.cli.commands.eval import MEANINGS
 from dagster_project.cli.exits import EXITS, exit_code, failures_code
 from dagster_project.cli.output import print_json
@@ -17,7 +18,12 @@ from raptor_core import errors
 
 
 @pytest.mark.parametrize(
-    "command", [*sorted(COMMANDS.keys() - {"eval"}), *(f"eval {name}" for name in sorted(MEANINGS))]
+    "command",
+    [
+        *sorted(COMMANDS.keys() - {"eval", "curate"}),
+        *(f"eval {name}" for name in sorted(MEANINGS)),
+        *(f"curate {name}" for name in sorted(curate.command.commands)),
+    ],
 )
 def test_help_says_what_it_does_and_gives_an_example(command):
     printed = raptor(*command.split(), "--help")

@@ -6,7 +6,7 @@ import pytest
 from support.object_store import KEY, SECRET, forget_connections
 
 from raptor_core.errors import MissingExtraError, SettingsError, TableError
-from raptor_core.tables import TableStore
+from raptor_core.tables import TableStore, decide, read_curation, read_decisions, take_back
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +34,16 @@ def test_a_table_comes_back_and_goes(s3):
     assert store.delete(*AT)
     assert not store.delete(*AT)
     assert s3.keys(bucket) == set()
+
+
+def test_what_one_process_decided_another_reads(s3):
+    url = f"s3://{s3.new_bucket()}/tables"
+    reader = TableStore(url)
+    assert read_decisions(reader) == []
+    made = [decide(TableStore(url), "chunk", "t", leaf, who="Ines") for leaf in "ab"]
+    assert read_decisions(reader) == made
+    take_back(TableStore(url), made[0].id, who="Per")
+    assert read_curation(reader).chunks == {"b"}
 
 
 def test_another_process_sees_what_is_new(s3):

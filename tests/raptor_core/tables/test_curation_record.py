@@ -1,0 +1,78 @@
+"""The record of what people decided: nothing lost, nothing half, the last word counts."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.stores import PROCESS_PATH
+
+from raptor_core.curation import Curation
+from raptor_core.errors import CurationError, DamagedTableError
+from raptor_core.tables import TableStore, decide, read_curation, read_decisions, take_back
+
+
+@pytest.fixture
+def tables(tmp_path):
+    return TableStore(str(tmp_path))
+
+
+def test_the_last_decision_on_a_subject_counts_and_the_one_before_once_it_is_taken_back(tables):
+    decide(tables, "pin", "t", "slot", value="first", who="Ines")
+    last = decide(tables, "pin", "t", "slot", value="second", who="Per", why="newer")
+    decide(tables, "pin", "other tree", "slot", value="third", who="Ines")
+    assert read_curation(tables).summary("t", ["key"], "slot").value == "second"
+    take_back(tables, last.id, who="Ines")
+    assert read_curation(tables).summary("t", ["key"], "slot").value == "first"
+    assert read_curation(tables).summary("t", ["key"], "another slot") is None
+    with pytest.raises(CurationError, match="no decision"):
+        take_back(tables, last.id, who="Ines")
+
+
+def test_a_tree_without_decisions_has_no_digest_and_one_with_them_has_the_same_again(tables):
+    assert read_curation(tables).digest("t") == ""
+    made = decide(tables, "chunk", "t", "leaf", who="Ines")
+    once = read_curation(tables).digest("t")
+    assert once
+    assert read_curation(tables).digest("u") == ""
+    take_back(tables, made.id, who="Ines")
+    assert read_curation(tables).digest("t") == ""
+    decide(tables, "chunk", "t", "leaf", who="Per")
+    assert read_curation(tables).digest("t") == once
+
+
+def test_a_damaged_act_is_named_and_not_passed_over(tables, tmp_path):
+    made = decide(tables, "chunk", "t", "leaf", who="Ines")
+    file = tmp_path / "curation" / f"{made.id}.parquet"
+    file.write_bytes(file.read_bytes()[:-40])
+    with pytest.raises(DamagedTableError, match=made.id):
+        read_curation(tables)
+
+
+@pytest.mark.slow
+def test_two_writers_that_are_killed_lose_nothing_they_told_and_leave_nothing_half(tmp_path):
+    told, environ = set(), {**os.environ, "PYTHONPATH": PROCESS_PATH}
+    for round_ in range(4):
+        command = [sys.executable, "-m", "support.curation_process", str(tmp_path)]
+        writers = [
+            subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=environ,
+            )
+            for _ in range(2)
+        ]
+        for writer in writers:
+            for _ in range(1 + 3 * round_):
+                told.add(writer.stdout.readline().strip())
+        for writer in writers:
+            writer.kill()
+            rest, _ = writer.communicate()
+            told.update(line for line in rest.splitlines(keepends=True) if line.endswith("\n"))
+    told = {line.strip() for line in told}
+    decisions = read_decisions(TableStore(str(tmp_path)))
+    assert told <= {decision.id for decision in decisions}
+    assert len(Curation(decisions).chunks) == len(decisions) >= len(told) >= 8
+    assert not [path for path in Path(tmp_path).rglob("*.parquet") if not path.stat().st_size]

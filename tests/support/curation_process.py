@@ -1,0 +1,14 @@
+"""A process that decides again and again, and prints the id of what it has recorded."""
+
+import itertools
+import os
+import sys
+
+from raptor_core.tables import TableStore, decide
+
+if __name__ == "__main__":
+    tables = TableStore(sys.argv[1])
+    for number in itertools.count():
+        made = decide(tables, "chunk", "t", f"{os.getpid()}-{number}", who="w")
+        sys.stdout.write(f"{made.id}\n")
+        sys.stdout.flush()
