@@ -9,7 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
+
+import numpy as np
+
+from raptor_core.chunking.base import Chunk
+from raptor_core.chunking.sections import heading_starts
+from raptor_core.documents.base import Document
+from raptor_core.tokens.base import TokenCounter
 
 Kind = Literal["prose", "heading", "lines"]
 
@@ -44,6 +52,41 @@ class _Line:
     start: int
     end: int
     text: str
+
+
+Parts = tuple[tuple[int, int], ...]
+"""First character of each paragraph that a chunk holds text of, and the tokens of that part."""
+
+
+def paragraphs_of(document: Document) -> list[Paragraph]:
+    """The paragraphs of a document, its headings among them."""
+    return paragraphs(document.text, heading_starts(document)[0])
+
+
+def parts_of(document: Document, chunks: Sequence[Chunk], counter: TokenCounter) -> list[Parts]:
+    """What each chunk holds of paragraphs; a heading is one with the paragraph below it."""
+    starts, begins = [], True
+    for block in paragraphs_of(document):
+        if begins:
+            starts.append(block.start)
+        begins = block.kind != "heading"
+    bounds = np.array([*starts, len(document.text)])
+    cuts = []
+    for chunk in chunks:
+        first = max(0, int(np.searchsorted(bounds, chunk.start, "right")) - 1)
+        last = int(np.searchsorted(bounds, chunk.end, "left"))
+        cuts.append(bounds[first:last].tolist())
+    texts = [
+        document.text[max(a, chunk.start) : b].rstrip()
+        for chunk, found in zip(chunks, cuts, strict=True)
+        if len(found) > 1
+        for a, b in pairwise([*found, chunk.end])
+    ]
+    counts = iter(counter.count(texts))
+    return [
+        tuple((a, next(counts)) for a in found) if len(found) > 1 else ((found[0], chunk.n_tokens),)
+        for chunk, found in zip(chunks, cuts, strict=True)
+    ]
 
 
 def paragraphs(text: str, headings: Sequence[int] = ()) -> list[Paragraph]:

@@ -8,7 +8,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from raptor_core.chunking.base import Chunk
+from raptor_core.chunking.chunker import SentenceChunker
+from raptor_core.chunking.paragraphs import paragraphs_of
+from raptor_core.chunking.sections import SectionPaths
+from raptor_core.documents.base import Document
+from raptor_core.documents.grouping import tree_name
 from raptor_core.errors import ModelError
 from raptor_core.evaluation.contexts import Asked, Context
 from raptor_core.evaluation.index import Index
@@ -16,6 +23,9 @@ from raptor_core.nodes import Node
 from raptor_core.retrieval import Query
 from raptor_core.retrieval.base import fit_budget
 from raptor_core.store.base import Hit, Where
+from raptor_core.store.lexical import Sparse, passage_vector, query_vector
+from raptor_core.tree.components import Components
+from raptor_core.tree.leaves import make_leaves
 from raptor_core.vectors import Vectors
 
 
@@ -130,14 +140,103 @@ class Dpr:
             self.known.clear()
             self.known[index] = nodes, _encode(self.passage_model, texts)
         nodes, vectors = self.known[index]
-        wanted = [
-            at
-            for at, node in enumerate(nodes)
-            if (self.layers is None or node.layer in self.layers)
-            and (where.trees is None or node.tree in where.trees)
-            and (where.documents is None or not {*where.documents}.isdisjoint(node.documents))
-        ]
+        rows = _allowed(nodes, where)
+        wanted = [at for at in rows if self.layers is None or nodes[at].layer in self.layers]
         return [nodes[at] for at in wanted], vectors[wanted]
+
+
+def _allowed(nodes: Sequence[Node], where: Where) -> list[int]:
+    """Rows of the nodes of some trees and documents."""
+    return [
+        at
+        for at, node in enumerate(nodes)
+        if (where.trees is None or node.tree in where.trees)
+        and (where.documents is None or not {*where.documents}.isdisjoint(node.documents))
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class ParagraphFusion:
+    """Whole paragraphs by reciprocal-rank fusion of vectors and BM25, without chunks or a tree.
+
+    A paragraph's score is the sum of ``1 / (60 + rank)`` over both rankings (Cormack et al. 2009).
+    It is embedded as a chunk would be, headings before its text.
+
+    Args:
+        known: paragraphs, vectors and term weights of the index that was searched last.
+    """
+
+    name: str = "paragraph-fusion"
+    known: dict[Index, tuple[list[Node], Vectors, list[Sparse | None]]] = field(
+        default_factory=dict
+    )
+
+    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
+        """See ``System.contexts``."""
+        if index not in self.known:
+            self.known.clear()
+            self.known[index] = _read_paragraphs(index)
+        nodes, vectors, terms = self.known[index]
+        rows = _allowed(nodes, asked.where)
+        query = Query(self.name, budget_tokens, where=asked.where)
+        found = []
+        for question, vector in zip(asked.questions, asked.vectors, strict=True):
+            words = _bm25(question.text, terms)
+            scores = _reciprocal(vectors[rows] @ vector) + _reciprocal(words[rows])
+            order = np.argsort(-scores, kind="stable")
+            hits = [Hit(nodes[rows[at]], float(scores[at])) for at in order]
+            found.append(Context.of(fit_budget(question.text, query, hits)))
+        return found
+
+
+class _Paragraphs(SentenceChunker):
+    """Each paragraph is a chunk, however long."""
+
+    method = "paragraphs"
+
+    def chunk(self, document: Document) -> list[Chunk]:
+        text, paths = document.text, SectionPaths(document)
+        spans = [(block.start, block.end) for block in paragraphs_of(document)]
+        counts = self._counter.count([text[a:b] for a, b in spans])
+        return [
+            Chunk(text[a:b], a, b, n, paths.at(a)) for (a, b), n in zip(spans, counts, strict=True)
+        ]
+
+
+def _read_paragraphs(index: Index) -> tuple[list[Node], Vectors, list[Sparse | None]]:
+    given = index.components
+    chunker = _Paragraphs(given.settings.chunking, given.counter)
+    parts = Components(
+        given.settings, chunker=chunker, embedder=given.embedder, counter=given.counter
+    )
+    grouping = given.settings.grouping
+    nodes = [
+        node
+        for document in index.dataset.documents
+        for node in make_leaves(tree_name(document.id, grouping), [document], parts)
+    ]
+    vectors = given.embedder.embed([node.embedding_text for node in nodes])
+    return nodes, vectors, [passage_vector(node.text) for node in nodes]
+
+
+def _bm25(question: str, terms: Sequence[Sparse | None]) -> NDArray[np.float64]:
+    """Lexical score of each passage, shape ``(len(terms),)``, IDF as the engines have it."""
+    asked = query_vector(question)
+    weights = [dict(zip(one.indices, one.values, strict=True)) if one else {} for one in terms]
+    scores = np.zeros(len(terms))
+    for index, count in zip(asked.indices, asked.values, strict=True) if asked else ():
+        column = np.array([weight.get(index, 0.0) for weight in weights])
+        n = np.count_nonzero(column)
+        scores += count * column * np.log(1 + (len(terms) - n + 0.5) / (n + 0.5))
+    return scores
+
+
+def _reciprocal(scores: NDArray[Any]) -> NDArray[np.float64]:
+    """One by 60 and the rank, from 1, of each score."""
+    ranks = np.empty(len(scores))
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    found: NDArray[np.float64] = 1 / (60 + ranks)
+    return found
 
 
 @lru_cache(maxsize=2)

@@ -20,6 +20,9 @@ DEFAULT_STRATEGY = CheckInfo(
     "its own earlier evaluations on this data set.",
 )
 
+NEAR_CHANCE = "option_stand_in"
+"""Measures that no strategy differs in beyond chance: none is judged by them."""
+
 Past = Callable[[str], Sequence[float]]
 """Earlier values of a measure, oldest first."""
 
@@ -29,14 +32,15 @@ def evaluate_strategy(
 ) -> Verdict:
     """Whether ``strategy`` is at no budget worse than flat, and not far under ``past`` values.
 
-    It is judged by the first measure that the data set allows: worse is where the whole interval
-    of the paired difference is below 0, and the past is of the mean over all budgets. ``found``
-    has ``BASELINE`` as its first system, and ``strategy``.
+    It is judged by the first measure that the data set allows and that tells strategies apart:
+    worse is where the whole interval of the paired difference is below 0, and the past is of the
+    mean over all budgets. ``found`` has ``BASELINE`` as its first system, and ``strategy``.
     """
-    if not found.measures:
-        told = f"The questions of {found.dataset} allow no measure."
+    telling = [name for name in found.measures if not name.startswith(NEAR_CHANCE)]
+    if not telling:
+        told = f"The questions of {found.dataset} allow no measure that tells strategies apart."
         return DEFAULT_STRATEGY.verdict(Measured(True, told, {}))
-    measure = found.measures[0]
+    measure = telling[0]
     lines = [line for line in found.lines if line.system == strategy]
     value, flat = _mean(found, strategy, measure), _mean(found, BASELINE, measure)
     drift = measure_drift(value, past(measure), checks.history_builds)

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import ceil
 from types import MappingProxyType
 
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.baselines import Dpr, RootOnly, TitleAndAbstract, WholeDocument
+from raptor_core.evaluation.baselines import (
+    Dpr,
+    ParagraphFusion,
+    RootOnly,
+    TitleAndAbstract,
+    WholeDocument,
+)
 from raptor_core.evaluation.contexts import Asked, Context, System
 from raptor_core.evaluation.index import Index
-from raptor_core.retrieval import STRATEGIES, Query, Retrieval
+from raptor_core.retrieval import STRATEGIES, Query
 from raptor_core.store.base import Where
-
-SPARE = 4.0
-"""Nodes asked for, against those of average length that fill the budget."""
 
 WALKS = frozenset({"traversal"})
 """Strategies whose ``top_k`` is per layer, so that a large one would never leave the top."""
-
-BUDGETED = frozenset({"hybrid"})
-"""Strategies that take what the budget holds where no ``top_k`` is given."""
 
 DPR: Mapping[str, tuple[int, ...] | None] = MappingProxyType({"dpr": (0,), "collapsed-dpr": None})
 """The layers that two encoders search."""
@@ -52,18 +51,8 @@ class StrategySystem:
         """See ``System.contexts``."""
         query = self._query(index, asked.where, budget_tokens)
         texts = [question.text for question in asked.questions]
-        while True:
-            found = index.retriever.search_vectors(texts, asked.vectors, query)
-            if self._is_whole(index, query, found):
-                return list(map(Context.of, found))
-            query = replace(query, top_k=4 * query.limit)
-
-    def _is_whole(self, index: Index, query: Query, found: Sequence[Retrieval]) -> bool:
-        """Whether the budget ended the contexts, not the number of nodes that was asked for."""
-        unbound = self.top_k is None and self.strategy not in WALKS | BUDGETED
-        if not unbound or query.limit >= index.n_nodes:
-            return True
-        return all(len(retrieval.hits) != query.limit for retrieval in found)
+        found = index.retriever.search_vectors(texts, asked.vectors, query)
+        return list(map(Context.of, found))
 
     def _query(self, index: Index, where: Where, budget_tokens: int) -> Query:
         given = Query.from_settings(index.components.settings)
@@ -77,10 +66,7 @@ class StrategySystem:
         if self.strategy in WALKS:
             return self._walk(index, query)
         layers = None if self.layers is None else tuple(range(self.layers[0], self.layers[1] + 1))
-        if self.strategy in BUDGETED:
-            return replace(query, where=replace(where, layers=layers))
-        top_k = self.top_k or ceil(SPARE * budget_tokens / index.mean_tokens) + 1
-        return replace(query, top_k=top_k, where=replace(where, layers=layers))
+        return replace(query, where=replace(where, layers=layers))
 
     def _walk(self, index: Index, query: Query) -> Query:
         """The same number of nodes in each layer: ``top_k``, or as many as fill the budget."""
@@ -94,7 +80,10 @@ class StrategySystem:
 
 
 BASELINES: Mapping[str, System] = MappingProxyType(
-    {system.name: system for system in (RootOnly(), TitleAndAbstract(), WholeDocument())}
+    {
+        system.name: system
+        for system in (RootOnly(), TitleAndAbstract(), WholeDocument(), ParagraphFusion())
+    }
 )
 """Systems that are no strategy, by name; those of ``DPR`` are others, which need models."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,8 +11,14 @@ from raptor_core.store.base import Hit, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
 
-PAPER_TOP_K = 20
-"""Nodes of a context of 2,000 tokens, about."""
+LAYER_TOP_K = 20
+"""Nodes that a walk keeps of each layer where ``top_k`` is not given."""
+
+SHORT_NODE_TOKENS = 32
+"""A node has seldom fewer: so many candidates as there would be of them are asked for at first."""
+
+SPARE = 2
+"""Candidates for each node asked for, so that one that does not fit can be replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +28,8 @@ class Query:
     Attributes:
         strategy: a name in ``STRATEGIES``.
         budget_tokens: tokens of the context; a node that does not fit is passed over.
-        top_k: nodes at the most, or per layer (traversal); None is 20, as in the paper, and for
-            hybrid what the budget holds.
+        top_k: nodes at the most, or per layer (traversal); None is what the budget holds, and 20
+            per layer.
         where: filter on trees, documents, layers and metadata.
         start_layer: traversal and beam, the layer to start at; None is each tree's top.
         n_layers: traversal only, how many layers to walk; None is down to the leaves.
@@ -49,8 +55,8 @@ class Query:
 
     @property
     def limit(self) -> int:
-        """``top_k``, or 20."""
-        return self.top_k or PAPER_TOP_K
+        """``top_k``, or 20 per layer."""
+        return self.top_k or LAYER_TOP_K
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Query:
@@ -138,3 +144,22 @@ def fit_budgets(
     """``fit_budget`` for each question."""
     pairs = zip(questions.texts, candidates, strict=True)
     return [fit_budget(question, query, hits, most) for question, hits in pairs]
+
+
+def fill_budgets(
+    questions: Questions, query: Query, search: Callable[[int], Sequence[Sequence[Hit]]]
+) -> list[Retrieval]:
+    """What ``search`` finds: ``top_k`` nodes at the most, or as many as fill the budget.
+
+    Args:
+        search: gives candidates for each question, best first, at most as many as it is given.
+    """
+    if query.top_k:
+        return fit_budgets(questions, query, search(query.top_k * SPARE), query.top_k)
+    most = max(LAYER_TOP_K, query.budget_tokens // SHORT_NODE_TOKENS)
+    while True:
+        found = fit_budgets(questions, query, search(most))
+        # What was passed over shows that the budget ended a context, not the search.
+        if all(one.n_passed_over or one.n_candidates < most for one in found):
+            return found
+        most *= 4

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
-from raptor_core.retrieval.collapsed import SPARE
+from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets
 from raptor_core.retrieval.traversal import best, start_filters
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.store import VectorStore
@@ -15,21 +14,24 @@ from raptor_core.vectors import Vectors
 class Beam:
     """The best ``beam_width`` summaries of the start layer, of their children, and so on.
 
-    What is returned are the best ``top_k`` leaves under the last beam. A leaf that the walk meets
+    What is returned are the best leaves under the last beam. A leaf that the walk meets
     above, because its tree is but one layer high, stays among the candidates.
     """
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
         starts = start_filters(query, store)
-        rows = (questions.one(row).vectors for row in range(len(questions.texts)))
-        found = [self._leaves(vector, query, starts, store) for vector in rows]
-        return fit_budgets(questions, query, found, query.limit)
+        rows = [questions.one(row).vectors for row in range(len(questions.texts))]
+        return fill_budgets(
+            questions,
+            query,
+            lambda most: [self._leaves(vector, query, starts, store, most) for vector in rows],
+        )
 
     def _leaves(
-        self, vector: Vectors, query: Query, starts: list[Where], store: VectorStore
+        self, vector: Vectors, query: Query, starts: list[Where], store: VectorStore, most: int
     ) -> list[Hit]:
-        wanted = max(query.beam_width, query.limit * SPARE)
+        wanted = max(query.beam_width, most)
         front = best((h for at in starts for h in store.search(vector, wanted, at)[0]), wanted)
         leaves = [hit for hit in front if hit.node.is_leaf]
         while summaries := [hit for hit in front if not hit.node.is_leaf]:
@@ -38,4 +40,4 @@ class Beam:
             below = replace(query.where, ids=children, layers=None)
             front = store.search(vector, wanted, below)[0]
             leaves += [hit for hit in front if hit.node.is_leaf]
-        return best(leaves, wanted)
+        return best(leaves, most)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
+from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets
 from raptor_core.store.store import VectorStore
-
-SPARE = 2
-"""Candidates per node asked for, so that one that does not fit the budget can be replaced."""
 
 
 class Collapsed:
@@ -14,8 +11,9 @@ class Collapsed:
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
-        found = store.search(questions.vectors, query.limit * SPARE, query.where)
-        return fit_budgets(questions, query, found, query.limit)
+        return fill_budgets(
+            questions, query, lambda most: store.search(questions.vectors, most, query.where)
+        )
 
 
 class CollapsedLexical:
@@ -23,5 +21,6 @@ class CollapsedLexical:
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
-        found = store.search_text(questions.texts, query.limit * SPARE, query.where)
-        return fit_budgets(questions, query, found, query.limit)
+        return fill_budgets(
+            questions, query, lambda most: store.search_text(questions.texts, most, query.where)
+        )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from raptor_core.errors import SettingsError
-from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
-from raptor_core.retrieval.collapsed import SPARE
+from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets
 from raptor_core.store.base import Where
 from raptor_core.store.store import VectorStore
 
@@ -16,8 +15,10 @@ class Flat:
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
-        found = store.search(questions.vectors, query.limit * SPARE, chunks_of(query))
-        return fit_budgets(questions, query, found, query.limit)
+        where = chunks_of(query)
+        return fill_budgets(
+            questions, query, lambda most: store.search(questions.vectors, most, where)
+        )
 
 
 class Lexical:
@@ -25,8 +26,10 @@ class Lexical:
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
-        found = store.search_text(questions.texts, query.limit * SPARE, chunks_of(query))
-        return fit_budgets(questions, query, found, query.limit)
+        where = chunks_of(query)
+        return fill_budgets(
+            questions, query, lambda most: store.search_text(questions.texts, most, where)
+        )
 
 
 def chunks_of(query: Query) -> Where:

@@ -51,8 +51,8 @@ class RetrievalSettings(Part):
             from the top, all as in the paper; "beam" walks down and returns chunks alone; "flat"
             (vectors) and "lexical" (BM25) search the chunks without the tree.
         budget_tokens: tokens of the context.
-        top_k: nodes at the most, or per layer (traversal); 0 is 20, as in the paper, and for
-            "hybrid" what the budget holds.
+        top_k: nodes at the most, or per layer (traversal); 0 is what the budget holds, and 20 per
+            layer.
         beam_width: summaries that "beam" keeps on each layer.
         max_per_document: chunks of one document at most, for "hybrid"; 0 is any number.
         reranker: cross-encoder that reads the question with each of the best chunks, for "hybrid":

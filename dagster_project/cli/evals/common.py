@@ -69,7 +69,8 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             metavar="NAME[@LAYERS][:K]",
             help="A strategy, on all layers or on some, such as collapsed@0 or collapsed@1-2, with "
             "as many nodes as fill the budget or at most K, such as traversal:5; or "
-            "root, title-abstract, dpr. May be repeated: the others are compared with the first.",
+            "root, title-abstract, paragraph-fusion, dpr. May be repeated: the others are compared "
+            "with the first.",
         ),
         click.option(
             "--budget-tokens",

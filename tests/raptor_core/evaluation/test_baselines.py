@@ -14,6 +14,7 @@ from raptor_core.evaluation.datasets import load_dataset
 from raptor_core.evaluation.index import open_index
 from raptor_core.evaluation.systems import make_system
 from raptor_core.settings import Settings
+from raptor_core.store.base import Where
 from raptor_core.tree.components import Components
 
 pytestmark = pytest.mark.slow
@@ -124,3 +125,20 @@ def test_encoders_that_are_not_named_or_not_there_are_told(index, tmp_path):
         make_system("dpr")
     with pytest.raises(ModelError, match=r"cannot be loaded.*Check --dpr"):
         Dpr(str(tmp_path), str(tmp_path)).contexts(index, asked(index), 400)
+
+
+def test_paragraph_fusion_ranks_whole_paragraphs_by_both_searches(index):
+    system = make_system("paragraph-fusion")
+    (found,) = system.contexts(index, asked(index, pooled=True), 4000)
+    texts = {document.text for document in index.dataset.documents}
+    assert {node.text for node in found.nodes} == texts
+    assert all(len(parts_of_chunks(index, node.tree)) > 1 for node in found.nodes)
+    assert found.nodes[0].tree == "mill"
+    (alone,) = system.contexts(index, asked(index), found.nodes[0].n_tokens)
+    assert [node.id for node in alone.nodes] == [found.nodes[0].id]
+    assert system.contexts(index, asked(index), 5)[0].nodes == ()
+
+
+def parts_of_chunks(index, tree):
+    """The chunks of a tree, which the paragraphs of this baseline are not cut into."""
+    return index.store.nodes(Where(trees=(tree,), layers=(0,)))

@@ -77,9 +77,12 @@ def test_flat_itself_is_compared_with_its_past_alone():
 
 
 def test_without_a_measure_there_is_nothing_to_judge():
-    found = [Answered(Question("q", "?"), system, 400, 9, {}, {}) for system in ("flat", "hybrid")]
+    chance = {"option_stand_in": 0.0, "option_stand_in_hard": 0.0}
+    found = [
+        Answered(Question("q", "?"), system, 400, 9, {}, chance) for system in ("flat", "hybrid")
+    ]
     lines = tuple(_lines(found, ["flat", "hybrid"], [400]))
     nothing = Comparison("set", False, tuple(found), lines)
     verdict = evaluate_strategy(nothing, "hybrid", CHECKS, lambda _: [])
     assert (verdict.passed, verdict.numbers) == (True, {})
-    assert verdict.summary == "The questions of set allow no measure."
+    assert verdict.summary == "The questions of set allow no measure that tells strategies apart."

@@ -165,6 +165,18 @@ def test_flat_and_lexical_return_the_best_chunks(retriever, trees, components):
         retriever.search(QUESTION, Query("flat", where=Where(layers=(1,))))
 
 
+@pytest.mark.parametrize("strategy", ["flat", "lexical", "collapsed", "collapsed-lexical"])
+def test_without_a_number_of_nodes_the_budget_is_filled(retriever, strategy):
+    question = f"{QUESTION} {' '.join(TOPICS)} crew"
+    known = [hit.node for hit in retriever.search(question, Query(strategy, 90_000)).hits]
+    assert len(known) > 40
+    budget = sum(node.n_tokens for node in known[:40])
+    found = retriever.search(question, Query(strategy, budget))
+    assert len(found.hits) >= 40
+    assert found.n_tokens > budget - max(node.n_tokens for node in known)
+    assert len(retriever.search(question, Query(strategy, budget, top_k=20)).hits) == 20
+
+
 def test_words_are_searched_for_in_every_layer(retriever, trees):
     summary = next(node for node in trees["a.md"].nodes() if node.layer == 2)
     found = retriever.search(summary.text, Query("collapsed-lexical", budget_tokens=100_000))
