@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from raptor_core.models.money.prices import FREE, cost_usd, part_of
+from raptor_core.models.money.usage import FREE, cost_usd, part_of
 from raptor_core.settings.models import Settings
 from raptor_core.settings.spending import PriceSettings
 

@@ -11,12 +11,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Self
 
 from raptor_core.errors import BudgetError, SettingsError
-from raptor_core.models.money.account import Account
-from raptor_core.models.money.prices import FREE, part_of
-from raptor_core.models.money.spending import Spending
-from raptor_core.models.money.usage import Usage
+from raptor_core.models.money.usage import FREE, Spending, Usage, cost_usd, part_of
 from raptor_core.settings.models import Settings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price
 
@@ -158,3 +156,117 @@ class Ledger:
 
 def _total(usages: Iterable[Usage]) -> Usage:
     return sum(usages, start=Usage())
+
+
+class Account:
+    """Calls of one model for one purpose; ``nothing`` is a spending of nothing there."""
+
+    def __init__(
+        self, ledger: Ledger, purpose: str, model: str, price: PriceSettings | None
+    ) -> None:
+        self.ledger = ledger
+        self.nothing = Spending(purpose, model)
+        self._price = price
+        self._factor = 1.0
+
+    def reserve(self, prompt_tokens: int, completion_tokens: int) -> Hold:
+        """Hold what one call takes at the worst; waits for calls under way where they decide.
+
+        ``prompt_tokens`` may be an estimate: where the endpoint has counted more before than was
+        reserved, it is raised by as much.
+
+        Raises:
+            BudgetError: a bound of the budget would be passed.
+        """
+        worst = self._worst(prompt_tokens, completion_tokens)
+        self.ledger.hold(worst, wait=True)
+        return Hold(self, worst, prompt_tokens)
+
+    def reserve_some(self, calls: Iterable[tuple[int, int]]) -> list[Hold]:
+        """As ``reserve`` for the first of these calls: as many as fit without waiting for others.
+
+        Where the budget ends, ``reserve`` for the next one says so.
+        """
+        holds = []
+        for prompt_tokens, completion_tokens in calls:
+            worst = self._worst(prompt_tokens, completion_tokens)
+            try:
+                if not self.ledger.hold(worst, wait=False):
+                    break
+            except BudgetError:
+                break
+            holds.append(Hold(self, worst, prompt_tokens))
+        return holds
+
+    def count_retry(self) -> Usage:
+        """Count one more attempt; what to add to the call's usage."""
+        return self._count(Usage(retries=1))
+
+    def count(self, usage: Usage) -> Usage:
+        """Count a call that was paid for before, without a reservation; the usage with its price.
+
+        No bound of the budget stops what is bought already.
+        """
+        return self._count(self.priced(usage))
+
+    def priced(self, usage: Usage, estimate_tokens: int = 0) -> Usage:
+        """The usage with its price; of what is free, it says itself what it cost.
+
+        A prompt that was longer than its estimate raises the next reservations.
+        """
+        if estimate_tokens:
+            self._factor = max(self._factor, usage.prompt_tokens / estimate_tokens)
+        if self._price is FREE:
+            return usage
+        usd = cost_usd(self._price, usage.prompt_tokens, usage.completion_tokens)
+        return replace(usage, usd=usd)
+
+    def _count(self, usage: Usage) -> Usage:
+        self.ledger.count(replace(self.nothing, usage=usage))
+        return usage
+
+    def _worst(self, prompt_tokens: int, completion_tokens: int) -> Usage:
+        prompt = round(prompt_tokens * self._factor)
+        usd = cost_usd(self._price, prompt, completion_tokens)
+        return Usage(1, prompt, completion_tokens, usd=usd)
+
+
+class Hold:
+    """A reservation; a context manager. What is not settled or forgiven when it ends was lost."""
+
+    def __init__(self, account: Account, worst: Usage, prompt_tokens: int) -> None:
+        self.worst = worst
+        self._prompt_tokens = prompt_tokens
+        self._account = account
+        self.is_open = True
+
+    def settle(self, usage: Usage) -> Usage:
+        """End it with what the call took; that usage with its price.
+
+        Raises:
+            ValueError: it has ended already.
+        """
+        paid = self._account.priced(usage, self._prompt_tokens)
+        self._end(replace(self._account.nothing, usage=paid))
+        return paid
+
+    def forgive(self) -> None:
+        """End it: the call took nothing.
+
+        Raises:
+            ValueError: it has ended already.
+        """
+        self._end(self._account.nothing)
+
+    def _end(self, spending: Spending) -> None:
+        if not self.is_open:
+            raise ValueError("this reservation has ended already")
+        self.is_open = False
+        self._account.ledger.release(self.worst, spending)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self.is_open:
+            self._end(replace(self._account.nothing, lost=self.worst))

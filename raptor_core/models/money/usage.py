@@ -1,9 +1,23 @@
-"""What model calls took."""
+"""What model calls took, and what that costs.
+
+No price is shipped: prices age. The settings hold them by model name, ``[prices."gpt-4o-mini"]``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from raptor_core.settings.spending import PriceSettings
+
+SUMMARIES = "summaries"
+EMBEDDINGS = "embeddings"
+AUDITS = "audits"
+
+FREE = PriceSettings(input=0.0, output=0.0)
+"""What runs in this process costs nothing."""
+
+_PER_PRICE_TOKENS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +84,38 @@ class Usage:
             round(self.retries * fraction),
             None if self.usd is None else self.usd * fraction,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What one model was paid for one purpose.
+
+    Attributes:
+        purpose: ``SUMMARIES``, ``EMBEDDINGS``, ``AUDITS``, or another name.
+        model: its name.
+        usage: as the endpoint counted; the retries include those of calls that failed.
+        lost: worst case of calls whose answer never came (a timeout, a cut connection): the
+            endpoint may charge them, so the budget counts them.
+    """
+
+    purpose: str
+    model: str
+    usage: Usage = field(default_factory=Usage)
+    lost: Usage = field(default_factory=Usage)
+
+
+def part_of(price: PriceSettings | None, share: float) -> PriceSettings | None:
+    """The price times ``share``, for calls that cost less; None where there is none."""
+    if price is None or price is FREE or share == 1:
+        return price
+    return PriceSettings(input=price.input * share, output=price.output * share)
+
+
+def cost_usd(
+    price: PriceSettings | None, prompt_tokens: int, completion_tokens: int
+) -> float | None:
+    """US dollars for these tokens; None where there is no price, never 0 for want of one."""
+    if price is None:
+        return None
+    total = prompt_tokens * price.input + completion_tokens * price.output
+    return total / _PER_PRICE_TOKENS

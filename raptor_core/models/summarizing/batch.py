@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from raptor_core.errors import BudgetError, EndpointError
+from raptor_core.errors import EndpointError
 from raptor_core.identity import digest
 from raptor_core.models.endpoints.answers import checked, read_chat, read_usage
 from raptor_core.models.endpoints.batches import (
@@ -131,21 +131,14 @@ class BatchSummarizer:
                 self._records.drop(record)
         finally:
             for hold in holds.values():
-                hold.forgive_if_open()
+                if hold.is_open:
+                    hold.forgive()
 
     def _reserved(self, asks: Asks) -> dict[str, Hold]:
         """Reservations by key, of the first requests; what has none is asked for at once."""
-        holds: dict[str, Hold] = {}
-        for key, (_, ask) in asks.items():
-            worst = _worst(ask)
-            try:
-                hold = self._account.try_reserve(worst.prompt_tokens, worst.completion_tokens)
-            except BudgetError:
-                break  # raised again by what is asked for at once
-            if hold is None:
-                break
-            holds[key] = hold
-        return holds
+        worst = (_worst(ask) for _, ask in asks.values())
+        calls = ((tokens.prompt_tokens, tokens.completion_tokens) for tokens in worst)
+        return dict(zip(asks, self._account.reserve_some(calls), strict=False))
 
     def _waited(self, record: BatchRecord) -> BatchState:
         """The batch once it is over.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from raptor_core.errors import BudgetError
 from raptor_core.models.money import SUMMARIES, Hold, Ledger, Usage
 from raptor_core.models.summarizing.base import (
     FailedSummary,
@@ -78,14 +77,5 @@ class CountedSummarizer:
 
     def _reserve(self, requests: Sequence[SummaryRequest]) -> list[Hold]:
         """Reservations of the first requests, of one at the least."""
-        first = self._account.reserve(sum(requests[0].n_tokens), self._max_tokens)
-        holds = [first]
-        for request in requests[1:]:
-            try:
-                hold = self._account.try_reserve(sum(request.n_tokens), self._max_tokens)
-            except BudgetError:
-                break  # raised again by the next round, after the answers of this one
-            if hold is None:
-                break
-            holds.append(hold)
-        return holds
+        first, *others = ((sum(request.n_tokens), self._max_tokens) for request in requests)
+        return [self._account.reserve(*first), *self._account.reserve_some(others)]

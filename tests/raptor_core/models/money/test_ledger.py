@@ -73,9 +73,9 @@ def test_once_ended_it_refuses_what_would_still_fit_until_another_run_begins():
 def test_what_is_under_way_counts_with_its_worst_case():
     _, account = account_of(tokens=10)
     first = account.reserve(3, 3)
-    assert account.try_reserve(3, 3) is None
+    assert account.reserve_some([(3, 3)]) == []
     first.settle(Usage(1, 3, 1))
-    assert account.try_reserve(3, 3) is not None
+    assert len(account.reserve_some([(3, 3), (3, 3)])) == 1
 
 
 def test_a_call_waits_for_those_that_may_leave_room():
@@ -190,11 +190,7 @@ def test_no_order_of_calls_passes_a_bound(steps, calls, tokens, usd):
     under_way = []
     for what, prompt, completion in steps:
         if what == "reserve":
-            try:
-                hold = account.try_reserve(prompt, completion)
-            except BudgetError:
-                continue
-            under_way += [hold] if hold else []
+            under_way += account.reserve_some([(prompt, completion)])
         elif under_way:
             hold = under_way.pop(0)
             worst = hold.worst
