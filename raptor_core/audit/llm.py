@@ -21,7 +21,7 @@ from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.retry import RetryPolicy
 from raptor_core.models.endpoints.values import ChatAsk, Objection
 from raptor_core.models.money import AUDITS, Ledger
-from raptor_core.settings.audits import AuditSettings
+from raptor_core.settings.checks import AuditSettings
 
 SYSTEM = (
     "You audit summaries. You are given numbered sources and the numbered sentences of a summary "

@@ -100,7 +100,7 @@ class NliJudge:
         """The model, and the columns of its two labels."""
         from sentence_transformers import CrossEncoder
 
-        from raptor_core.models.embedding.loading import no_progress_bar
+        from raptor_core.models.embedding.local_models import no_progress_bar
 
         try:
             with no_progress_bar():

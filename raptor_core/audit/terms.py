@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from raptor_core.models.summarizing.stopwords import STOPWORDS
+from raptor_core.models.summarizing.sentence import STOPWORDS
 
 # Scripts without spaces, and Korean with its particles: a pair of characters stands for a word.
 _PAIRED = (

@@ -10,11 +10,9 @@ from raptor_core.documents.base import (
 )
 from raptor_core.documents.catalog.catalog import Catalog, Reading, parser_fingerprint
 from raptor_core.documents.catalog.entries import Entries
-from raptor_core.documents.catalog.inventory import Inventory
-from raptor_core.documents.catalog.partitions import Partitions
-from raptor_core.documents.catalog.reading import read_documents
+from raptor_core.documents.catalog.partitions import Inventory, Partitions
+from raptor_core.documents.catalog.reading import read_documents, read_scanned
 from raptor_core.documents.catalog.scan import Scan, scan_source
-from raptor_core.documents.catalog.scanned import read_scanned
 from raptor_core.documents.grouping import (
     document_partition,
     partition_key,

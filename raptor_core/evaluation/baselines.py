@@ -243,7 +243,7 @@ def _reciprocal(scores: NDArray[Any]) -> NDArray[np.float64]:
 def _load(model: str) -> Any:
     from sentence_transformers import SentenceTransformer
 
-    from raptor_core.models.embedding.loading import no_progress_bar
+    from raptor_core.models.embedding.local_models import no_progress_bar
 
     try:
         with no_progress_bar():

@@ -12,7 +12,7 @@ from raptor_core.evaluation.contexts import Context, Measured
 from raptor_core.evaluation.datasets.base import Question
 from raptor_core.evaluation.index import Index
 from raptor_core.evaluation.runs import Runs, held, runs, words
-from raptor_core.models.summarizing.stopwords import STOPWORDS
+from raptor_core.models.summarizing.sentence import STOPWORDS
 from raptor_core.nodes import Node
 from raptor_core.vectors import Vectors
 

@@ -15,7 +15,7 @@ from raptor_core.evaluation.answer_scores import answer_f1, score_answer
 from raptor_core.evaluation.contexts import Context, Measured
 from raptor_core.evaluation.datasets.base import Question
 from raptor_core.identity import digest, fingerprint
-from raptor_core.models.embedding.loading import no_progress_bar
+from raptor_core.models.embedding.local_models import no_progress_bar
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.fencing import fence
 from raptor_core.models.endpoints.pool import run_concurrently

@@ -1,14 +1,13 @@
 """Settings: models, presets, and loading from TOML and the environment."""
 
-from raptor_core.settings.audits import AuditSettings
-from raptor_core.settings.checks import CheckSettings
-from raptor_core.settings.components import ComponentsSettings
+from raptor_core.settings.checks import AuditSettings, CheckSettings
 from raptor_core.settings.endpoints import EndpointPart
-from raptor_core.settings.evaluations import EvaluationSettings
 from raptor_core.settings.load import load_settings, settings_of, with_preset
 from raptor_core.settings.models import (
     ChunkingSettings,
+    ComponentsSettings,
     EmbedderSettings,
+    EvaluationSettings,
     GroupingSettings,
     ReaderSettings,
     ReportSettings,

@@ -7,21 +7,66 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from raptor_core.settings.audits import AuditSettings
-from raptor_core.settings.checks import CheckSettings
-from raptor_core.settings.components import ComponentsSettings
+from raptor_core.settings.checks import AuditSettings, CheckSettings
 from raptor_core.settings.endpoints import EndpointPart
-from raptor_core.settings.evaluations import EvaluationSettings
 from raptor_core.settings.part import Part
 from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.settings.trees import ClusteringSettings, RebuildSettings, TreeSettings
+
+Name = Annotated[str, StringConstraints(pattern=r"^$|^[\w.]+:[\w.]+$|^[\w-]+$")]
+"""Empty, an import path (``package.module:name``), or the name of an entry point."""
+
+
+class ComponentsSettings(Part):
+    """Parts of one's own, by import path or by the name of an entry point; empty is ours.
+
+    A class or a function that is named is called for the part, with those of ``settings`` and
+    ``counter`` that its parameters name; a function that is named as summarizer is itself what
+    summarizes; any other object is the part.
+
+    Attributes:
+        counter, chunker, embedder, clusterer, summarizer, judge: one of your own, such as
+            "package.module:name", or the name of an entry point; empty is ours.
+    """
+
+    counter: Name = ""
+    chunker: Name = ""
+    embedder: Name = ""
+    clusterer: Name = ""
+    summarizer: Name = ""
+    judge: Name = ""
+
+
+DatasetName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,64}$")]
+"""Of letters, digits and underscores: an asset is called by it."""
+
+
+class EvaluationSettings(Part):
+    """Questions with known answers on which retrieval is measured; each set is an asset.
+
+    Attributes:
+        datasets: data sets by name, each a file as `raptor eval retrieval` takes it or the folder
+            of NarrativeQA, relative to the settings file, such as
+            { qasper = "qasper-dev-v0.3.json" }.
+        split: of NarrativeQA: train, valid or test.
+        strategies: what is measured beside "flat" and ``retrieval.strategy``, as `raptor eval
+            retrieval` names it.
+        budgets_tokens: tokens of a context, each measured on its own.
+        pooled: ask every question of all documents.
+    """
+
+    datasets: Mapping[DatasetName, str] = {}
+    split: str = "test"
+    strategies: tuple[str, ...] = ("lexical", "collapsed")
+    budgets_tokens: tuple[Annotated[int, Field(ge=1)], ...] = Field((400, 1000, 2000), min_length=1)
+    pooled: bool = False
 
 
 class GroupingSettings(Part):

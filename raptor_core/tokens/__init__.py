@@ -2,14 +2,13 @@
 
 from raptor_core.errors import SettingsError
 from raptor_core.settings.models import EmbedderSettings, TokensSettings
-from raptor_core.tokens.base import TokenCounter
+from raptor_core.tokens.base import TokenCounter, WordCounter
 from raptor_core.tokens.embedder import (
     TokenizerCounter,
     bundled_tokenizer_file,
     model_tokenizer,
 )
 from raptor_core.tokens.tiktoken_counter import TiktokenCounter
-from raptor_core.tokens.words import WordCounter
 
 __all__ = ["TiktokenCounter", "TokenCounter", "TokenizerCounter", "WordCounter", "make_counter"]
 

@@ -11,13 +11,13 @@ from raptor_core.documents.base import Document, Entry, Skipped
 from raptor_core.documents.catalog.scan import Queue, loaded
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.documents.sources.load import (
+    Unique,
     explain_empty,
     list_sources,
     named_sources,
     shown_path,
     split,
 )
-from raptor_core.documents.sources.unique import Unique
 from raptor_core.errors import SourceError
 from raptor_core.quality.document_text import CommonText, find_odd_text
 from raptor_core.tree.components import Components

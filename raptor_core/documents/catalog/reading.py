@@ -1,17 +1,16 @@
-"""Reading the documents that are wanted, for whoever did not scan the source itself."""
+"""Reading the documents that are wanted, with a scan of the source at hand or without one."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.catalog.catalog import Catalog, catalog_key, make_reading
-from raptor_core.documents.catalog.scan import Queue, Scanning, loaded
+from raptor_core.documents.catalog.scan import Queue, Scan, Scanning, loaded
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.documents.sources.files import Files
-from raptor_core.documents.sources.load import shown_path
-from raptor_core.documents.sources.unique import Unique
+from raptor_core.documents.sources.load import Unique, shown_path, split
 from raptor_core.settings import SourceSettings
 
 MAX_WAITS = 5
@@ -79,3 +78,30 @@ def _concerns(scan: Scanning, file: SourceFile, wanted: Callable[[str], bool]) -
     if not scan.catalog.answers_for(key, file.stamp):
         return True
     return any(wanted(document_id) for document_id in scan.catalog[key].ids)
+
+
+def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
+    """The documents of these ids as they are now; of tables only those that held one are read.
+
+    What has gone since the scan is missing. ``skipped`` is the scan's, and what cannot be read now.
+
+    Raises:
+        SourceError: a source cannot be reached.
+        MissingExtraError: a file or URL needs an extra that is not installed.
+    """
+    skipped = list(scan.inventory.skipped)
+    corpus: Unique[Document] = Unique(skipped)
+    queue: Queue = [(s, [f for f in files if _holds(scan, f, ids)]) for s, files in scan.listed]
+    for file, content in loaded(queue):
+        named = scan.parsed.get((catalog_key(file), content.digest))
+        if named is None:
+            named = split(content.parse(), skipped)
+        corpus.add([item for item in named if item[1].id in ids], shown_path(file))
+    return Corpus(corpus.ordered(), tuple(dict.fromkeys(skipped)))
+
+
+def _holds(scan: Scan, file: SourceFile, ids: Collection[str]) -> bool:
+    if file.only_id is not None:
+        return file.only_id in ids
+    known = scan.catalog.get(catalog_key(file))
+    return known is not None and any(document_id in ids for document_id in known.ids)

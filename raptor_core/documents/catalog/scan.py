@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 from raptor_core.documents.base import Entry, Skipped
 from raptor_core.documents.catalog.catalog import Catalog, Reading, catalog_key, make_reading
 from raptor_core.documents.catalog.entries import Entries, Gathered
-from raptor_core.documents.catalog.inventory import Inventory
+from raptor_core.documents.catalog.partitions import Inventory
 from raptor_core.documents.formats.records import Named
 from raptor_core.documents.sources.base import Content, Source, SourceFile
 from raptor_core.documents.sources.files import Files, side_by_side
 from raptor_core.documents.sources.load import (
     Listed,
+    Unique,
     explain_empty,
     list_sources,
     named_sources,
     shown_path,
 )
-from raptor_core.documents.sources.unique import Unique
 from raptor_core.settings import SourceSettings
 
 Queue = list[tuple[Source, Sequence[SourceFile]]]

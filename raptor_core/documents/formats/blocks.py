@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from raptor_core.documents.formats.parsed import clean_text
-from raptor_core.documents.formats.sections import Heading
+from raptor_core.documents.formats.parsed import Heading, clean_text
 
 _WHITE = re.compile(r"[ \t\n\r\f\xa0]+")
 _SPACES = re.compile(r" {2,}")

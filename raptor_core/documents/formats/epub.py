@@ -12,8 +12,7 @@ from urllib.parse import unquote
 from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged, read_xml, tag_of
 from raptor_core.documents.formats.html import parse_html
-from raptor_core.documents.formats.parsed import Parsed, UnreadableError, one_line
-from raptor_core.documents.formats.sections import Heading, nest
+from raptor_core.documents.formats.parsed import Heading, Parsed, UnreadableError, nest, one_line
 
 _KIND = "EPUB book"
 _CONTAINER = "META-INF/container.xml"

@@ -13,8 +13,7 @@ from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.blocks import Blocks
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.page_parts import is_around, is_main, is_page_link
-from raptor_core.documents.formats.parsed import Parsed, clean_text, one_line
-from raptor_core.documents.formats.sections import nest
+from raptor_core.documents.formats.parsed import Parsed, clean_text, nest, one_line
 
 _CHARSET = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _DECLARED_WITHIN_BYTES = 1024  # as in the HTML standard
@@ -23,71 +22,17 @@ _VOID = frozenset(
     "area base br col embed hr img input link meta param source track wbr".split()  # noqa: SIM905
 )
 _DROPPED = frozenset(
-    [
-        "script",
-        "style",
-        "noscript",
-        "template",
-        "svg",
-        "math",
-        "iframe",
-        "object",
-        "canvas",
-        "button",
-        "select",
-        "datalist",
-        "textarea",
-        "audio",
-        "video",
-    ]
+    """
+    script style noscript template svg math iframe object canvas button select datalist
+    textarea audio video
+    """.split()  # noqa: SIM905
 )
 _BLOCK = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "caption",
-        "center",
-        "dd",
-        "details",
-        "dialog",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hgroup",
-        "hr",
-        "html",
-        "legend",
-        "li",
-        "main",
-        "menu",
-        "nav",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "summary",
-        "table",
-        "tbody",
-        "tfoot",
-        "thead",
-        "tr",
-        "ul",
-    ]
+    """
+    address article aside blockquote body caption center dd details dialog div dl dt fieldset
+    figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu
+    nav ol p pre section summary table tbody tfoot thead tr ul
+    """.split()  # noqa: SIM905
 )
 _HEADINGS = {f"h{rank}": rank for rank in range(1, 7)}
 _ROOTS = frozenset({"html", "body", "main"})

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate
 from typing import Any
 
+from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.encoding import decode
-from raptor_core.documents.formats.front_matter import read_front_matter
-from raptor_core.documents.formats.parsed import Parsed, clean_text, one_line
-from raptor_core.documents.formats.sections import Heading, nest
+from raptor_core.documents.formats.parsed import Heading, Parsed, clean_text, nest, one_line
 
 MAX_TITLE_CHARS = 300
 """What a heading holds beyond is no title."""
@@ -108,3 +108,37 @@ def _plain(raw: str) -> str:
         elif token.type in {"text", "text_special", "code_inline", "image"}:
             parts.append(token.content)
     return one_line("".join(parts))
+
+
+_BLOCK = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_PAIR = re.compile(r"^([A-Za-z_][\w .-]*?)[ \t]*:[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
+_COMMENT = re.compile(r"[ \t]#.*\Z")
+_NESTED = ("[", "{", "|", ">", "&", "*", "!")
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9]\d{0,17})\Z")
+_FLOAT = re.compile(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?\Z")
+
+
+def read_front_matter(text: str) -> tuple[dict[str, MetadataValue], int]:
+    """Scalar entries of the front matter, and the characters that it takes (0 without one).
+
+    Lists, mappings and block texts are left out: metadata holds single values.
+    """
+    block = _BLOCK.match(text)
+    if block is None:
+        return {}, 0
+    pairs = _PAIR.findall(block.group(1))
+    values = {key: _scalar(raw) for key, raw in pairs if not raw.startswith(_NESTED)}
+    return values, block.end()
+
+
+def _scalar(raw: str) -> MetadataValue:
+    if len(raw) >= 2 and raw[0] == raw[-1] and raw[0] in "'\"":
+        return raw[1:-1]
+    value = _COMMENT.sub("", raw).strip()
+    if value.lower() in {"true", "false"}:
+        return value.lower() == "true"
+    if _INTEGER.match(value):
+        return int(value)
+    if _FLOAT.match(value) and math.isfinite(float(value)):
+        return float(value)
+    return value

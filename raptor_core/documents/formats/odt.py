@@ -9,8 +9,7 @@ from typing import Any
 from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged, read_xml, tag_of
 from raptor_core.documents.formats.blocks import Blocks
-from raptor_core.documents.formats.parsed import Parsed, UnreadableError, one_line
-from raptor_core.documents.formats.sections import nest
+from raptor_core.documents.formats.parsed import Parsed, UnreadableError, nest, one_line
 
 _KIND = "OpenDocument text"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"

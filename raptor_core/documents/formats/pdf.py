@@ -11,9 +11,15 @@ from statistics import median
 from typing import Any
 
 from raptor_core.documents.formats.ocr import recognize
-from raptor_core.documents.formats.parsed import Parsed, UnreadableError, clean_text, one_line
+from raptor_core.documents.formats.parsed import (
+    Heading,
+    Parsed,
+    UnreadableError,
+    clean_text,
+    nest,
+    one_line,
+)
 from raptor_core.documents.formats.running_lines import DIVIDED, Line, without_running_lines
-from raptor_core.documents.formats.sections import Heading, nest
 
 FULL_LINE_SHARE = 0.9
 """A line that would reach this share of the page's longest lines with one more word is full."""

@@ -9,8 +9,7 @@ from typing import Any
 from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged
 from raptor_core.documents.formats.blocks import Blocks
-from raptor_core.documents.formats.parsed import Parsed, one_line
-from raptor_core.documents.formats.sections import nest
+from raptor_core.documents.formats.parsed import Parsed, nest, one_line
 from raptor_core.errors import MissingExtraError
 
 _KIND = "PowerPoint presentation"

@@ -11,8 +11,13 @@ from typing import Any
 
 from raptor_core.documents.base import Document, MetadataValue, Section, Skipped
 from raptor_core.documents.formats.encoding import decode
-from raptor_core.documents.formats.parsed import UnreadableError, clean_text, one_line
-from raptor_core.documents.formats.sections import Heading, nest
+from raptor_core.documents.formats.parsed import (
+    Heading,
+    UnreadableError,
+    clean_text,
+    nest,
+    one_line,
+)
 from raptor_core.identity import digest
 from raptor_core.settings import SourceSettings
 

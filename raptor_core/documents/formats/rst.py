@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from raptor_core.documents.formats.encoding import decode
-from raptor_core.documents.formats.parsed import Parsed, clean_text, one_line
-from raptor_core.documents.formats.sections import Heading, nest
+from raptor_core.documents.formats.parsed import Heading, Parsed, clean_text, nest, one_line
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*\Z")
 _ROLE = re.compile(r":[\w:+.-]+:(?=`)")

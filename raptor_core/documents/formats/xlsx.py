@@ -12,8 +12,7 @@ from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged
 from raptor_core.documents.formats.blocks import Blocks
 from raptor_core.documents.formats.grid import write_rows
-from raptor_core.documents.formats.parsed import Parsed, UnreadableError, one_line
-from raptor_core.documents.formats.sections import nest
+from raptor_core.documents.formats.parsed import Parsed, UnreadableError, nest, one_line
 from raptor_core.errors import MissingExtraError
 
 MAX_CELLS = 5_000_000

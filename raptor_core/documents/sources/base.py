@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from raptor_core.documents.base import MEGABYTE, Skipped
 from raptor_core.documents.formats.records import Named
-from raptor_core.documents.sources.patterns import IGNORE_FILE, compile_patterns
+from raptor_core.errors import SourceError
 from raptor_core.identity import digest
 from raptor_core.redaction import hide_password
 from raptor_core.settings import SourceSettings
@@ -186,3 +187,28 @@ def too_large(size_bytes: int, max_file_mb: float) -> str:
         f"{size_bytes / MEGABYTE:.1f} MB is over the limit of {max_file_mb:g} MB "
         f"(source.max_file_mb)"
     )
+
+
+IGNORE_FILE = ".raptorignore"
+"""File in a source folder that lists what is not read, one pattern per line."""
+
+_ALL_IN = re.compile(r"/\*\*(/?)\s*$")
+
+
+def compile_patterns(lines: Iterable[str]) -> GitIgnoreSpec:
+    """Patterns in order, of which the last that matches decides; a folder's path ends in "/".
+
+    Raises:
+        SourceError: a pattern is malformed.
+    """
+    from pathspec import GitIgnoreSpec
+
+    # pathspec takes "a/**" for "a" too; git does not, so that "!a/b" can take "a/b" back.
+    given = [_ALL_IN.sub(r"/**/*\1", line.lstrip()) for line in lines]
+    try:
+        return GitIgnoreSpec.from_lines(given)
+    except ValueError as error:
+        raise SourceError(
+            f"a pattern is malformed ({error}); see include and exclude under [source], and "
+            f"{IGNORE_FILE} in the source folder"
+        ) from error

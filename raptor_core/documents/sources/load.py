@@ -1,16 +1,17 @@
-"""Reading sources: everything there is, or only the list of files."""
+"""Opening and reading sources: everything there is, or only the list of files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from raptor_core.documents.base import Corpus, Document, Skipped
+from raptor_core.documents.base import Corpus, Document, Entry, Skipped
 from raptor_core.documents.formats.records import Named
 from raptor_core.documents.sources.base import Source, SourceFile
-from raptor_core.documents.sources.opening import open_source
+from raptor_core.documents.sources.local import LocalSource
+from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.documents.sources.sql import SqlSource
-from raptor_core.documents.sources.unique import Unique
 from raptor_core.errors import EmptySourceError, SourceError
 from raptor_core.redaction import hide_password
 from raptor_core.settings import SourceSettings
@@ -135,3 +136,51 @@ def explain_empty(
     more = len(skipped) - _NAMED_IN_ERROR
     rest = f"; and {more} more" if more > 0 else ""
     return EmptySourceError(f"no document in {where}; {len(skipped)} skipped: {told}{rest}")
+
+
+def open_source(path: str | Path, settings: SourceSettings) -> Source:
+    """The source at a local path or an fsspec URL.
+
+    Raises:
+        SourceError: no such file or folder, unknown protocol, unreachable.
+        MissingExtraError: the URL needs an extra.
+    """
+    text = str(path)
+    if text.startswith("file://"):
+        text = text.removeprefix("file://")
+    if isinstance(path, str) and ("://" in text or "::" in text):
+        return RemoteSource(text, settings)
+    return LocalSource(text, settings)
+
+
+Item = TypeVar("Item", Document, Entry)
+
+
+class Unique(Generic[Item]):
+    """Collects documents, or entries of documents."""
+
+    def __init__(self, skipped: list[Skipped]) -> None:
+        """``skipped`` takes what is left out."""
+        self._skipped = skipped
+        self._found: dict[str, tuple[Item, str]] = {}
+
+    def add(self, named: Iterable[tuple[str, Item]], path: str) -> None:
+        """Add documents by name, all from one path."""
+        for name, document in named:
+            self.take(name, document, path)
+
+    def take(self, name: str, document: Item, path: str) -> bool:
+        """Add one document; whether it is the first of its id."""
+        first, place = self._found.setdefault(document.id, (document, path))
+        if first is not document:
+            self._skipped.append(Skipped(name, _clash(first, place, document)))
+        return first is document
+
+    def ordered(self) -> tuple[Item, ...]:
+        """What was kept, ordered by id."""
+        return tuple(self._found[key][0] for key in sorted(self._found))
+
+
+def _clash(first: Item, place: str, second: Item) -> str:
+    same = "the same text" if first.content_hash == second.content_hash else "another document"
+    return f"its id {second.id!r} is taken, by {same} in {place}; ids must be unique in a corpus"

@@ -12,6 +12,7 @@ from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.sources.addresses import check_protocols, http_options
 from raptor_core.documents.sources.base import (
+    IGNORE_FILE,
     Content,
     Listing,
     Rules,
@@ -21,7 +22,6 @@ from raptor_core.documents.sources.base import (
 )
 from raptor_core.documents.sources.files import Files
 from raptor_core.documents.sources.parsing import load_files
-from raptor_core.documents.sources.patterns import IGNORE_FILE
 from raptor_core.errors import SourceError
 from raptor_core.places import open_place, reached
 from raptor_core.redaction import hide_password

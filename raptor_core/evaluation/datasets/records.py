@@ -21,9 +21,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from raptor_core.documents.base import Document, Section
-from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.formats.parsed import Heading, UnreadableError, nest
 from raptor_core.documents.formats.records import Table, row_document
-from raptor_core.documents.formats.sections import Heading, nest
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.evaluation.datasets.qasper import UNANSWERABLE, text_evidence

@@ -14,7 +14,7 @@ import numpy as np
 
 from raptor_core.errors import ModelError
 from raptor_core.models.embedding.distinct import PrefixingEmbedder
-from raptor_core.models.embedding.exact import run_batches
+from raptor_core.models.embedding.local_models import run_batches
 from raptor_core.models.embedding.minilm import MAX_TOKENS, N_DIMS, MiniLM
 from raptor_core.models.embedding.precision import (
     embedder_fingerprint,

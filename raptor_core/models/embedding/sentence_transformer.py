@@ -13,8 +13,7 @@ import numpy as np
 
 from raptor_core.errors import ModelError
 from raptor_core.models.embedding.distinct import PrefixingEmbedder
-from raptor_core.models.embedding.exact import run_batches
-from raptor_core.models.embedding.loading import no_progress_bar
+from raptor_core.models.embedding.local_models import no_progress_bar, run_batches
 from raptor_core.models.embedding.precision import (
     embedder_fingerprint,
     settle_precision,

@@ -1,7 +1,6 @@
 """The reader: answers from retrieved context, with citations; and quotes, without a model."""
 
 from raptor_core.models.reading.quotes import Quote, best_sentences
-from raptor_core.models.reading.reader import Reader
-from raptor_core.models.reading.values import Answer, Passage
+from raptor_core.models.reading.reader import Answer, Passage, Reader
 
 __all__ = ["Answer", "Passage", "Quote", "Reader", "best_sentences"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from raptor_core.chunking.sentences import sentences
 from raptor_core.models.embedding.base import Embedder
-from raptor_core.models.reading.values import Passage
+from raptor_core.models.reading.reader import Passage
 
 MIN_WORDS = 4
 

@@ -59,7 +59,7 @@ def _told(name: str, question: str, texts: Sequence[str]) -> Scores:
 def _encoder(name: str) -> Any:
     from sentence_transformers import CrossEncoder
 
-    from raptor_core.models.embedding.loading import no_progress_bar
+    from raptor_core.models.embedding.local_models import no_progress_bar
 
     try:
         with no_progress_bar():

@@ -20,8 +20,7 @@ from raptor_core.documents import (
     partition_key,
     tree_name,
 )
-from raptor_core.documents.catalog.entries import Gathered
-from raptor_core.documents.catalog.file_entries import FileEntries
+from raptor_core.documents.catalog.entries import FileEntries, Gathered
 from raptor_core.documents.sources.files import Files
 from raptor_core.identity import digest
 from raptor_core.settings import GroupingSettings

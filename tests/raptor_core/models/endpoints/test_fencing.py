@@ -13,7 +13,7 @@ from raptor_core.audit.base import Audited, NamedText
 from raptor_core.audit.llm import LlmJudge
 from raptor_core.models.endpoints.fencing import defused, fence
 from raptor_core.models.reading import Passage
-from raptor_core.models.reading.prompts import ask
+from raptor_core.models.reading.reader import ask
 from raptor_core.models.summarizing.base import SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer
 from raptor_core.models.summarizing.prompts import objection_lines

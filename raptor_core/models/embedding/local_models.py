@@ -1,9 +1,10 @@
-"""Batches of a local model by threads that compute alone: no sum depends on their number."""
+"""Models of this machine: loading them, and batches by threads that compute alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 Batch = TypeVar("Batch")
@@ -38,3 +39,17 @@ def run_batches(
             return list(pool.map(work, waiting))
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def no_progress_bar() -> Iterator[None]:
+    """Loading weights draws a bar on standard error, which is the caller's to use."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
