@@ -17,8 +17,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from raptor_core.models.summarizing.sentence import UNSPACED, stem
-from raptor_core.models.summarizing.stopwords import STOPWORDS
+from raptor_core.models.summarizing.sentence import STOPWORDS, UNSPACED, stem
 from raptor_core.nodes import Node, Tree
 from raptor_core.quality.languages import languages_by_word
 from raptor_core.tree.components import Components
