@@ -6,10 +6,11 @@ import secrets
 from collections.abc import Sequence
 from http import HTTPStatus
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict
 
+from dagster_project.curating import Curator
 from dagster_project.serving.answers import (
     Answer,
     Answered,
@@ -35,6 +36,7 @@ from dagster_project.serving.reading import (
     TreesOnly,
 )
 from raptor_core.errors import (
+    CurationError,
     EndpointError,
     MissingExtraError,
     MissingKeyError,
@@ -54,8 +56,11 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtraError("http", "serving over HTTP") from error
 
+from dagster_project.serving.deciding import decisions_router
+
 _STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
     (UnknownTreeError, 404, "UnknownTreeError"),
+    (CurationError, 422, "CurationError"),
     (StoreLockedError, 503, "StoreLockedError"),
     (SettingsError, 422, "InvalidRequestError"),
     (MissingKeyError, 501, "NoReaderError"),
@@ -87,6 +92,11 @@ class Problem(Answer):
     message: str
 
 
+_PROBLEMS: dict[int | str, Any] = {
+    status: {"model": Problem} for status in (400, 401, 404, 413, 422, 503)
+}
+
+
 class Health(Answer):
     """That the server answers."""
 
@@ -95,7 +105,12 @@ class Health(Answer):
 
 
 def make_app(
-    reading: Reading, key: str | None = None, hosts: Sequence[str] | None = None
+    reading: Reading,
+    key: str | None = None,
+    hosts: Sequence[str] | None = None,
+    *,
+    curator: Curator | None = None,
+    writing_key: str | None = None,
 ) -> FastAPI:
     """The application, as ASGI servers run it.
 
@@ -104,6 +119,8 @@ def make_app(
         key: that each request must give as ``Authorization: Bearer KEY``; None asks for none.
         hosts: names by which it may be called; None is any. A server without a key must name its
             own, or a page in a browser beside it could read it by a name of its own making.
+        curator: shows what people decided; None shows nothing of it.
+        writing_key: that a request to decide must give, and that reads, too; None takes none.
     """
     app = FastAPI(
         title="RAPTOR",
@@ -120,7 +137,11 @@ def make_app(
     app.add_exception_handler(HTTPException, _refused)
     app.include_router(_open_router())
     app.include_router(_pages(app))
-    app.include_router(_router(reading), dependencies=[] if key is None else [Depends(_Guard(key))])
+    reads = [] if key is None else [Depends(_Guard(*filter(None, (key, writing_key))))]
+    app.include_router(_router(reading), dependencies=reads)
+    if curator is not None:
+        writes = _Guard(writing_key) if writing_key else None
+        app.include_router(decisions_router(curator, reads, writes, _PROBLEMS))
     return app
 
 
@@ -154,9 +175,7 @@ def _pages(app: FastAPI) -> APIRouter:
 
 
 def _router(reading: Reading) -> APIRouter:
-    router = APIRouter(
-        responses={status: {"model": Problem} for status in (400, 401, 404, 413, 422, 503)}
-    )
+    router = APIRouter(responses=_PROBLEMS)
 
     @router.post("/search")
     def search(asked: Asked) -> Found:
@@ -193,16 +212,16 @@ class _WrongKeyError(RaptorError):
 
 
 class _Guard:
-    """Lets a request pass that gives the key."""
+    """Lets a request pass that gives one of the keys."""
 
-    def __init__(self, key: str) -> None:
-        self._key = key.encode()
+    def __init__(self, *keys: str) -> None:
+        self._keys = [key.encode() for key in keys]
 
     def __call__(
         self, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_SCHEME)]
     ) -> None:
-        found = "" if given is None else given.credentials
-        if not secrets.compare_digest(found.encode(), self._key):
+        found = b"" if given is None else given.credentials.encode()
+        if not sum(secrets.compare_digest(found, key) for key in self._keys):  # of all, always
             raise _WrongKeyError("send the server's key as 'Authorization: Bearer KEY'")
 
 

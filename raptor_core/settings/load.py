@@ -17,7 +17,7 @@ from raptor_core.settings.models import Settings
 from raptor_core.settings.presets import preset_values
 
 ENV_PREFIX = "RAPTOR_"
-NOT_SETTINGS = frozenset({"RAPTOR_HOME", "RAPTOR_API_KEY"})
+NOT_SETTINGS = frozenset({"RAPTOR_HOME", "RAPTOR_API_KEY", "RAPTOR_WRITING_KEY"})
 """Variables with the prefix that are no settings."""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from dagster_project.cli.options import home_and_json
-from raptor_core.errors import MissingKeyError
+from raptor_core.errors import MissingKeyError, SettingsError
 
 _LOOPBACK = ("localhost", "127.0.0.1")
 
@@ -26,22 +26,43 @@ _LOOPBACK = ("localhost", "127.0.0.1")
     metavar="NAME",
     help="Environment variable of the key that requests must give.",
 )
+@click.option(
+    "--writing-key-env",
+    default="RAPTOR_WRITING_KEY",
+    show_default=True,
+    metavar="NAME",
+    help="Environment variable of the key that decisions must give; without one none are taken.",
+)
 @home_and_json
-def command(home: Path, host: str, port: int, key_env: str, as_json: bool) -> None:  # noqa: ARG001  # only errors are printed
-    """Serve the published trees over HTTP: search, nodes, their sources, trees.
+def command(
+    home: Path,
+    host: str,
+    port: int,
+    key_env: str,
+    writing_key_env: str,
+    as_json: bool,  # noqa: ARG001  # only errors are printed
+) -> None:
+    """Serve the published trees over HTTP: search, answers, nodes, their sources, decisions.
 
     Requests give the key as 'Authorization: Bearer KEY'. Without a key it serves this machine
-    alone. What it speaks is described at /openapi.json, and in docs/applications.md. Needs the
-    extra 'http'.
+    alone. Decisions are taken only with a key of their own. What it speaks is described at
+    /openapi.json, and in docs/applications.md. Needs the extra 'http'.
     """
     key = os.environ.get(key_env) or None
+    writing_key = os.environ.get(writing_key_env) or None
     alone = _is_loopback(host)
     if key is None and not alone:
         raise MissingKeyError(
             f"{host} can be reached from other machines: set {key_env} to a key that requests must "
             "give, or listen at 127.0.0.1"
         )
+    if writing_key is not None and writing_key == key:
+        raise SettingsError(
+            f"{writing_key_env} holds the same key as {key_env}: whoever reads could decide; give "
+            "them different keys"
+        )
 
+    from dagster_project.curating import Curator
     from dagster_project.serving.http import make_app
     from dagster_project.serving.reading import Reading
     from raptor_core.home import HomeRetriever
@@ -49,7 +70,7 @@ def command(home: Path, host: str, port: int, key_env: str, as_json: bool) -> No
     hosts = None if key else (*_LOOPBACK, host)
     retriever = HomeRetriever(home)
     retriever.load_model()
-    app = make_app(Reading(retriever), key, hosts)
+    app = make_app(Reading(retriever), key, hosts, curator=Curator(home), writing_key=writing_key)
     _run(app, host, port)
 
 

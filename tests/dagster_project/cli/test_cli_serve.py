@@ -55,11 +55,12 @@ def browser():
         yield running
 
 
-def make_app_of(retriever):
+def make_app_of(built, retriever):
+    from dagster_project.curating import Curator
     from dagster_project.serving.http import make_app
     from dagster_project.serving.reading import Reading
 
-    return make_app(Reading(retriever))
+    return make_app(Reading(retriever), curator=Curator(built.home), writing_key="a key to decide")
 
 
 def with_reader(built, reader):
@@ -73,7 +74,7 @@ def with_reader(built, reader):
 @pytest.fixture
 def app(built, reader, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
-    return make_app_of(with_reader(built, reader))
+    return make_app_of(built, with_reader(built, reader))
 
 
 def test_a_question_is_searched_read_up_and_down_and_traced_to_the_source(keyed, built):
@@ -277,7 +278,7 @@ def test_a_store_that_a_build_holds_is_told_as_busy(built):
     held = StoreLock(lock, 1)
     held.acquire()
     try:
-        busy = TestClient(make_app_of(retriever)).get("/trees")
+        busy = TestClient(make_app_of(built, retriever)).get("/trees")
     finally:
         held.release()
     assert (busy.status_code, busy.json()["error"]) == (503, "StoreLockedError")
@@ -291,14 +292,20 @@ ROUTES = [
     "GET /nodes/{node_id}",
     "GET /nodes/{node_id}/spans",
     "GET /trees",
+    "GET /decisions",
+    "POST /decisions",
+    "DELETE /decisions/{decision_id}",
 ]
+KEYED = ["POST /decisions", "DELETE /decisions/{decision_id}"]  # no valid key is made up
+BARE = ["GET /health", "GET /decisions"]
+WRITING = {"Authorization": "Bearer a key to decide"}
 
 
 @pytest.mark.parametrize(
     ("route", "mode"),
     [
-        *((route, GenerationMode.POSITIVE) for route in ROUTES),
-        *((route, GenerationMode.NEGATIVE) for route in ROUTES if route != "GET /health"),
+        *((route, GenerationMode.POSITIVE) for route in ROUTES if route not in KEYED),
+        *((route, GenerationMode.NEGATIVE) for route in ROUTES if route not in BARE),
     ],
 )
 def test_the_description_holds_for_whatever_is_sent(app, route, mode):
@@ -309,9 +316,43 @@ def test_the_description_holds_for_whatever_is_sent(app, route, mode):
     @hypothesis.settings(max_examples=20, deadline=None, derandomize=True)
     @hypothesis.given(case=operations[route].as_strategy(generation_mode=mode))
     def holds(case):
-        case.call_and_validate()
+        case.call_and_validate(headers=WRITING)
 
     holds()
+
+
+def test_decisions_are_made_with_the_writing_key_alone_and_the_next_build_honours_them(own):
+    key = {"Authorization": f"Bearer {KEY}"}
+    environ = {"RAPTOR_API_KEY": KEY, "RAPTOR_WRITING_KEY": "a key to decide"}
+    asked = {"kind": "document", "subject": "soup.md", "who": "Ines", "why": "no lighthouse"}
+    with serving(own.home, **environ) as address, httpx.Client(base_url=address) as client:
+        client.timeout = 60
+        assert client.get("/decisions").status_code == 401
+        assert client.post("/decisions", json=asked).status_code == 401
+        assert client.post("/decisions", json=asked, headers=key).status_code == 401
+        assert client.get("/trees", headers=WRITING).status_code == 200
+        made = client.post("/decisions", json=asked, headers=WRITING)
+        assert (made.status_code, made.json()["who"]) == (200, "Ines")
+        told = client.get("/decisions", headers=key).json()
+        assert told == {"can_decide": True, "decisions": [made.json()]}
+        unknown = {**asked, "subject": "nowhere.md"}
+        refused = client.post("/decisions", json=unknown, headers=WRITING)
+        assert (refused.status_code, refused.json()["error"]) == (422, "CurationError")
+        assert own.call("build", "--json").json["dropped"] == ["soup.md"]
+        place = f"/decisions/{made.json()['id']}"
+        assert client.delete(place, params={"who": "Per"}, headers=key).status_code == 401
+        taken = client.delete(place, params={"who": "Per"}, headers=WRITING)
+        assert taken.status_code == 200
+        assert own.call("build", "--json").json["built"] == ["soup.md"]
+        assert client.get("/decisions", headers=key).json()["decisions"][0]["undone"]
+
+
+def test_a_server_without_a_writing_key_takes_no_decision_and_two_keys_must_differ(keyed, own):
+    asked = {"kind": "document", "subject": "soup.md", "who": "Ines"}
+    assert keyed.get("/decisions").json() == {"can_decide": False, "decisions": []}
+    assert keyed.post("/decisions", json=asked).status_code == 405
+    same = own.call("serve", RAPTOR_API_KEY=KEY, RAPTOR_WRITING_KEY=KEY)
+    assert (same.code, "different keys" in same.err) == (3, True)
 
 
 def test_a_missing_package_names_the_extra(monkeypatch):
