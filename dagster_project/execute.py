@@ -149,11 +149,11 @@ def _follow(
         new = [name for name in changes.new if name in due]
         if new:
             instance.add_dynamic_partitions(corpus.partitions, new)
-        for found in runs_over(changes.in_order(due)):
-            config = run_config(found, corpus)
-            ran = _execute(defs, instance, BUILD, corpus, tags=run_tags(found), run_config=config)
+        for run in runs_over(changes.in_order(due)):
+            config = run_config(run, corpus)
+            ran = _execute(defs, instance, BUILD, corpus, tags=run_tags(run), run_config=config)
             report.run_ids.append(ran.run_id)
-            watch.close(found, ran)
+            watch.close(run, ran)
         droppable = [name for name in changes.droppable(report.failed) if name in removed]
         if droppable:
             _drop(defs, instance, droppable, report, corpus)

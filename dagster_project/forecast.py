@@ -70,8 +70,8 @@ def _documents(
     resources: Resources, settings: Settings, chosen: Collection[str]
 ) -> dict[str, tuple[Document, ...]]:
     """What the trees of these partitions are to hold."""
-    found = resources.source.corpus(chosen).documents
-    partitions = Partitions(found, settings.grouping)
+    documents = resources.source.corpus(chosen).documents
+    partitions = Partitions(documents, settings.grouping)
     return {tree: members for trees in partitions.values() for tree, members in trees.items()}
 
 
@@ -89,7 +89,7 @@ def _gone(
 ) -> set[str]:
     """Trees that the build drops: of removed partitions, and those that a changed one loses."""
     tables = resources.tables.tables()
-    found = set()
+    gone = set()
 
     def published() -> Iterator[str]:
         return (mark.tree for store in resources.store.open_each() for mark in store.marks())
@@ -97,8 +97,8 @@ def _gone(
     listing = Listing(published, settings.grouping)
     for name in (*(changes.removed if changes else ()), *chosen):
         if tables.exists((names.DOCUMENTS,), name) or tables.exists((names.TREE,), name):
-            found.update(abandoned_trees(tables, settings.grouping, name, listing, live))
-    return found
+            gone.update(abandoned_trees(tables, settings.grouping, name, listing, live))
+    return gone
 
 
 def _earlier(
@@ -115,9 +115,9 @@ def _earlier(
             return {}
         published = PublishedTrees()
         published.look_up(store, documents)
-        found = {tree: published_tree(store, tree) for tree in gone}
+        earlier = {tree: published_tree(store, tree) for tree in gone}
         for tree, given in documents.items():
-            found[tree] = published.earlier_tree(
+            earlier[tree] = published.earlier_tree(
                 store, tree, given, lambda name: make_leaves(name, documents[name], components)
             )
-    return {name: tree for name, tree in found.items() if tree}
+    return {name: tree for name, tree in earlier.items() if tree}

@@ -105,8 +105,8 @@ def read_costs(home: Home, settings: Settings, partitions: Iterable[str]) -> dic
     from raptor_core.tables import TableStore
 
     tables = TableStore(home.tables_url(settings))
-    found = (record for name in partitions for record in read_records(tables, name).values())
-    return {record.tree: record.cost for record in found if record.cost is not None}
+    records = (record for name in partitions for record in read_records(tables, name).values())
+    return {record.tree: record.cost for record in records if record.cost is not None}
 
 
 def read_partitions(home: Home) -> tuple[str, ...]:
@@ -119,11 +119,11 @@ def _results(
     checks: names.Checks, outcomes: CheckOutcomes, partition: str | None
 ) -> tuple[CheckResult, ...]:
     """The last result of each check on one partition, or on none, in their order."""
-    found = (
+    outcomes_by_check = (
         (asset, check, outcomes.get((asset, check.name, partition))) for asset, check in checks
     )
     return tuple(
         CheckResult(asset, check.name, last.passed, last.severity, check.blocking, last.description)
-        for asset, check, last in found
+        for asset, check, last in outcomes_by_check
         if last is not None and not last.description.startswith(names.NOT_EXECUTED)
     )

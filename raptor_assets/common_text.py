@@ -18,15 +18,15 @@ def common_text(corpus: Corpus, tables: TableStore) -> CommonText:
     Raises:
         TableError: the place of the tables refuses.
     """
-    found = CommonText()
+    counted = CommonText()
     for document in corpus.documents:
-        found.add(document)
+        counted.add(document)
     kept = _kept(tables)
-    if kept and kept.n_documents > 2 * found.n_documents:
+    if kept and kept.n_documents > 2 * counted.n_documents:
         return kept
-    if found.n_documents >= MIN_DOCUMENTS:
-        tables.write(KEY, _NAME, _COUNTS.table([(found.counts(),)]))
-    return found
+    if counted.n_documents >= MIN_DOCUMENTS:
+        tables.write(KEY, _NAME, _COUNTS.table([(counted.counts(),)]))
+    return counted
 
 
 def _kept(tables: TableStore) -> CommonText | None:

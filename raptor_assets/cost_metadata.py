@@ -34,10 +34,10 @@ def paid_metadata(
     ``paid`` are the partition's summaries of this run by content key, ``judged`` is what judging
     them took before they were kept; ``link`` makes the cell of a node from its id.
     """
-    found: Metadata = {}
+    metadata: Metadata = {}
     if paid and is_metered(settings):
         tokens = [usage.tokens for usage in paid.values()]
-        found |= {
+        metadata |= {
             "model": settings.summarizer.model,
             **usage_metadata(sum(paid.values(), Usage())),
             "paid_tokens_mean": round(sum(tokens) / len(tokens), 1),
@@ -45,8 +45,8 @@ def paid_metadata(
             "costliest_summaries": dg.MetadataValue.md(_costliest_markdown(nodes, paid, link)),
         }
     if judged.calls:
-        found |= {f"audit_{name}": value for name, value in usage_metadata(judged).items()}
-    return found
+        metadata |= {f"audit_{name}": value for name, value in usage_metadata(judged).items()}
+    return metadata
 
 
 def costliest(usages: Usages) -> list[tuple[str, Usage]]:
@@ -60,7 +60,7 @@ def costliest(usages: Usages) -> list[tuple[str, Usage]]:
 
 
 def _costliest_markdown(nodes: Mapping[str, Sequence[Node]], paid: Usages, link: NodeLink) -> str:
-    by_id = {node.id: node for found in nodes.values() for node in found}
+    by_id = {node.id: node for of_tree in nodes.values() for node in of_tree}
     shown = costliest(node_usages(by_id.values(), paid))[:SHOWN_ROWS]
     priced = any(usage.usd is not None for _, usage in shown)
     head = ("node", "tree", "calls", "retries", "prompt tokens", "completion tokens")
@@ -99,10 +99,10 @@ def cost_history(before: Costs, state: PartitionState) -> Costs:
 
 def _costs(paid: Mapping[int, Usage]) -> dict[str, float]:
     """By name of unit and layer; the money is left out where a price is not set."""
-    found = {f"{_TOKENS}{layer}": float(paid[layer].tokens) for layer in sorted(paid)}
+    tokens = {f"{_TOKENS}{layer}": float(paid[layer].tokens) for layer in sorted(paid)}
     priced = {f"{_USD}{layer}": paid[layer].usd for layer in sorted(paid)}
     known = {name: round(usd, 9) for name, usd in priced.items() if usd is not None}
-    return found | (known if len(known) == len(priced) else {})
+    return tokens | (known if len(known) == len(priced) else {})
 
 
 def cost_metadata(costs: Costs) -> dict[str, Any]:

@@ -31,12 +31,12 @@ def read_usages(tables: TableStore, partition: str, layers: Iterable[int]) -> di
 
     A damaged table counts as none: what its texts cost is no longer known.
     """
-    found: dict[str, Usage] = {}
+    usages: dict[str, Usage] = {}
     for layer in layers:
         with suppress(DamagedTableError):
             table = tables.find(_path(layer), partition)
-            found |= {} if table is None else table_to_usages(table)
-    return found
+            usages |= {} if table is None else table_to_usages(table)
+    return usages
 
 
 def add_usages(tables: TableStore, partition: str, layer: int, paid: Usages) -> None:

@@ -94,11 +94,11 @@ def _asset(
             _recorded(context, components.ledger, settings),
             open_index(datasets.load(name), components, datasets.cache) as index,
         ):
-            found = _compare(index, settings)
-            metadata = _metadata(index, found)
+            comparison = _compare(index, settings)
+            metadata = _metadata(index, comparison)
         last = settings.checks.history_builds
         past = partial(past_values, context.instance, check, last=last)
-        verdict = evaluate_strategy(found, settings.retrieval.strategy, settings.checks, past)
+        verdict = evaluate_strategy(comparison, settings.retrieval.strategy, settings.checks, past)
         yield dg.MaterializeResult(metadata=metadata, check_results=[check_result(verdict)])
 
     return measured
@@ -137,15 +137,15 @@ def _compare(index: Index, settings: Settings) -> Comparison:
     return compare(index, systems, given.budgets_tokens, pooled=given.pooled)
 
 
-def _metadata(index: Index, found: Comparison) -> dict[str, Any]:
+def _metadata(index: Index, comparison: Comparison) -> dict[str, Any]:
     """Every mean under a name that stays, so that the UI plots it; and tables of all of them."""
     numbers = {
         f"{measure}/{line.system}/{line.budget_tokens}": round(figure.mean.value, 4)
-        for line in found.lines
+        for line in comparison.lines
         for measure, figure in line.figures.items()
         if figure.mean.value is not None
     }
-    tables = "\n\n".join(map(table_markdown, comparison_tables(found)))
+    tables = "\n\n".join(map(table_markdown, comparison_tables(comparison)))
     return {
         "comparison": dg.MetadataValue.md(tables),
         "n_questions": len(index.dataset.questions),

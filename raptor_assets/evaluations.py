@@ -79,12 +79,12 @@ def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:
 
 
 def _metadata(verdict: Verdict, link: NodeLink) -> Mapping[str, Any]:
-    found: dict[str, Any] = dict(verdict.numbers)
+    metadata: dict[str, Any] = dict(verdict.numbers)
     if verdict.remedy:
-        found["remedy"] = verdict.remedy
+        metadata["remedy"] = verdict.remedy
     if verdict.worst:
-        found["worst_nodes"] = dg.MetadataValue.md(worst_markdown(verdict.worst, link=link))
-    return found
+        metadata["worst_nodes"] = dg.MetadataValue.md(worst_markdown(verdict.worst, link=link))
+    return metadata
 
 
 _JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}

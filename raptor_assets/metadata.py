@@ -37,7 +37,7 @@ Metadata = dict[str, Any]
 
 def documents_metadata(trees: Mapping[str, Sequence[Document]], corpus: Corpus) -> Metadata:
     """Of ``documents``. ``n_not_read`` counts what the whole source holds and cannot be read."""
-    documents = [document for found in trees.values() for document in found]
+    documents = [document for of_tree in trees.values() for document in of_tree]
     rows = [
         (document.id, shorten(document.title, 60), str(len(document.text)))
         for document in documents[:SHOWN_ROWS]
@@ -96,25 +96,25 @@ def clusters_metadata(
     """
     sizes = [len(group) for done in clusterings for group in done.groups]
     ended = {done.tree: done.end for done in clusterings if done.end}
-    found: Metadata = {
+    metadata: Metadata = {
         "state": BUILT if sizes else PAST_TOP,
         "n_clusters": len(sizes),
         "n_trees": len(clusterings) - len(ended),
         "n_trees_ended": len(ended),
     }
     if sizes:
-        found["cluster_size_mean"] = sum(sizes) / len(sizes)
-        found["cluster_size_maximum"] = max(sizes)
-        found |= {f"clustering_{name}": value for name, value in _details(clusterings).items()}
+        metadata["cluster_size_mean"] = sum(sizes) / len(sizes)
+        metadata["cluster_size_maximum"] = max(sizes)
+        metadata |= {f"clustering_{name}": value for name, value in _details(clusterings).items()}
     if pictured:
-        found |= map_picture(clusterings, below)
+        metadata |= map_picture(clusterings, below)
     if ended:
         rows = [
             (tree, f"layer {end.layer}", end.reason)
             for tree, end in itertools.islice(ended.items(), SHOWN_ROWS)
         ]
-        found["ended_trees"] = dg.MetadataValue.md(markdown_table(("tree", "top", "why"), rows))
-    return found
+        metadata["ended_trees"] = dg.MetadataValue.md(markdown_table(("tree", "top", "why"), rows))
+    return metadata
 
 
 def summaries_metadata(
@@ -130,21 +130,21 @@ def summaries_metadata(
     flat = _flat(nodes)
     content = {node.content_key for node in flat}
     made = set() if known is None else content - known
-    found = {**nodes_metadata(nodes), "n_made": len(made), "n_reused": len(content - made)}
-    return found | _distributions(flat, {node.id: node for node in _flat(below)})
+    metadata = {**nodes_metadata(nodes), "n_made": len(made), "n_reused": len(content - made)}
+    return metadata | _distributions(flat, {node.id: node for node in _flat(below)})
 
 
 def usage_metadata(usage: Usage) -> Metadata:
     """Calls, tokens and money; the money is left out where a price is not set."""
-    found: Metadata = {
+    metadata: Metadata = {
         "calls": usage.calls,
         "retries": usage.retries,
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
     }
     if usage.usd is not None:
-        found["usd"] = round(usage.usd, 6)
-    return found
+        metadata["usd"] = round(usage.usd, 6)
+    return metadata
 
 
 def published_metadata(
@@ -206,7 +206,7 @@ def past_top_metadata() -> Metadata:
 
 
 def _flat(nodes: Mapping[str, Sequence[Node]]) -> list[Node]:
-    return [node for found in nodes.values() for node in found]
+    return [node for of_tree in nodes.values() for node in of_tree]
 
 
 SHOWN_LAYERS = 24
@@ -217,7 +217,7 @@ def rebuild_metadata(state: PartitionState) -> Metadata:
     if not state.plans:
         return {}
     plan = RebuildPlan(state.plans)
-    found: Metadata = {
+    metadata: Metadata = {
         "plan_is_exact": plan.exact,
         "summaries_planned": plan.summaries.calls,
         "summaries_made": state.n_summarized,
@@ -231,10 +231,10 @@ def rebuild_metadata(state: PartitionState) -> Metadata:
         "plan": dg.MetadataValue.md(_plan_markdown(plan.trees)),
     }
     if plan.cost.usd is not None:
-        found["usd_planned"] = round(plan.cost.usd, 6)
+        metadata["usd_planned"] = round(plan.cost.usd, 6)
     if state.usage.usd is not None:
-        found["usd_spent"] = round(state.usage.usd, 6)
-    return found
+        metadata["usd_spent"] = round(state.usage.usd, 6)
+    return metadata
 
 
 def drift_metadata(trees: Sequence[Tree]) -> Metadata:
@@ -242,17 +242,17 @@ def drift_metadata(trees: Sequence[Tree]) -> Metadata:
 
     Over several trees the shares are of all nodes together, the cohesion is their mean.
     """
-    found: Metadata = {}
+    metadata: Metadata = {}
     depth = max(len(tree.fits) for tree in trees)
     for number in range(depth):
         pairs = [(t.fits[number], t.layers[number]) for t in trees if number < len(t.fits)]
         n_nodes = sum(len(layer.nodes) for _, layer in pairs)
         placed = sum(fit.n_placed for fit, _ in pairs)
         cohesion = sum(fit.cohesion * len(layer.nodes) for fit, layer in pairs)
-        found[f"drift_layer_{number + 1}"] = round(placed / n_nodes, 4)
-        found[f"cohesion_layer_{number + 1}"] = round(cohesion / n_nodes, 4)
-    found["layers_fitted"] = sum(bool(fit.reason) for tree in trees for fit in tree.fits)
-    return found
+        metadata[f"drift_layer_{number + 1}"] = round(placed / n_nodes, 4)
+        metadata[f"cohesion_layer_{number + 1}"] = round(cohesion / n_nodes, 4)
+    metadata["layers_fitted"] = sum(bool(fit.reason) for tree in trees for fit in tree.fits)
+    return metadata
 
 
 def _plan_markdown(trees: Sequence[TreePlan]) -> str:
@@ -294,7 +294,7 @@ def findings_metadata(report: AuditReport, usage: Usage, link: NodeLink = str) -
         )
         for f in report.unsupported[:SHOWN_ROWS]
     ]
-    found: Metadata = {
+    metadata: Metadata = {
         "state": BUILT,
         "judge": f"{report.judge} {report.version}",
         "n_summaries": report.population,
@@ -308,11 +308,11 @@ def findings_metadata(report: AuditReport, usage: Usage, link: NodeLink = str) -
         "n_marked_wrong": report.n_wrong,
     }
     if usage.calls:
-        found |= usage_metadata(usage)
+        metadata |= usage_metadata(usage)
     if rows:
         head = ("node", "sentence", "score", "why", "closest passage")
-        found["unsupported_sentences"] = dg.MetadataValue.md(markdown_table(head, rows))
-    return found
+        metadata["unsupported_sentences"] = dg.MetadataValue.md(markdown_table(head, rows))
+    return metadata
 
 
 def audit_metadata(state: PartitionState, trees: Sequence[Tree]) -> Metadata:
@@ -324,7 +324,7 @@ def audit_metadata(state: PartitionState, trees: Sequence[Tree]) -> Metadata:
         above = [n for t in trees if number + 1 < len(t.layers) for n in t.layers[number + 1].nodes]
         total += measure_propagation(report.findings, above)
     audits, usage = state.audits.values(), state.audit_usage
-    found: Metadata = {
+    metadata: Metadata = {
         "summaries_audited": sum(len(report.audited) for report in audits),
         "summaries_judged": sum(report.n_judged for report in audits),
         "summaries_unsupported": sum(len(report.unsupported_nodes) for report in audits),
@@ -332,5 +332,5 @@ def audit_metadata(state: PartitionState, trees: Sequence[Tree]) -> Metadata:
         "findings_repeated_above": total.n_repeated,
     }
     if usage.calls:
-        found |= {f"audit_{name}": value for name, value in usage_metadata(usage).items()}
-    return found
+        metadata |= {f"audit_{name}": value for name, value in usage_metadata(usage).items()}
+    return metadata

@@ -27,12 +27,12 @@ def abandoned_trees(
     ``published`` by names of the partition stand in for it (``Listing``).
     """
     own = [_trees(tables, asset, partition) for asset in (names.TREE, names.DOCUMENTS)]
-    found = {tree for trees in own for tree in trees or ()}
+    own_trees = {tree for trees in own for tree in trees or ()}
     if None in own:
-        found.update(published(partition))
+        own_trees.update(published(partition))
     return sorted(
         tree
-        for tree in found - set(live)
+        for tree in own_trees - set(live)
         if (owner := partition_key(tree, grouping)) == partition
         or tree not in (_trees(tables, names.DOCUMENTS, owner) or ())
     )
@@ -51,10 +51,10 @@ class Listing:
 
     @cached_property
     def _found(self) -> Mapping[str, list[str]]:
-        found: defaultdict[str, list[str]] = defaultdict(list)
+        by_partition: defaultdict[str, list[str]] = defaultdict(list)
         for tree in self._listed():
-            found[partition_key(tree, self._grouping)].append(tree)
-        return found
+            by_partition[partition_key(tree, self._grouping)].append(tree)
+        return by_partition
 
 
 def _trees(tables: TableStore, asset: str, partition: str) -> set[str] | None:

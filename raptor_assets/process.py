@@ -65,14 +65,14 @@ def spending_tags(spendings: Iterable[Spending]) -> dict[str, str]:
     "raptor/paid-summaries-gpt-4o-mini": "53 calls, 91,204 tokens, 0.021 USD". Money is left out
     where the model has no price. Empty where no endpoint was called.
     """
-    found = {}
+    tags = {}
     for line in spendings:
         usage = line.usage
         if usage.calls and line.model:
             told = f"{usage.calls:,} calls, {usage.tokens:,} tokens"
             money = "" if usage.usd is None else f", {usage.usd:.6g} USD"
-            found[f"{PAID_TAG}{line.purpose}-{_tag_part(line.model)}"] = told + money
-    return found
+            tags[f"{PAID_TAG}{line.purpose}-{_tag_part(line.model)}"] = told + money
+    return tags
 
 
 def _tag_part(model: str) -> str:

@@ -62,9 +62,9 @@ class Provenance:
         """Tags of a new materialization."""
         tags = {CODE_VERSION_TAG: self._code_versions[key]}
         for upstream in self._dependencies[key]:
-            found = self.latest(upstream).get(partition)
-            version = found.data_version if found else DEFAULT_DATA_VERSION.value
-            pointer = str(found.storage_id) if found else NULL_EVENT_POINTER
+            recorded = self.latest(upstream).get(partition)
+            version = recorded.data_version if recorded else DEFAULT_DATA_VERSION.value
+            pointer = str(recorded.storage_id) if recorded else NULL_EVENT_POINTER
             shown = keys.shown(self._corpus, upstream)
             tags[get_input_data_version_tag(shown)] = version
             tags[get_input_event_pointer_tag(shown)] = pointer
@@ -84,8 +84,8 @@ class Provenance:
             if ids.keys() - versions.keys():
                 versions = recorded_versions(self._instance, shown, self._partitions) | versions
             self._known[key] = {
-                partition: Recorded(versions.get(partition, DEFAULT_DATA_VERSION.value), found)
-                for partition, found in ids.items()
+                partition: Recorded(versions.get(partition, DEFAULT_DATA_VERSION.value), storage_id)
+                for partition, storage_id in ids.items()
             }
         return self._known[key]
 
@@ -98,7 +98,7 @@ def recorded_versions(
     instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Sequence[str] | None = None
 ) -> dict[str, str]:
     """Data version of the latest materialization by partition; of these, or of all."""
-    found = instance.event_log_storage.get_latest_tags_by_partition(
+    tags_by_partition = instance.event_log_storage.get_latest_tags_by_partition(
         key, MATERIALIZED, [DATA_VERSION_TAG], asset_partitions=partitions
     )
-    return {partition: tags[DATA_VERSION_TAG] for partition, tags in found.items()}
+    return {partition: tags[DATA_VERSION_TAG] for partition, tags in tags_by_partition.items()}

@@ -47,11 +47,11 @@ def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
     """
     table = tables.find(keys.REPORT.path, partition)
     rows = () if table is None else REPORTS.rows(table)
-    found = {}
+    records = {}
     for tree, build_id, published_at, node_ids, told, cost in rows:
         change = Change(told["previous"], tuple(told["added"]), told["n_removed"])
-        found[tree] = TreeRecord(tree, build_id, published_at, node_ids, change, cost)
-    return found
+        records[tree] = TreeRecord(tree, build_id, published_at, node_ids, change, cost)
+    return records
 
 
 def records_table(records: Iterable[TreeRecord]) -> pa.Table:
@@ -87,19 +87,19 @@ def build_cost(state: PartitionState) -> Cost | None:
     if not state.plans:
         return None
     used = state.usage + state.audit_usage
-    found: dict[str, Figure] = {
+    cost: dict[str, Figure] = {
         "summaries_made": state.n_summarized,
         "texts_embedded": state.n_embedded,
         "summaries_audited": sum(report.n_judged for report in state.audits.values()),
     }
     if used.calls:
-        found |= {
+        cost |= {
             "calls": used.calls,
             "retries": used.retries,
             "prompt_tokens": used.prompt_tokens,
             "completion_tokens": used.completion_tokens,
         }
-    return found | {"spent_usd": used.usd}
+    return cost | {"spent_usd": used.usd}
 
 
 def merged_cost(records: Sequence[TreeRecord]) -> Cost | None:
@@ -119,8 +119,8 @@ def read_findings(
         TableError: a table is damaged.
     """
     places = ([keys.findings(layer).path, *hand_keys([layer])] for layer in layers)
-    found = (tables.find(key, partition) for key in itertools.chain(*places))
-    known = [table for table in found if table is not None]
+    given = (tables.find(key, partition) for key in itertools.chain(*places))
+    known = [table for table in given if table is not None]
     if not known:
         return None
     return tuple(with_marks(itertools.chain(*map(table_to_findings, known)), curation))

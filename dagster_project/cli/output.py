@@ -59,16 +59,18 @@ def node_values(node: Node) -> dict[str, Any]:
     return values
 
 
-def retrieval_values(found: Retrieval) -> dict[str, Any]:
+def retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
     """A retrieval as plain values."""
     return {
-        "question": found.question,
-        "strategy": found.query.strategy,
-        "budget_tokens": found.query.budget_tokens,
-        "n_tokens": found.n_tokens,
-        "n_candidates": found.n_candidates,
-        "n_passed_over": found.n_passed_over,
-        "nodes": [{"score": round(hit.score, 4), **node_values(hit.node)} for hit in found.hits],
+        "question": retrieval.question,
+        "strategy": retrieval.query.strategy,
+        "budget_tokens": retrieval.query.budget_tokens,
+        "n_tokens": retrieval.n_tokens,
+        "n_candidates": retrieval.n_candidates,
+        "n_passed_over": retrieval.n_passed_over,
+        "nodes": [
+            {"score": round(hit.score, 4), **node_values(hit.node)} for hit in retrieval.hits
+        ],
     }
 
 
@@ -107,31 +109,30 @@ def place(hit: Hit) -> str:
     return f"summary of {len(node.children)} nodes of {names}{more}"
 
 
-def print_hits(found: Retrieval) -> None:
+def print_hits(retrieval: Retrieval) -> None:
     """The hits of a retrieval, readable."""
-    for rank, hit in enumerate(found.hits, 1):
+    for rank, hit in enumerate(retrieval.hits, 1):
         kind = "chunk" if hit.node.is_leaf else f"layer {hit.node.layer}"
         click.secho(f"{rank:>2}. {hit.score:.3f}  {kind:<8} {place(hit)}", fg="cyan")
         click.secho(f"    {hit.node.id}", dim=True)
         click.echo(f"    {shorten(hit.node.text)}")
-    click.secho(
-        f"{len(found.hits)} nodes, {found.n_tokens} of {found.query.budget_tokens} tokens",
-        dim=True,
-    )
+    budget = retrieval.query.budget_tokens
+    told = f"{len(retrieval.hits)} nodes, {retrieval.n_tokens} of {budget} tokens"
+    click.secho(told, dim=True)
 
 
-def print_beside(found: Sequence[Retrieval]) -> None:
+def print_beside(retrievals: Sequence[Retrieval]) -> None:
     """Contexts side by side, each text whole; a node that all have is marked with "="."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    everywhere = set.intersection(*({hit.node.id for hit in one.hits} for one in found))
+    everywhere = set.intersection(*({hit.node.id for hit in one.hits} for one in retrievals))
     table = Table(show_lines=True, expand=True)
-    for one in found:
+    for one in retrievals:
         tokens = f"{one.n_tokens:,} of {one.query.budget_tokens:,} tokens"
         table.add_column(f"{one.query.strategy}: {len(one.hits)} nodes, {tokens}", ratio=1)
-    for row in zip_longest(*(one.hits for one in found)):
+    for row in zip_longest(*(one.hits for one in retrievals)):
         cells = [
             Text(
                 f"{'= ' if hit.node.id in everywhere else ''}{hit.score:.3f} {place(hit)}\n", "cyan"

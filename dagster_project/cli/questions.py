@@ -69,13 +69,13 @@ def why_nothing(query: Query) -> str:
 
 def _metadata(items: Iterable[str]) -> dict[str, tuple[MetadataValue, ...]]:
     """What ``KEY=VALUE`` may stand for, by key; a key that comes again has any of its values."""
-    found: dict[str, tuple[MetadataValue, ...]] = {}
+    wanted: dict[str, tuple[MetadataValue, ...]] = {}
     for item in items:
         key, divider, value = item.partition("=")
         if not divider or not key:
             raise click.BadParameter(f"{item!r}: expected KEY=VALUE", param_hint="--metadata")
-        found[key] = (*found.get(key, ()), *_readings(value))
-    return found
+        wanted[key] = (*wanted.get(key, ()), *_readings(value))
+    return wanted
 
 
 def _readings(text: str) -> tuple[MetadataValue, ...]:

@@ -61,7 +61,7 @@ def read_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Sca
 
 
 def choose_partitions(
-    names: Sequence[str], found: Inventory, settings: Settings
+    names: Sequence[str], inventory: Inventory, settings: Settings
 ) -> tuple[str, ...] | None:
     """Keys of the partitions that are named; a tree's name will do where it has one of its own.
 
@@ -70,7 +70,7 @@ def choose_partitions(
     """
     if not names:
         return None
-    known = found.partitions(settings.grouping)
+    known = inventory.partitions(settings.grouping)
     of_tree = {name: partition_key(name, settings.grouping) for name in names}
     is_tree = {name for name in names if name in known.get(of_tree[name], {})}
     keys = [of_tree[n] if n in is_tree and n not in known else n for n in names]

@@ -102,18 +102,18 @@ class LlmJudge:
             _Asked(at, item, tuple(sentence_texts(item.node.text)))
             for at, item in enumerate(summaries)
         ]
-        found: list[list[SentenceFinding]] = [[] for _ in summaries]
+        findings_by_summary: list[list[SentenceFinding]] = [[] for _ in summaries]
         to_ask = []
         for one in asked:
             if one.sentences and not one.item.children:
-                found[one.at] = _all(one, "unsupported", "no child")
+                findings_by_summary[one.at] = _all(one, "unsupported", "no child")
             elif one.sentences:
                 to_ask.append(one)
         if to_ask:
             self._client.require_key()
         for at, findings in run_concurrently(self._ask, to_ask, self._settings.share):
-            found[at] = findings
-        return found
+            findings_by_summary[at] = findings
+        return findings_by_summary
 
     def _ask(self, asked: _Asked, stop: threading.Event) -> tuple[int, list[SentenceFinding]]:
         ask = ChatAsk(

@@ -57,14 +57,14 @@ class NliJudge:
         ]
         pairs = [(child.text, sentence) for _, sentence, premises in asked for child in premises]
         told = self._probabilities(pairs)
-        found: list[list[SentenceFinding]] = [[] for _ in summaries]
+        findings: list[list[SentenceFinding]] = [[] for _ in summaries]
         at = 0
         for number, sentence, premises in asked:
             rows = told[at : at + len(premises)]
             at += len(premises)
             node_id = summaries[number].node.id
-            found[number].append(self._finding(node_id, sentence, premises, rows))
-        return found
+            findings[number].append(self._finding(node_id, sentence, premises, rows))
+        return findings
 
     def _finding(
         self, node_id: str, sentence: str, premises: Sequence[Text], told: NDArray[np.float64]

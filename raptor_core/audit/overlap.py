@@ -41,12 +41,12 @@ class OverlapJudge:
         known = [terms(child.text) for child in children]
         held = union(known)
         with_names = held.capitals <= MAX_CAPITALS
-        found = []
+        findings = []
         for sentence in sentence_texts(node.text):
             needs = needs_of(sentence, with_names=with_names)
             evidence = _best_child(needs, children, known)
-            found.append(self._finding(node.id, sentence, needs, held, evidence))
-        return found
+            findings.append(self._finding(node.id, sentence, needs, held, evidence))
+        return findings
 
     def _finding(
         self, node_id: str, sentence: str, needs: Needs, held: Terms, evidence: str | None

@@ -56,9 +56,9 @@ class RememberingJudge:
         pairs = zip(keys, summaries, strict=True)
         fresh = {key: item for key, item in pairs if key not in self._known}
         judged = self._inner.judge(list(fresh.values())) if fresh else []
-        found = self._known | dict(zip(fresh, map(tuple, judged), strict=True))
-        self._known |= {key: found[key] for key in fresh if _is_judged(found[key])}
-        return [_told_of(item, found[key]) for key, item in zip(keys, summaries, strict=True)]
+        known = self._known | dict(zip(fresh, map(tuple, judged), strict=True))
+        self._known |= {key: known[key] for key in fresh if _is_judged(known[key])}
+        return [_told_of(item, known[key]) for key, item in zip(keys, summaries, strict=True)]
 
 
 def audit_key(item: Audited, judge: Judge) -> str:
@@ -126,7 +126,7 @@ class AuditReport:
     @property
     def findings(self) -> list[SentenceFinding]:
         """All findings, in order."""
-        return [finding for found in self.by_node for finding in found]
+        return [finding for of_node in self.by_node for finding in of_node]
 
     @property
     def unsupported(self) -> list[SentenceFinding]:
@@ -195,7 +195,7 @@ def run_audits(
         for one, nodes in zip(audits, chosen, strict=True)
     ]
     n_judged = [sum(not asked.knows(item) for item in of_layer) for of_layer in items]
-    found = iter(asked.judge([item for of_layer in items for item in of_layer]))
+    findings = iter(asked.judge([item for of_layer in items for item in of_layer]))
     return [
         AuditReport(
             judge=judge.name,
@@ -203,7 +203,7 @@ def run_audits(
             population=sum(not node.is_leaf for node in one.nodes),
             audited=tuple(nodes),
             keys=tuple(audit_key(item, judge) for item in of_layer),
-            by_node=tuple(tuple(next(found)) for _ in of_layer),
+            by_node=tuple(tuple(next(findings)) for _ in of_layer),
             n_judged=n,
         )
         for one, nodes, of_layer, n in zip(audits, chosen, items, n_judged, strict=True)

@@ -100,10 +100,10 @@ class RevisingSummarizer:
     ) -> dict[str, list[SentenceFinding]]:
         """Unsupported sentences by the key of the answer."""
         made = [answer for answer in answers if isinstance(answer, Summary)]
-        found = self._judge.judge([_audited(requests[one.key], one) for one in made])
+        findings = self._judge.judge([_audited(requests[one.key], one) for one in made])
         return {
             answer.key: [f for f in of_answer if f.judgement == "unsupported"]
-            for answer, of_answer in zip(made, found, strict=True)
+            for answer, of_answer in zip(made, findings, strict=True)
         }
 
 

@@ -261,31 +261,31 @@ def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, 
             message names the rows as a spreadsheet counts them.
     """
     known = {node.id: node for node in drawn.nodes}
-    found: dict[tuple[str, int], Verdict] = {}
+    verdicts: dict[tuple[str, int], Verdict] = {}
     empty: list[str] = []
     for at, row in _rows(path):
         key = _key(path, at, row, known)
         verdict = row["verdict"].strip().casefold()
-        if key in found:
+        if key in verdicts:
             raise _wrong(path, at, "it judges a sentence that an earlier row judges; keep one")
         if verdict and verdict not in VERDICTS:
             told = f"the verdict {verdict!r} is unknown; write one of {', '.join(VERDICTS)}"
             raise _wrong(path, at, told)
         if verdict:
             note = normalize_text(row["note"])
-            found[key] = Verdict(verdict, note)
+            verdicts[key] = Verdict(verdict, note)
         else:
             empty.append(str(at))
     wanted = sum(len(node.sentences) for node in drawn.nodes)
-    n_without = wanted - len(found)
-    if n_without and (not partly or not found):
+    n_without = wanted - len(verdicts)
+    if n_without and (not partly or not verdicts):
         rows = ", ".join(empty[:_SHOWN]) + (" …" if len(empty) > _SHOWN else "")
         where = f" (rows {rows})" if empty else " (their rows are gone)"
         raise SettingsError(
             f"{path}: {n_without} of {wanted} sentences have no verdict{where}; fill them in, "
             "with 'unsure' where you can't tell, or read what there is with --partly"
         )
-    return found
+    return verdicts
 
 
 def _rows(path: Path) -> Sequence[tuple[int, Mapping[str, str]]]:

@@ -39,12 +39,12 @@ from raptor_core.vectors import Vectors
 def opposites() -> Mapping[str, frozenset[str]]:
     """Stems of the opposites of a word, by its stem."""
     text = Path(__file__).with_name("opposites.txt").read_text(encoding="utf-8")
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    by_stem: defaultdict[str, set[str]] = defaultdict(set)
     for pair in text.split(","):
         one, other = (word.stem for word in words(pair))
-        found[one].add(other)
-        found[other].add(one)
-    return {stem: frozenset(others) for stem, others in found.items()}
+        by_stem[one].add(other)
+        by_stem[other].add(one)
+    return {stem: frozenset(others) for stem, others in by_stem.items()}
 
 
 N_NEAREST = 5
@@ -161,14 +161,14 @@ def _share(value: float, least: float, most: float) -> float:
     return min(1.0, max(0.0, (value - least) / (most - least)))
 
 
-def _n_opposites(found: Sequence[Word], near: Terms) -> int:
+def _n_opposites(said: Sequence[Word], near: Terms) -> int:
     known = opposites()
-    stems = {word.stem for word in found} - near.forms
+    stems = {word.stem for word in said} - near.forms
     return sum(not known.get(stem, frozenset()).isdisjoint(near.forms) for stem in stems)
 
 
-def _n_absolutes(found: Sequence[Word], near: Terms) -> int:
-    told = {word.stem for word in found if word.text.casefold() in _ABSOLUTES}
+def _n_absolutes(said: Sequence[Word], near: Terms) -> int:
+    told = {word.stem for word in said if word.text.casefold() in _ABSOLUTES}
     return len(told - near.forms)
 
 
@@ -225,7 +225,7 @@ class SupportJudge:
         passages = {
             child.text: sentence_texts(child.text) for item in doubtful for child in item.children
         }
-        wanted = {text for found in passages.values() for text in found}
+        wanted = {text for of_child in passages.values() for text in of_child}
         wanted.update(text for claims in split for text, quoted in claims if not quoted)
         distinct = sorted(wanted) if doubtful else []
         vectors = dict(zip(distinct, self._embedder.embed(distinct), strict=True))

@@ -84,12 +84,12 @@ class Terms:
 @lru_cache(maxsize=1024)  # a node may stand under several summaries
 def terms(text: str) -> Terms:
     """Everything that ``text`` can support."""
-    found = words(text)
-    content = content_words(found)
-    forms = {word.stem for word in found}
+    all_words = words(text)
+    content = content_words(all_words)
+    forms = {word.stem for word in all_words}
     forms.update(f"#{_NUMBER_WORDS[stem]}" for stem in forms & _NUMBER_WORDS.keys())
     forms.update(pairs(text), *map(number_forms, numbers(text)))
-    initials = " ".join("".join(word.stem[0] for word in chosen) for chosen in (found, content))
+    initials = " ".join("".join(word.stem[0] for word in chosen) for chosen in (all_words, content))
     n_capitals = sum(_is_name(text, word) for word in content)
     return Terms(frozenset(forms), initials, n_capitals / len(content) if content else 0.0)
 
@@ -103,12 +103,12 @@ def union(parts: Sequence[Terms]) -> Terms:
 
 def word_forms(word: Word) -> frozenset[str]:
     """The forms of which a child must hold one to support ``word``."""
-    found = {word.stem}
+    forms = {word.stem}
     if word.stem in _NUMBER_WORDS:
-        found.add(f"#{_NUMBER_WORDS[word.stem]}")
+        forms.add(f"#{_NUMBER_WORDS[word.stem]}")
     if len(word.text) >= _MIN_ACRONYM and word.text.isupper():
-        found.add(f"~{word.text.casefold()}")
-    return frozenset(found)
+        forms.add(f"~{word.text.casefold()}")
+    return frozenset(forms)
 
 
 def number_forms(number: str) -> frozenset[str]:
@@ -121,9 +121,9 @@ def words(text: str) -> list[Word]:
     return [Word(m[0], *_folded(m[0]), m.start()) for m in _WORD.finditer(text)]
 
 
-def content_words(found: list[Word]) -> list[Word]:
+def content_words(all_words: list[Word]) -> list[Word]:
     """The words that say what a text is about."""
-    return [word for word in found if not word.is_function and len(word.stem) > 1]
+    return [word for word in all_words if not word.is_function and len(word.stem) > 1]
 
 
 def pairs(text: str) -> Iterator[str]:
@@ -143,16 +143,16 @@ def readings(number: str) -> set[str]:
     "1,000" is 1000; "1.000" is 1000 or 1, as the writer's country has it.
     """
     digits = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in number)
-    found = set()
+    values = set()
     if _GROUPED.fullmatch(digits):
-        found.add(_canonical(re.sub(r"\D", "", digits)))
+        values.add(_canonical(re.sub(r"\D", "", digits)))
     groups = re.split(r"\D", digits)
     separators = set(re.findall(r"\D", digits))
     if len(groups) == 1 or (len(groups) == 2 and separators & {".", ",", "\u066b"}):
-        found.add(_canonical(".".join(groups)))
+        values.add(_canonical(".".join(groups)))
     elif len(separators) > 1:  # "1,234.56": the last one is the decimal sign
-        found.add(_canonical("".join(groups[:-1]) + "." + groups[-1]))
-    return found or {digits}
+        values.add(_canonical("".join(groups[:-1]) + "." + groups[-1]))
+    return values or {digits}
 
 
 def _canonical(decimal: str) -> str:
@@ -161,18 +161,18 @@ def _canonical(decimal: str) -> str:
     return (whole.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
 
 
-def names(text: str, found: list[Word]) -> list[Word]:
+def names(text: str, all_words: list[Word]) -> list[Word]:
     """Words that carry a capital for another reason than where they stand, in order.
 
     A heading, with a capital on most words, gives none: there a capital tells no name.
     """
     cased = [
-        word for word in found if len(word.text) > 3 and word.text.upper() != word.text.lower()
+        word for word in all_words if len(word.text) > 3 and word.text.upper() != word.text.lower()
     ]
     n_capitals = sum(word.text[0].isupper() for word in cased)
-    if len(found) > 2 and n_capitals > _MAX_HEADING * len(cased):
+    if len(all_words) > 2 and n_capitals > _MAX_HEADING * len(cased):
         return []
-    return [word for word in found if _is_name(text, word)]
+    return [word for word in all_words if _is_name(text, word)]
 
 
 def _is_name(text: str, word: Word) -> bool:
@@ -244,13 +244,13 @@ class Needs:
 def needs_of(sentence: str, *, with_names: bool) -> Needs:
     """What ``sentence`` needs; without names where capitals do not tell them."""
     text = _MARKER.sub("", sentence)
-    found = words(text)
-    content = {word.stem: Item(word.text, word_forms(word)) for word in content_words(found)}
+    all_words = words(text)
+    content = {word.stem: Item(word.text, word_forms(word)) for word in content_words(all_words)}
     content |= {pair: Item(pair, frozenset({pair})) for pair in pairs(text)}
-    called = names(text, found) if with_names else ()
+    called = names(text, all_words) if with_names else ()
     return Needs(
         text=text,
-        words=tuple(found),
+        words=tuple(all_words),
         content=tuple(content.values()),
         numbers=tuple(Item(number, number_forms(number)) for number in numbers(text)),
         names=tuple(Item(word.text, word_forms(word)) for word in called),

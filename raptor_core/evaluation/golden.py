@@ -158,17 +158,17 @@ class GoldenReport:
         """The figures by stable names; what no case asks for is left out."""
         evidence = [hit.evidence for hit in self.hits if hit.evidence is not None]
         documents = [h.documents_found for h in self.hits if h.documents_found is not None]
-        found = {"questions": float(len(self.hits)), "missed": float(len(self.missed))}
+        figures = {"questions": float(len(self.hits)), "missed": float(len(self.missed))}
         if self.hits:
-            found["hit_rate"] = self.hit_rate
-            found |= {f"hit_rate_at_{rank}": self.hit_rate_at(rank) for rank in RANKS}
-            found["mrr"] = self.mrr
-            found["context_tokens_mean"] = _mean([hit.retrieved.n_tokens for hit in self.hits])
+            figures["hit_rate"] = self.hit_rate
+            figures |= {f"hit_rate_at_{rank}": self.hit_rate_at(rank) for rank in RANKS}
+            figures["mrr"] = self.mrr
+            figures["context_tokens_mean"] = _mean([hit.retrieved.n_tokens for hit in self.hits])
         if evidence:
-            found["evidence_recall"] = _mean(evidence)
+            figures["evidence_recall"] = _mean(evidence)
         if documents:
-            found["document_recall"] = _mean(documents)
-        return {name: round(value, 4) for name, value in found.items()}
+            figures["document_recall"] = _mean(documents)
+        return {name: round(value, 4) for name, value in figures.items()}
 
 
 def measure_golden(
@@ -186,7 +186,7 @@ def measure_golden(
     by_tree: dict[str, list[int]] = {}
     for at, case in enumerate(cases):
         by_tree.setdefault(case.tree, []).append(at)
-    found: dict[int, GoldenHit] = {}
+    hits: dict[int, GoldenHit] = {}
     with open_store() as store:
         retriever = Retriever(store, embedder)
         for tree, places in by_tree.items():
@@ -195,17 +195,17 @@ def measure_golden(
             narrowed = replace(query, where=where)
             retrieved = retriever.search_vectors(questions, vectors[np.array(places)], narrowed)
             for at, retrieval in zip(places, retrieved, strict=True):
-                found[at] = judge_case(cases[at], retrieval)
-    return GoldenReport(tuple(found[at] for at in range(len(cases))))
+                hits[at] = judge_case(cases[at], retrieval)
+    return GoldenReport(tuple(hits[at] for at in range(len(cases))))
 
 
 def without_nodes(report: GoldenReport, ids: Collection[str]) -> GoldenReport:
     """The same contexts without some nodes, with nothing put in their place, compared again."""
 
-    def without(found: Retrieval) -> Retrieval:
-        kept = tuple(hit for hit in found.hits if hit.node.id not in ids)
-        n_out = sum(hit.node.n_tokens for hit in found.hits if hit.node.id in ids)
-        return replace(found, hits=kept, n_tokens=found.n_tokens - n_out)
+    def without(retrieval: Retrieval) -> Retrieval:
+        kept = tuple(hit for hit in retrieval.hits if hit.node.id not in ids)
+        n_out = sum(hit.node.n_tokens for hit in retrieval.hits if hit.node.id in ids)
+        return replace(retrieval, hits=kept, n_tokens=retrieval.n_tokens - n_out)
 
     return GoldenReport(tuple(judge_case(h.case, without(h.retrieved)) for h in report.hits))
 
@@ -221,13 +221,13 @@ def judge_case(case: GoldenCase, retrieval: Retrieval) -> GoldenHit:
     spans = [runs(span) for span in case.spans]
     answers = (at for at, node in enumerate(nodes, 1) if _answers(node, case, spans))
     wanted: Runs = frozenset().union(*spans)
-    found: Runs = frozenset().union(*(held(wanted, node.text) for node in nodes))
+    held_runs: Runs = frozenset().union(*(held(wanted, node.text) for node in nodes))
     there = {name for node in nodes if _is_of(node, case) for name in node.documents}
     expected = set(case.documents)
     return GoldenHit(
         case=case,
         rank=next(answers, 0),
-        evidence=len(found) / len(wanted) if wanted else None,
+        evidence=len(held_runs) / len(wanted) if wanted else None,
         documents_found=len(there & expected) / len(expected) if expected else None,
         retrieved=retrieval,
     )

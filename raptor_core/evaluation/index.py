@@ -205,17 +205,17 @@ def tree_statistics(index: Index) -> TreeStatistics:
     """The statistics of a index's trees; all nodes are read."""
     nodes = index.store.nodes()
     summaries = [node for node in nodes if not node.is_leaf]
-    found = compressions(summaries, {node.id: node for node in nodes})
-    n_children = sum(len(one.node.children) for one in found)
+    measured = compressions(summaries, {node.id: node for node in nodes})
+    n_children = sum(len(one.node.children) for one in measured)
     sizes = [manifest.layer_sizes for manifest in index.manifests]
     highest = max(map(len, sizes))
     return TreeStatistics(
         n_trees=len(sizes),
         nodes_by_layer=tuple(sum(s[k] for s in sizes if k < len(s)) for k in range(highest)),
-        mean_children=n_children / len(found) if found else 0.0,
-        mean_summary_tokens=mean(s.node.n_tokens for s in found) if found else 0.0,
-        mean_child_tokens=sum(s.child_tokens for s in found) / n_children if found else 0.0,
-        mean_ratio=mean(s.ratio for s in found) if found else 0.0,
+        mean_children=n_children / len(measured) if measured else 0.0,
+        mean_summary_tokens=mean(s.node.n_tokens for s in measured) if measured else 0.0,
+        mean_child_tokens=sum(s.child_tokens for s in measured) / n_children if measured else 0.0,
+        mean_ratio=mean(s.ratio for s in measured) if measured else 0.0,
     )
 
 

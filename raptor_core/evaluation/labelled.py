@@ -143,8 +143,10 @@ class _Judged:
 
 def score_judge(labelled: Labelled, judge: Judge) -> list[DatasetScore]:
     """Scores of a judge, in the order in which the data sets come."""
-    found = judge.judge(labelled.audited(labelled.pairs))
-    judged = [_judged(pair, of_pair) for pair, of_pair in zip(labelled.pairs, found, strict=True)]
+    findings = judge.judge(labelled.audited(labelled.pairs))
+    judged = [
+        _judged(pair, of_pair) for pair, of_pair in zip(labelled.pairs, findings, strict=True)
+    ]
     datasets = dict.fromkeys(pair.dataset for pair in labelled.pairs)
     return [_score(name, labelled.pairs, [j for j in judged if j]) for name in datasets]
 
@@ -221,5 +223,5 @@ def best_bound(labels: NDArray[np.bool_], scores: Floats) -> float:
     if len(distinct) < 2 or labels.all() or not labels.any():
         return 0.5
     bounds = (distinct[1:] + distinct[:-1]) / 2
-    found = [balanced_accuracy(labels, scores >= bound) for bound in bounds]
-    return float(bounds[int(np.argmax(found))])
+    accuracies = [balanced_accuracy(labels, scores >= bound) for bound in bounds]
+    return float(bounds[int(np.argmax(accuracies))])

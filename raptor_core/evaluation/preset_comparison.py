@@ -28,5 +28,5 @@ def compare_preset(
     """
     budgets = list(dict.fromkeys(line.budget_tokens for line in first.lines))
     system = make_system(index.components.settings.retrieval.strategy)
-    found = compare(index, [system], budgets, pooled=first.pooled, progress=progress)
-    return join(first, [replace(item, system=name) for item in found.found])
+    comparison = compare(index, [system], budgets, pooled=first.pooled, progress=progress)
+    return join(first, [replace(item, system=name) for item in comparison.found])

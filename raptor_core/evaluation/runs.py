@@ -19,10 +19,10 @@ def words(text: str) -> list[str]:
 
 def runs(text: str, n_words: int = RUN_WORDS) -> Runs:
     """Runs of ``n_words`` words of a text; all of it as one run where it is shorter."""
-    found = words(text)
-    if len(found) <= n_words:
-        return frozenset({tuple(found)} if found else ())
-    return frozenset(zip(*(found[start:] for start in range(n_words)), strict=False))
+    all_words = words(text)
+    if len(all_words) <= n_words:
+        return frozenset({tuple(all_words)} if all_words else ())
+    return frozenset(zip(*(all_words[start:] for start in range(n_words)), strict=False))
 
 
 def held(wanted: Runs, text: str) -> Runs:

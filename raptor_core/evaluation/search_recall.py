@@ -66,12 +66,12 @@ def _drawn(store: VectorStore, n_samples: int) -> list[Node]:
     marks = store.marks()
     sizes = np.array([mark.n_nodes for mark in marks], dtype=float)
     wanted = rng.choice(len(marks), n_samples, p=sizes / sizes.sum())
-    found: list[Node] = []
+    drawn: list[Node] = []
     for at, n_wanted in zip(*np.unique(wanted, return_counts=True), strict=True):
         nodes = store.nodes(Where(trees=(marks[at].tree,)))
         chosen = rng.choice(len(nodes), min(n_wanted, len(nodes)), replace=False)
-        found += [nodes[row] for row in sorted(chosen)]
-    return found
+        drawn += [nodes[row] for row in sorted(chosen)]
+    return drawn
 
 
 def _disturbed(vectors: Vectors) -> Vectors:
@@ -90,10 +90,10 @@ def _measured(
         vector = asked[row : row + 1]
         true, seconds = _timed(partial(store.search, vector, top, where, exact=True))
         exact.append(seconds)
-        found, seconds = _timed(partial(store.search, vector, top, where))
+        hits, seconds = _timed(partial(store.search, vector, top, where))
         usual.append(seconds)
         least = true[0][-1].score - TIED
-        shares.append(sum(hit.score >= least for hit in found[0]) / len(true[0]))
+        shares.append(sum(hit.score >= least for hit in hits[0]) / len(true[0]))
     to_ms = 1e3
     return SearchRecall(
         float(np.mean(shares)), to_ms * float(np.median(usual)), to_ms * float(np.median(exact))
@@ -102,5 +102,5 @@ def _measured(
 
 def _timed(search: Callable[[], list[list[Hit]]]) -> tuple[list[list[Hit]], float]:
     start = time.perf_counter()
-    found = search()
-    return found, time.perf_counter() - start
+    hits = search()
+    return hits, time.perf_counter() - start

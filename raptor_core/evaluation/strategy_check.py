@@ -28,21 +28,23 @@ Past = Callable[[str], Sequence[float]]
 
 
 def evaluate_strategy(
-    found: Comparison, strategy: str, checks: CheckSettings, past: Past
+    comparison: Comparison, strategy: str, checks: CheckSettings, past: Past
 ) -> Verdict:
     """Whether ``strategy`` is at no budget worse than flat, and not far under ``past`` values.
 
     It is judged by the first measure that the data set allows and that tells strategies apart:
     worse is where the whole interval of the paired difference is below 0, and the past is of the
-    mean over all budgets. ``found`` has ``BASELINE`` as its first system, and ``strategy``.
+    mean over all budgets. ``comparison`` has ``BASELINE`` as its first system, and ``strategy``.
     """
-    telling = [name for name in found.measures if not name.startswith(NEAR_CHANCE)]
+    telling = [name for name in comparison.measures if not name.startswith(NEAR_CHANCE)]
     if not telling:
-        told = f"The questions of {found.dataset} allow no measure that tells strategies apart."
+        told = (
+            f"The questions of {comparison.dataset} allow no measure that tells strategies apart."
+        )
         return DEFAULT_STRATEGY.verdict(Measured(True, told, {}))
     measure = telling[0]
-    lines = [line for line in found.lines if line.system == strategy]
-    value, flat = _mean(found, strategy, measure), _mean(found, BASELINE, measure)
+    lines = [line for line in comparison.lines if line.system == strategy]
+    value, flat = _mean(comparison, strategy, measure), _mean(comparison, BASELINE, measure)
     drift = measure_drift(value, past(measure), checks.history_builds)
     worse = [line for line in lines if _is_worse(line.figures[measure])]
     fallen = drift.z < -checks.max_drift
@@ -58,9 +60,11 @@ def evaluate_strategy(
     return DEFAULT_STRATEGY.verdict(measured)
 
 
-def _mean(found: Comparison, system: str, measure: str) -> float:
+def _mean(comparison: Comparison, system: str, measure: str) -> float:
     """Over the budgets."""
-    values = [line.figures[measure].mean.value for line in found.lines if line.system == system]
+    values = [
+        line.figures[measure].mean.value for line in comparison.lines if line.system == system
+    ]
     return mean(value for value in values if value is not None)
 
 

@@ -105,8 +105,8 @@ def language_of(document: Document) -> str:
     sample = document.text[start : start + _SAMPLE_CHARS]
     long = [part for part in sample.split("\n\n") if len(part) >= _PARAGRAPH_CHARS] or [sample]
     first, *others = map(writing, long)
-    found = sum(others, first)
-    return found.language or (found.script if found.script != LATIN else None) or ""
+    together = sum(others, first)
+    return together.language or (together.script if together.script != LATIN else None) or ""
 
 
 def lines_of(document: Document) -> Iterator[str]:
@@ -229,16 +229,16 @@ def measure_document_text(
 ) -> OddTextReport:
     """Look at every document, by itself and beside those that ``common`` has counted."""
     repeated = common.repeated_lines(checks.repeated_line)
-    found, n_checked, n_chars, n_repeated = [], 0, 0, 0
+    odd_texts, n_checked, n_chars, n_repeated = [], 0, 0, 0
     for document in documents:
         odd = find_odd_text(document) or find_foreign_text(document, common, checks.main_language)
-        found += [odd] if odd else []
+        odd_texts += [odd] if odd else []
         n_checked += 1
         n_chars += len(document.text)
         if repeated:
             n_repeated += sum(len(line) for line in lines_of(document) if line in repeated)
     share = n_repeated / max(1, n_chars)
-    return OddTextReport(n_checked, tuple(found), common.n_documents, repeated, share)
+    return OddTextReport(n_checked, tuple(odd_texts), common.n_documents, repeated, share)
 
 
 def evaluate_document_text(report: OddTextReport, checks: CheckSettings) -> Verdict:
@@ -274,7 +274,7 @@ def evaluate_document_text(report: OddTextReport, checks: CheckSettings) -> Verd
 
 def _told_odd(report: OddTextReport, checks: CheckSettings) -> str:
     odd = report.documents
-    named = "; ".join(f"{found.document_id}: {found.reason}" for found in odd[:N_WORST])
+    named = "; ".join(f"{text.document_id}: {text.reason}" for text in odd[:N_WORST])
     return (
         f"The text of {len(odd)} of {report.checked} documents looks wrong (at most "
         f"{percent(checks.max_odd_documents)}): {named}."

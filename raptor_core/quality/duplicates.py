@@ -82,8 +82,8 @@ def pairs_by_vectors(vectors: Vectors, least: float) -> list[Pair]:
     codes = signs @ (1 << np.arange(_BITS))
     buckets = ((band, int(code)) for row in codes for band, code in enumerate(row))
     owners = (row for row in range(len(vectors)) for _ in range(_PROJECTIONS))
-    found = _neighbours(owners, buckets)
-    return _alike(((a, b, float(vectors[a] @ vectors[b])) for a, b in found), least)
+    pairs = _neighbours(owners, buckets)
+    return _alike(((a, b, float(vectors[a] @ vectors[b])) for a, b in pairs), least)
 
 
 @lru_cache(maxsize=4)
@@ -104,8 +104,8 @@ def _runs(text: str) -> Hashes:
     mixed = codes[2:] + codes[1:-1] * np.uint64(0x9E3779B97F4A7C15)
     mixed += codes[:-2] * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed ^= mixed >> np.uint64(29)
-    found: Hashes = np.unique(mixed * np.uint64(0xBF58476D1CE4E5B9))
-    return found
+    hashes: Hashes = np.unique(mixed * np.uint64(0xBF58476D1CE4E5B9))
+    return hashes
 
 
 def _signatures(runs: Sequence[Hashes]) -> NDArray[np.uint64]:
@@ -115,7 +115,7 @@ def _signatures(runs: Sequence[Hashes]) -> NDArray[np.uint64]:
     factors = rng.integers(1, 2**63, n_hashes, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     shifts = rng.integers(0, 2**63, n_hashes, dtype=np.uint64)
     return np.stack(
-        [((found[:, None] * factors + shifts) >> np.uint64(16)).min(axis=0) for found in runs]
+        [((hashes[:, None] * factors + shifts) >> np.uint64(16)).min(axis=0) for hashes in runs]
     )
 
 
@@ -133,8 +133,8 @@ def _neighbours(owners: Iterable[int], buckets: Iterable[Hashable]) -> Iterator[
         del before[:-_NEIGHBOURS]
 
 
-def _alike(found: Iterable[tuple[int, int, float]], least: float) -> list[Pair]:
-    pairs = [Pair(a, b, min(likeness, 1.0)) for a, b, likeness in found if likeness >= least]
+def _alike(scored: Iterable[tuple[int, int, float]], least: float) -> list[Pair]:
+    pairs = [Pair(a, b, min(likeness, 1.0)) for a, b, likeness in scored if likeness >= least]
     return sorted(pairs, key=lambda pair: (-pair.likeness, pair.first, pair.second))
 
 

@@ -172,10 +172,10 @@ def orders(text: str) -> tuple[str, ...]:
     """
     plain = _NO_WIDTH.sub("", unicodedata.normalize("NFKC", text))
     words = " ".join(plain.casefold().split())
-    found = [phrase.kind for phrase in PHRASES if phrase.is_in(words)]
-    found += [MARKUP] if CHAT_MARKUP.search(plain) else []
-    found += [HIDDEN] if hidden(text) else []
-    return tuple(found)
+    kinds = [phrase.kind for phrase in PHRASES if phrase.is_in(words)]
+    kinds += [MARKUP] if CHAT_MARKUP.search(plain) else []
+    kinds += [HIDDEN] if hidden(text) else []
+    return tuple(kinds)
 
 
 @check(
@@ -186,18 +186,20 @@ def orders(text: str) -> tuple[str, ...]:
 def prompt_injection(checked: CheckedTrees) -> Measured:
     """Whether at most ``max_injected`` of the nodes give orders."""
     n_nodes = sum(map(len, checked.layers))
-    found = [(n, kinds) for layer in checked.layers for n in layer if (kinds := orders(n.text))]
-    found.sort(key=lambda pair: (not pair[0].is_leaf, -len(pair[1]), pair[0].id))
-    n_leaves = sum(node.is_leaf for node, _ in found)
-    bound, share = checked.settings.checks.max_injected, len(found) / n_nodes if n_nodes else 0.0
+    ordering = [(n, kinds) for layer in checked.layers for n in layer if (kinds := orders(n.text))]
+    ordering.sort(key=lambda pair: (not pair[0].is_leaf, -len(pair[1]), pair[0].id))
+    n_leaves = sum(node.is_leaf for node, _ in ordering)
+    bound, share = checked.settings.checks.max_injected, len(ordering) / n_nodes if n_nodes else 0.0
     numbers = {
         "nodes": float(n_nodes),
         "chunks_with_orders": float(n_leaves),
-        "summaries_with_orders": float(len(found) - n_leaves),
+        "summaries_with_orders": float(len(ordering) - n_leaves),
         "share_with_orders": share,
     }
-    summary = f"{len(found)} of {n_nodes} nodes give orders to a model (at most {percent(bound)})."
-    worst = [WorstNode.of(node, len(kinds), "; ".join(kinds)) for node, kinds in found]
+    summary = (
+        f"{len(ordering)} of {n_nodes} nodes give orders to a model (at most {percent(bound)})."
+    )
+    worst = [WorstNode.of(node, len(kinds), "; ".join(kinds)) for node, kinds in ordering]
     remedy = (
         "Read the passages. Leave the document out with source.exclude, or keep it and fence what "
         "a model is given; raise checks.max_injected where documents tell of such text."

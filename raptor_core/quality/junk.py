@@ -66,21 +66,21 @@ def find_junk(text: str, children: Sequence[str] = (), kinds: Sequence[str] = KI
 def junk_text(layer: CheckedLayer) -> Measured:
     """Whether no summary is junk; leaves are the documents' own text and never junk."""
     looked_at = ((n, find_junk(n.text, layer.texts_below(n), _JUDGED)) for n in layer.written)
-    found = [(node, junk) for node, junk in looked_at if junk]
-    kinds = Counter(junk.kind for _, junk in found)
+    junk_nodes = [(node, junk) for node, junk in looked_at if junk]
+    kinds = Counter(junk.kind for _, junk in junk_nodes)
     n_checked = len(layer.written)
     numbers = {
         "summaries": float(n_checked),
-        "junk": float(len(found)),
+        "junk": float(len(junk_nodes)),
         **{f"junk_{kind}": float(kinds[kind]) for kind in _JUDGED},
     }
     summary = f"None of {n_checked} summaries is junk."
     if kinds:
         told = ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in kinds.most_common())
-        summary = f"{len(found)} of {n_checked} summaries are junk: {told}."
+        summary = f"{len(junk_nodes)} of {n_checked} summaries are junk: {told}."
     worst = [
         WorstNode.of(node, 1.0, f"{junk.kind.replace('_', ' ')}: {junk.excerpt[:80]}")
-        for node, junk in found
+        for node, junk in junk_nodes
     ]
     remedy = "Look at the summarizer's endpoint and model, then build the partition again."
     return Measured(not kinds, summary, numbers, worst, remedy)
@@ -184,5 +184,5 @@ def find_unfit(text: str, sources: Sequence[str]) -> Unfit | None:
     switch = find_switch(writing(text), [writing(source) for source in sources])
     if switch is None or is_collage(text, sources):
         return None
-    found, expected = switch
-    return Unfit(f"the answer is in {found}, its sources in {expected}", expected)
+    written, expected = switch
+    return Unfit(f"the answer is in {written}, its sources in {expected}", expected)

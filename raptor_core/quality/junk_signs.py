@@ -97,16 +97,16 @@ def loop(text: str) -> str | None:
     The repetition must be a quarter of the text and eight words, or 24 characters, long.
     """
     words = text.casefold().split()
-    found = _period(_codes(words), at_least=8)
-    if found:
-        return _spoken(" ".join(words[found[0] : found[0] + found[1]]))
+    period = _period(_codes(words), at_least=8)
+    if period:
+        return _spoken(" ".join(words[period[0] : period[0] + period[1]]))
     if max(map(len, words), default=0) < _LONG_CHARS:  # a loop of spaced words was found above
         return None
     chars = "".join(words)[:_SCANNED_CHARS]
-    found = _period(
+    period = _period(
         np.frombuffer(chars.encode("utf-32-le", "surrogatepass"), np.uint32), _LONG_CHARS
     )
-    return _spoken(chars[found[0] : found[0] + found[1]]) if found else None
+    return _spoken(chars[period[0] : period[0] + period[1]]) if period else None
 
 
 def _spoken(piece: str) -> str | None:
@@ -184,14 +184,14 @@ _SHORT_WORDS = 48
 def _phrases() -> Mapping[str, str]:
     """Each section of ``junk_phrases.txt`` as one pattern."""
     text = Path(__file__).with_name("junk_phrases.txt").read_text(encoding="utf-8")
-    found: dict[str, str] = {}
+    patterns: dict[str, str] = {}
     for section in re.split(r"^(?=\[[a-z ]+\]$)", text, flags=re.MULTILINE)[1:]:
         name, *lines = filter(None, section.split("\n"))
         told = "|".join(line for line in lines if not line.startswith("# "))
-        for known, pattern in found.items():
+        for known, pattern in patterns.items():
             told = told.replace(f"{{{known}}}", pattern)
-        found[name.strip("[]")] = told.replace(" ", r"\s+")
-    return found
+        patterns[name.strip("[]")] = told.replace(" ", r"\s+")
+    return patterns
 
 
 @cache
@@ -209,10 +209,10 @@ def _find(section: str, text: str) -> str | None:
 
 def error(text: str) -> str | None:
     """The phrase that makes ``text`` an error message or a placeholder, or None."""
-    found = _find("errors", text) or _find("whole errors", text)
-    if found is None and len(text.split(maxsplit=_SHORT_WORDS)) <= _SHORT_WORDS:
-        found = _find("short errors", text)
-    return found
+    phrase = _find("errors", text) or _find("whole errors", text)
+    if phrase is None and len(text.split(maxsplit=_SHORT_WORDS)) <= _SHORT_WORDS:
+        phrase = _find("short errors", text)
+    return phrase
 
 
 def refusal(text: str) -> str | None:

@@ -58,12 +58,12 @@ _MIN_KANA = 0.1
 def languages_by_word() -> Mapping[str, tuple[str, ...]]:
     """The languages of each word of ``function_words.txt``, which has a language to a line."""
     text = Path(__file__).with_name("function_words.txt").read_text(encoding="utf-8")
-    found: dict[str, tuple[str, ...]] = {}
+    by_word: dict[str, tuple[str, ...]] = {}
     for line in text.splitlines():
         language, _, words = line.partition(": ")
         for word in words.split():
-            found[word] = (*found.get(word, ()), language)
-    return found
+            by_word[word] = (*by_word.get(word, ()), language)
+    return by_word
 
 
 _CODE = re.compile(r"[=;{}<>\\\[]|\w\(")
@@ -172,15 +172,15 @@ def _scores(words: Mapping[str, int]) -> dict[str, float]:
 
 def _words(text: str) -> list[str]:
     """Words of letters alone, without case; ``name_1``, ``f(x)`` and ``a.b`` are code, and none."""
-    found = []
+    plain = []
     for raw in text.casefold().split():
         word = raw.strip(_PUNCTUATION)
         if word.isalpha():
-            found.append(word)
+            plain.append(word)
         elif "'" in word or "’" in word:
             parts = word.replace("’", "'").split("'")
-            found += parts if all(part.isalpha() for part in parts) else []
-    return found
+            plain += parts if all(part.isalpha() for part in parts) else []
+    return plain
 
 
 @lru_cache(maxsize=1 << 14)

@@ -56,7 +56,7 @@ def tree_verdicts(checked: CheckedTrees) -> list[Verdict]:
 
 def layer_means(layer: CheckedLayer) -> LayerMeans:
     """The means of a layer that later builds are compared with; none where nothing is measured."""
-    ratios = [found.ratio for found in compressions(layer.summaries, layer.below)]
+    ratios = [one.ratio for one in compressions(layer.summaries, layer.below)]
     children = [float(len(node.children)) for node in layer.summaries]
     measured = {compression_ratio.name: ratios, cluster_size.name: children}
     return {n: round(distribution(of).mean, DIGITS) for n, of in measured.items() if of}

@@ -117,13 +117,13 @@ def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[Compr
 
     One has none where a child is unknown, or no child has a token.
     """
-    found = []
+    measured = []
     for node in nodes:
         children = children_of(node, below)
         child_tokens = sum(child.n_tokens for child in children)
         if child_tokens and len(children) == len(node.children):
-            found.append(Compression(node, child_tokens))
-    return found
+            measured.append(Compression(node, child_tokens))
+    return measured
 
 
 @check(
@@ -135,14 +135,14 @@ def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[Compr
 def compression_ratio(layer: CheckedLayer) -> Measured:
     """Whether the layer's mean ratio lies within ``min_compression`` and ``max_compression``."""
     low, high = layer.settings.checks.min_compression, layer.settings.checks.max_compression
-    found = compressions(layer.summaries, layer.below)
-    ratio = distribution([one.ratio for one in found])
-    child_tokens = [one.child_tokens / len(one.node.children) for one in found]
+    measured = compressions(layer.summaries, layer.below)
+    ratio = distribution([one.ratio for one in measured])
+    child_tokens = [one.child_tokens / len(one.node.children) for one in measured]
     numbers = {
         "summaries": float(ratio.n),
         "unmeasured": float(len(layer.summaries) - ratio.n),
         **ratio.numbers("ratio"),
-        **distribution([one.node.n_tokens for one in found]).numbers("summary_tokens"),
+        **distribution([one.node.n_tokens for one in measured]).numbers("summary_tokens"),
         **distribution(child_tokens).numbers("child_tokens"),
     }
     summary, way, bound = "No summary to measure.", "Lower", "raise checks.max_compression"
@@ -153,7 +153,7 @@ def compression_ratio(layer: CheckedLayer) -> Measured:
         )
     if ratio.mean < low:
         way, bound = "Raise", "lower checks.min_compression"
-    ranked = sorted(found, key=lambda one: (-one.strangeness, one.node.id))[:N_WORST]
+    ranked = sorted(measured, key=lambda one: (-one.strangeness, one.node.id))[:N_WORST]
     worst = [
         WorstNode.of(one.node, one.ratio, f"{one.node.n_tokens} tokens from {one.child_tokens}")
         for one in ranked

@@ -105,13 +105,13 @@ def measure_drift(value: float, past: Sequence[float], last: int) -> Drift:
 
 def measure_mean_drift(layer: CheckedLayer, now: Check[CheckedLayer], mean: str) -> Measured:
     """Whether ``mean``, among the numbers of the check ``now``, is near that of earlier builds."""
-    found = now.measure(layer)
-    value, checks = found.numbers.get(mean), layer.settings.checks
+    measured = now.measure(layer)
+    value, checks = measured.numbers.get(mean), layer.settings.checks
     if value is None:
         return Measured(True, "Nothing to compare.", {})
     past = [means[now.name] for means in layer.past if now.name in means]
     drift = measure_drift(value, past, checks.history_builds)
-    return evaluate_drift(f"The layer's {mean.replace('_', ' ')}", drift, checks, found.worst)
+    return evaluate_drift(f"The layer's {mean.replace('_', ' ')}", drift, checks, measured.worst)
 
 
 def evaluate_drift(

@@ -67,8 +67,8 @@ def embedding(given: Embedded) -> Measured:
     }
     counted = ("missing", "foreign", "of_other_dimension", "not_finite", "not_unit")
     numbers = {"nodes": float(len(nodes)), "n_dims": float(identity.n_dims)}
-    for what, found in zip(counted, wrong.values(), strict=True):
-        numbers[f"vectors_{what}"] = float(len(found))
+    for what, members in zip(counted, wrong.values(), strict=True):
+        numbers[f"vectors_{what}"] = float(len(members))
     numbers["vectors_equal"] = float(len(equal))
     share, bound = len(equal) / max(1, len(nodes)), given.checks.max_equal_vectors
     if nodes:
@@ -82,12 +82,12 @@ def embedding(given: Embedded) -> Measured:
             wrong[what] = [node for node, _ in sized if node.layer == layer]
     if share > bound:
         wrong[f"{_EQUAL} (at most {percent(bound)})"] = equal
-    told = "; ".join(f"{len(found)} nodes {what}" for what, found in wrong.items() if found)
+    told = "; ".join(f"{len(members)} nodes {what}" for what, members in wrong.items() if members)
     summary = told or f"All {len(nodes)} nodes have sound vectors of {identity.embedder_model}"
     worst = [
         WorstNode.of(n, float(n.n_tokens), f"node {what}")
-        for what, found in (wrong if told else {_EQUAL: equal}).items()
-        for n in found
+        for what, members in (wrong if told else {_EQUAL: equal}).items()
+        for n in members
     ]
     remedy = "Materialize the layers' embeddings again; if it stays, the embedder is at fault."
     return Measured(not told, f"{summary}.", numbers, worst, remedy)
@@ -100,13 +100,13 @@ def _mean_cosines(
 
     Layers of one node have none. The norm of the sum of n unit vectors holds all of their pairs.
     """
-    found, of_row = {}, np.array(layers)
+    by_layer, of_row = {}, np.array(layers)
     for layer in sorted(set(layers)):
         members = rows[(of_row == layer) & sound]
         if (n := len(members)) > 1:
             total = float(np.square(members.sum(axis=0, dtype=np.float64)).sum())
-            found[layer] = n, round((total - n) / (n * (n - 1)), DIGITS)
-    return found
+            by_layer[layer] = n, round((total - n) / (n * (n - 1)), DIGITS)
+    return by_layer
 
 
 def _is_of_embedder(node: Node, identity: StoreIdentity) -> bool:
@@ -196,22 +196,22 @@ def staleness(hashes: DocumentHashes) -> Measured:
         {(tree, document): h for tree, held in side.items() for document, h in held.items()}
         for side in hashes
     )
-    found = {
+    differing = {
         "changed": {place for place in built.keys() & there.keys() if built[place] != there[place]},
         "added": there.keys() - built.keys(),
         "vanished": built.keys() - there.keys(),
     }
     numbers = {
         "documents": float(len(built)),
-        **{f"documents_{what}": float(len(places)) for what, places in found.items()},
+        **{f"documents_{what}": float(len(places)) for what, places in differing.items()},
     }
-    told = ", ".join(f"{len(places)} {what}" for what, places in found.items() if places)
+    told = ", ".join(f"{len(places)} {what}" for what, places in differing.items() if places)
     summary = f"All {len(built)} documents are as the source holds them."
     if told:
         summary = f"Of the documents, {told} in the source since they were read."
     worst = [
         WorstNode("", document, 1.0, f"document {what}", tree)
-        for what, places in found.items()
+        for what, places in differing.items()
         for tree, document in sorted(places)
     ]
     remedy = "Materialize the partition from `documents` on, or run `raptor build`."

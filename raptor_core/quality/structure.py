@@ -77,13 +77,13 @@ def _repeated(nodes: Iterable[Node]) -> list[Node]:
 
 
 def _coverage_measured(n_checked: int, broken: Sequence[Sequence[Node]]) -> Measured:
-    found = dict(zip(_BROKEN, broken, strict=True))
+    by_fault = dict(zip(_BROKEN, broken, strict=True))
     numbers = {"nodes_checked": float(n_checked)}
-    numbers |= {_BROKEN[what]: float(len(nodes)) for what, nodes in found.items()}
-    told = "; ".join(f"{len(nodes)} nodes {what}" for what, nodes in found.items() if nodes)
+    numbers |= {_BROKEN[what]: float(len(nodes)) for what, nodes in by_fault.items()}
+    told = "; ".join(f"{len(nodes)} nodes {what}" for what, nodes in by_fault.items() if nodes)
     worst = [
         WorstNode.of(n, len(n.children), f"node {what}")
-        for what, nodes in found.items()
+        for what, nodes in by_fault.items()
         for n in nodes[:N_WORST]
     ]
     remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."

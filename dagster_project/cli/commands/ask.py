@@ -35,41 +35,41 @@ def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     require_words(question)
     _, settings = Home.open(home)
     components = Components(settings)
-    found = HomeRetriever(home, components).search(question, make_query(settings, values))
-    if not found.hits:
-        raise UnknownTreeError(f"nothing to answer from: {why_nothing(found.query)}")
-    passages = [Passage.from_node(hit.node) for hit in found.hits]
+    retrieval = HomeRetriever(home, components).search(question, make_query(settings, values))
+    if not retrieval.hits:
+        raise UnknownTreeError(f"nothing to answer from: {why_nothing(retrieval.query)}")
+    passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
     try:
         answer = Reader(settings.reader).read(question, passages)
     except MissingKeyError as error:
         quotes = best_sentences(question, passages, components.embedder)
-        _show_context(error, found, quotes, as_json=as_json)
-    _print(answer, found, as_json=as_json)
+        _show_context(error, retrieval, quotes, as_json=as_json)
+    _print(answer, retrieval, as_json=as_json)
 
 
 def _show_context(
-    error: MissingKeyError, found: Retrieval, quotes: list[Quote], *, as_json: bool
+    error: MissingKeyError, retrieval: Retrieval, quotes: list[Quote], *, as_json: bool
 ) -> NoReturn:
     from dagster_project.cli.exits import exit_code, fail
     from dagster_project.cli.output import print_hits, print_quotes, quote_values, retrieval_values
 
     told: dict[str, Any] = {}
     if as_json:
-        told = {"quotes": [quote_values(quote) for quote in quotes], **retrieval_values(found)}
+        told = {"quotes": [quote_values(quote) for quote in quotes], **retrieval_values(retrieval)}
     else:
         click.secho("No reader can be asked. The sentences nearest to the question:", bold=True)
         print_quotes(quotes)
         click.secho("\nThe context that a reader would answer from:", bold=True)
-        print_hits(found)
+        print_hits(retrieval)
     fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **told)
 
 
-def _print(answer: Answer, found: Retrieval, *, as_json: bool) -> None:
+def _print(answer: Answer, retrieval: Retrieval, *, as_json: bool) -> None:
     from dagster_project.cli.output import passage_values, print_json, retrieval_values
 
     if as_json:
         citations = [passage_values(passage) for passage in answer.citations]
-        print_json({"answer": answer.text, "citations": citations, **retrieval_values(found)})
+        print_json({"answer": answer.text, "citations": citations, **retrieval_values(retrieval)})
         return
     click.echo(answer.text)
     for number, passage in enumerate(answer.citations, 1):

@@ -45,8 +45,8 @@ def command(source: str | None, name: str | None, home: Path, as_json: bool) -> 
     _, settings = home_settings(home, needed=not source)
     previews = Previews([source] if source else [], Components(settings))
     if name:
-        found = _document(previews, name)
-        print_json(found) if as_json else _print_document(found)
+        told = _document(previews, name)
+        print_json(told) if as_json else _print_document(told)
     elif as_json:
         documents = [asdict(preview) for preview in previews]
         print_json({"documents": documents, **_together(previews, settings.checks)})
@@ -70,21 +70,21 @@ def _document(previews: Previews, name: str) -> dict[str, Any]:
     return {**asdict(preview), "title": document.title, "chunks": cut}
 
 
-def _print_document(found: dict[str, Any]) -> None:
+def _print_document(told: dict[str, Any]) -> None:
     from raptor_core.nodes import told_pages
 
-    for chunk in found["chunks"]:
+    for chunk in told["chunks"]:
         place = f"[{chunk['start']}:{chunk['end']}]{told_pages(chunk['pages'])}"
         path = " > ".join(chunk["section"])
         click.secho(f"{place}, {chunk['n_tokens']} tokens  {path}".rstrip(), fg="cyan")
         click.echo(f"{chunk['text']}\n")
     click.secho(
-        f"{found['document']}: {found['n_chunks']} chunks, {found['n_tokens']:,} tokens, "
-        f"{found['n_sections']} sections",
+        f"{told['document']}: {told['n_chunks']} chunks, {told['n_tokens']:,} tokens, "
+        f"{told['n_sections']} sections",
         dim=True,
     )
-    if found["doubt"]:
-        click.secho(f"doubtful: {found['doubt']}", fg="yellow", err=True)
+    if told["doubt"]:
+        click.secho(f"doubtful: {told['doubt']}", fg="yellow", err=True)
 
 
 def _together(previews: Previews, checks: CheckSettings) -> dict[str, Any]:

@@ -36,27 +36,27 @@ def command(
 
     opened, settings, scan = look_at_source(home, sources)
     chosen = choose_partitions(partitions, scan.inventory, settings)
-    found = forecast(opened, settings, scan, chosen)
+    planned = forecast(opened, settings, scan, chosen)
     if as_json:
-        print_json(_values(found))
+        print_json(_values(planned))
     else:
-        _print(found)
+        _print(planned)
 
 
-def _values(found: Forecast) -> dict[str, Any]:
-    changes = found.changes
+def _values(planned: Forecast) -> dict[str, Any]:
+    changes = planned.changes
     return {
         "new": list(changes.new),
         "changed": list(changes.changed),
         "removed": list(changes.removed),
         "held": list(changes.held),
         "n_unchanged": len(changes.unchanged),
-        **found.plan.as_dict(),
+        **planned.plan.as_dict(),
     }
 
 
-def _print(found: Forecast) -> None:
-    changes, plan = found.changes, found.plan
+def _print(planned: Forecast) -> None:
+    changes, plan = planned.changes, planned.plan
     counts = [
         f"{len(names)} {word}"
         for names, word in (

@@ -55,21 +55,21 @@ def command(
     retriever = HomeRetriever(home)
     query = make_query(retriever.settings, values)
     strategies = dict.fromkeys((query.strategy, *beside))
-    found = [retriever.search(question, replace(query, strategy=name)) for name in strategies]
+    retrievals = [retriever.search(question, replace(query, strategy=name)) for name in strategies]
     if svg is not None:
-        _draw(svg, retriever, found)
+        _draw(svg, retriever, retrievals)
     if as_json:
-        first, *others = map(retrieval_values, found)
+        first, *others = map(retrieval_values, retrievals)
         print_json(first | ({"beside": others} if beside else {}))
-    elif not any(one.hits for one in found):
+    elif not any(one.hits for one in retrievals):
         click.secho(why_nothing(query), fg="yellow", err=True)
     elif beside:
-        print_beside(found)
+        print_beside(retrievals)
     else:
-        print_hits(found[0])
+        print_hits(retrievals[0])
 
 
-def _draw(path: Path, retriever: HomeRetriever, found: Sequence[Retrieval]) -> None:
+def _draw(path: Path, retriever: HomeRetriever, retrievals: Sequence[Retrieval]) -> None:
     """Write the trees that anything was chosen from.
 
     Raises:
@@ -78,10 +78,10 @@ def _draw(path: Path, retriever: HomeRetriever, found: Sequence[Retrieval]) -> N
     from raptor_assets.tree_picture import tree_svg
     from raptor_core.errors import SettingsError
 
-    names = sorted({hit.node.tree for one in found for hit in one.hits})
+    names = sorted({hit.node.tree for one in retrievals for hit in one.hits})
     trees = {name: retriever.nodes(name) for name in names}
-    chosen = {one.query.strategy: [hit.node.id for hit in one.ranked] for one in found}
+    chosen = {one.query.strategy: [hit.node.id for hit in one.ranked] for one in retrievals}
     try:
-        path.write_text(tree_svg(trees, chosen, found[0].question), encoding="utf-8")
+        path.write_text(tree_svg(trees, chosen, retrievals[0].question), encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"cannot write {path}: {error}; name another file") from error

@@ -85,11 +85,11 @@ def _chosen(home: Path, tree: str, question: str, strategies: Sequence[str]) -> 
     require_words(question)
     retriever = HomeRetriever(home)
     query = replace(retriever.query, where=Where(trees=(tree,)))
-    found = []
+    chosen = []
     for strategy in dict.fromkeys(strategies or (query.strategy,)):
         hits = retriever.search(question, replace(query, strategy=strategy)).ranked
-        found.append(Chosen(question, strategy, tuple(hit.node.id for hit in hits)))
-    return tuple(found)
+        chosen.append(Chosen(question, strategy, tuple(hit.node.id for hit in hits)))
+    return tuple(chosen)
 
 
 def _require_node(report: Report, node: str) -> None:
@@ -100,7 +100,7 @@ def _require_node(report: Report, node: str) -> None:
     """
     from raptor_core.errors import UnknownTreeError
 
-    if not any(found.id == node for tree in report.trees for found in tree.nodes):
+    if not any(shown.id == node for tree in report.trees for shown in tree.nodes):
         raise UnknownTreeError(
             f"the published tree {report.name!r} has no node {node}; "
             f"raptor tree {report.name} --ids lists those it has"

@@ -29,29 +29,29 @@ def command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
     # Dagster, so not before the home is known.
     from dagster_project.status import read_costs, read_status
 
-    found = read_status(opened, settings)
-    partitions = dict.fromkeys(tree.partition for tree in found.trees)
+    state = read_status(opened, settings)
+    partitions = dict.fromkeys(tree.partition for tree in state.trees)
     costs = read_costs(opened, settings, partitions) if cost else None
     if as_json:
-        values = _values(found, opened.path, settings.source.paths)
+        values = _values(state, opened.path, settings.source.paths)
         print_json(values if costs is None else {**values, "costs": costs})
     else:
-        _print(found, opened.path, settings.source.paths)
+        _print(state, opened.path, settings.source.paths)
         for tree, figures in (costs or {}).items():
             click.echo(f"{tree}: {_told_cost(figures)}")
-    if check and not all(tree.structural_passed for tree in found.trees):
+    if check and not all(tree.structural_passed for tree in state.trees):
         raise SystemExit(5)
 
 
-def _values(found: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, Any]:
+def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, Any]:
     return {
         "home": str(home),
         "sources": list(sources),
-        "trees": [_tree_values(tree) for tree in found.trees],
-        "unpublished": list(found.unpublished),
-        "checks": found.checks,
-        "n_trees": len(found.trees),
-        "all_structural_checks_passed": all(tree.structural_passed for tree in found.trees),
+        "trees": [_tree_values(tree) for tree in state.trees],
+        "unpublished": list(state.unpublished),
+        "checks": state.checks,
+        "n_trees": len(state.trees),
+        "all_structural_checks_passed": all(tree.structural_passed for tree in state.trees),
     }
 
 
@@ -79,28 +79,28 @@ def _told_cost(figures: Cost) -> str:
     return ", ".join(told)
 
 
-def _print(found: HomeStatus, home: Path, sources: Sequence[str]) -> None:
+def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
     from raptor_assets.names import counted
     from raptor_core.home.folder import hint
 
     click.secho(f"{home} holds {', '.join(sources) or 'no source yet'}", dim=True)
-    if found.trees:
-        _print_trees(found.trees)
-    for tree in found.trees:
+    if state.trees:
+        _print_trees(state.trees)
+    for tree in state.trees:
         for result in tree.checks:
             if not result.passed:
                 _print_check(tree.manifest.tree, result)
-    for result in found.checks:
+    for result in state.checks:
         if not result.passed:
             _print_check("all trees" if result.asset == "tree" else "evaluation", result)
-    for name in found.unpublished:
+    for name in state.unpublished:
         why = f"a build is at it, or `{hint('build', home)}` says why"
         click.secho(f"{name}: nothing published yet; {why}", fg="yellow")
-    n_nodes = sum(sum(tree.manifest.layer_sizes) for tree in found.trees)
-    n_tokens = sum(tree.manifest.n_tokens for tree in found.trees)
-    counts = ((len(found.trees), "tree"), (n_nodes, "node"), (n_tokens, "token"))
+    n_nodes = sum(sum(tree.manifest.layer_sizes) for tree in state.trees)
+    n_tokens = sum(tree.manifest.n_tokens for tree in state.trees)
+    counts = ((len(state.trees), "tree"), (n_nodes, "node"), (n_tokens, "token"))
     click.echo(", ".join(counted(*count) for count in counts))
-    if not (found.trees or found.unpublished):
+    if not (state.trees or state.unpublished):
         click.echo(f"next: {hint('build' if sources else 'build SOURCE', home)}")
 
 

@@ -46,8 +46,8 @@ def command(
     with published(opened, settings) as store:
         require_trees(store, (tree,))
         if traced:
-            found = trace(store, traced)
-            _show_trace(found, tree, _usage(opened, settings, found.node), as_json=as_json)
+            origin = trace(store, traced)
+            _show_trace(origin, tree, _usage(opened, settings, origin.node), as_json=as_json)
             return
         manifest = store.manifests([tree])[0]
         nodes = store.nodes(Where(trees=(tree,)))
@@ -112,16 +112,16 @@ def _usage(home: Home, settings: Settings, node: Node) -> Usage | None:
     return read_usages(tables, partition, [node.layer]).get(node.content_key)
 
 
-def _show_trace(found: Trace, tree: str, usage: Usage | None, *, as_json: bool) -> None:
+def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool) -> None:
     from dagster_project.cli.output import print_json, shorten
     from raptor_core.errors import UnknownTreeError
     from raptor_core.nodes import told_pages
 
-    node = found.node
+    node = origin.node
     if node.tree != tree:
         raise UnknownTreeError(f"node {node.id} is of tree {node.tree!r}, not of {tree!r}")
     if as_json:
-        spans = [asdict(span) for span in found.spans]
+        spans = [asdict(span) for span in origin.spans]
         cost = None if usage is None else asdict(usage)
         values = {"node": node.id, "layer": node.layer, "text": node.text, "cost": cost}
         print_json({**values, "spans": spans})
@@ -130,7 +130,7 @@ def _show_trace(found: Trace, tree: str, usage: Usage | None, *, as_json: bool) 
     if usage is not None:
         click.secho(f"it took {_told_usage(usage)}", dim=True)
     click.echo(shorten(node.text, 2000))
-    for span in found.spans:
+    for span in origin.spans:
         place = f"{span.document}[{span.start}:{span.end}]{told_pages(span.pages)}"
         click.secho(f"  {place}", fg="cyan")
         click.echo(f"    {shorten(span.text)}")

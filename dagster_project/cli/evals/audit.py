@@ -43,9 +43,9 @@ def command(folder: Path, kind: str | None, model: str | None, home: Path, as_js
     judge = _judge(home, kind, model)
     scores = score_judge(labelled, judge)
     if as_json:
-        found = [asdict(score) for score in scores]
+        datasets = [asdict(score) for score in scores]
         print_json(
-            {"judge": judge.name, "version": judge.version, "split": SPLIT, "datasets": found}
+            {"judge": judge.name, "version": judge.version, "split": SPLIT, "datasets": datasets}
         )
     else:
         _print(judge, scores)

@@ -195,7 +195,7 @@ def the_ways(values: Mapping[str, Any]) -> list[System]:
 def show(
     file: Path,
     opened: Opened,
-    found: Comparison,
+    comparison: Comparison,
     values: Mapping[str, Any],
     ledger: Ledger | None = None,
     beside: Mapping[str, TreeStatistics] | None = None,
@@ -210,21 +210,21 @@ def show(
     from raptor_core.evaluation.compare import by_kind
     from raptor_core.evaluation.tables import comparison_tables
 
-    kinds = by_kind(found) if values["by_kind"] else {}
+    kinds = by_kind(comparison) if values["by_kind"] else {}
     left_out = [f"{item.name}: {item.reason}" for item in opened.index.dataset.left_out]
     if as_json:
         trees = opened.trees.values()
-        told = {"file": str(file), "trees": trees, **found.values(), "left_out": left_out}
+        told = {"file": str(file), "trees": trees, **comparison.values(), "left_out": left_out}
         if beside:
             told["beside"] = {name: sizes.values() for name, sizes in beside.items()}
         if ledger:
             told["spent"] = [asdict(spending) for spending in ledger.spendings]
         if values["by_kind"]:
             told["by_kind"] = {kind: part.values() for kind, part in kinds.items()}
-        questions = {"questions": _question_values(found)} if values["with_questions"] else {}
+        questions = {"questions": _question_values(comparison)} if values["with_questions"] else {}
         print_json(told | questions)
         return
-    for kind, part in {"": found, **kinds}.items():
+    for kind, part in {"": comparison, **kinds}.items():
         for table in comparison_tables(part, kind):
             print_table(table)
     _print_trees(opened.trees)
@@ -235,7 +235,7 @@ def show(
         click.secho(f"left out: {line}", fg="yellow", err=True)
 
 
-def _question_values(found: Comparison) -> list[dict[str, Any]]:
+def _question_values(comparison: Comparison) -> list[dict[str, Any]]:
     """Every question's figures as plain values."""
     return [
         {
@@ -247,7 +247,7 @@ def _question_values(found: Comparison) -> list[dict[str, Any]]:
             **item.measures,
             **({} if item.answer is None else {"answer": item.answer}),
         }
-        for item in found.found
+        for item in comparison.found
     ]
 
 

@@ -47,30 +47,30 @@ def command(
     with published(opened, settings) as store:
         require_trees(store, [*(query.where.trees or ()), *(c.tree for c in cases if c.tree)])
     components = Components(settings)
-    found = measure_golden(
+    report = measure_golden(
         cases,
         components.embedder,
         lambda: published(opened, settings, components.store_identity),
         query,
     )
     if as_json:
-        print_json({"file": str(path), "min_hit_rate": min_hit_rate, **golden_values(found)})
+        print_json({"file": str(path), "min_hit_rate": min_hit_rate, **golden_values(report)})
     else:
-        _print(found, min_hit_rate)
-    if min_hit_rate is not None and found.hit_rate < min_hit_rate:
+        _print(report, min_hit_rate)
+    if min_hit_rate is not None and report.hit_rate < min_hit_rate:
         raise SystemExit(5)
 
 
-def _print(found: GoldenReport, least: float | None) -> None:
+def _print(report: GoldenReport, least: float | None) -> None:
     from dagster_project.cli.output import shorten
 
-    for hit in found.hits:
+    for hit in report.hits:
         rank = f"rank {hit.rank}" if hit.rank else "missed"
         place = "" if hit.evidence is None else f", {hit.evidence:.0%} of the evidence"
         click.secho(f"{rank + place:<10} {shorten(hit.case.question, 100)}", fg=_color(hit.rank))
-    for name, value in found.numbers().items():
+    for name, value in report.numbers().items():
         click.echo(f"{name.replace('_', ' '):<20} {value:.4g}")
-    if least is not None and found.hit_rate < least:
+    if least is not None and report.hit_rate < least:
         click.secho(f"the hit rate is under {least:g}", fg="red", err=True)
 
 

@@ -28,12 +28,12 @@ def command(samples: int, top: int, home: Path, as_json: bool) -> None:
 
     opened, settings = Home.open(home)
     with published(opened, settings) as store:
-        found = search_recall(store, samples, top)
+        recall = search_recall(store, samples, top)
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(recall))
         return
-    click.echo(f"{found.n_samples} searches for the nearest {top} nodes")
-    for name, part in (("all trees", found.all_trees), ("one tree", found.one_tree)):
+    click.echo(f"{recall.n_samples} searches for the nearest {top} nodes")
+    for name, part in (("all trees", recall.all_trees), ("one tree", recall.one_tree)):
         click.echo(
             f"{name}: recall@{top} {part.recall:.3f}, median {part.milliseconds:.1f} ms; "
             f"comparing every vector {part.exact_milliseconds:.1f} ms"

@@ -103,10 +103,10 @@ def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
         for kind, model in readers:
             reader = _reader(settings.reader, ledger, kind, model or values["model"])
             measurer = AnswerMeasurer(opened.index.dataset.name, reader, log)
-            found = compare(
+            compared = compare(
                 opened.index, systems, _budgets(values), pooled=values["pooled"], measurer=measurer
             )
-            read.append(suffixed(found, model or kind) if len(readers) > 1 else found)
+            read.append(suffixed(compared, model or kind) if len(readers) > 1 else compared)
     together = reduce(lambda first, other: join(first, other.found), read)
     show(file, opened, together, values, ledger, as_json=as_json)
 

@@ -51,10 +51,10 @@ def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     systems = the_ways(values)
     presets = {name: preset(name) for name in values["presets"]}
     with open_evaluation(file, home, values) as opened:
-        found = compare(opened.index, systems, values["budgets"], pooled=values["pooled"])
+        comparison = compare(opened.index, systems, values["budgets"], pooled=values["pooled"])
     beside = {}
     for name in presets:
         with open_beside(opened, name) as there:
-            found = compare_preset(found, name, there.index)
+            comparison = compare_preset(comparison, name, there.index)
         beside[name] = there.trees
-    show(file, opened, found, values, beside=beside, as_json=as_json)
+    show(file, opened, comparison, values, beside=beside, as_json=as_json)

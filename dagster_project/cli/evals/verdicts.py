@@ -115,25 +115,25 @@ def _compared(
     opened, settings = Home.open(home)
     cases = load_golden(questions)
     components = Components(settings)
-    found = measure_golden(
+    report = measure_golden(
         cases,
         components.embedder,
         lambda: published(opened, settings, components.store_identity),
         make_query(settings, values),
     )
-    touched = sum(any(h.node.id in wrong for h in hit.retrieved.hits) for hit in found.hits)
-    without = without_nodes(found, wrong)
-    answers = _answers(opened, settings, found, without) if read else None
+    touched = sum(any(h.node.id in wrong for h in hit.retrieved.hits) for hit in report.hits)
+    without = without_nodes(report, wrong)
+    answers = _answers(opened, settings, report, without) if read else None
     return {
         "touched": touched,
-        "with": found.numbers(),
+        "with": report.numbers(),
         "without": without.numbers(),
         "answers": answers and asdict(answers),
     }
 
 
 def _answers(
-    home: Home, settings: Settings, found: GoldenReport, without: GoldenReport
+    home: Home, settings: Settings, report: GoldenReport, without: GoldenReport
 ) -> PairedAnswers:
     """What the home's reader answers; every answer is kept, and paid for once."""
     from raptor_core.evaluation.datasets.records import question_of
@@ -143,7 +143,7 @@ def _answers(
 
     pairs = [
         (question_of(hit.case), hit.retrieved.context, bare.retrieved.context)
-        for hit, bare in zip(found.hits, without.hits, strict=True)
+        for hit, bare in zip(report.hits, without.hits, strict=True)
     ]
     reader = ChatReader(settings.reader, Ledger.of(settings))
     return read_pairs(pairs, reader, SqliteCache(home.evaluation / "read"))

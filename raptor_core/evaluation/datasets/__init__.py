@@ -40,12 +40,12 @@ def load_dataset(path: Path, *, documents: Sequence[Document] = (), split: str =
             named by line and remedy.
         SettingsError: the same in a user's own questions.
     """
-    found = _load(path, documents, split)
-    if not found.questions:
+    dataset = _load(path, documents, split)
+    if not dataset.questions:
         raise SourceError(f"{path} holds no question; {FORMS}")
-    _require_unique(path, "document", [document.id for document in found.documents])
-    _require_unique(path, "question", [question.id for question in found.questions])
-    return found
+    _require_unique(path, "document", [document.id for document in dataset.documents])
+    _require_unique(path, "question", [question.id for question in dataset.questions])
+    return dataset
 
 
 def open_dataset(path: Path, source: SourceSettings, *, split: str = "test") -> Dataset:

@@ -40,8 +40,8 @@ def load_narrativeqa(folder: Path, split: str) -> Dataset:
     documents: list[Document] = []
     left_out: list[Skipped] = []
     for row in listed:
-        found = _story(folder, row)
-        (documents if isinstance(found, Document) else left_out).append(found)  # type: ignore[arg-type]
+        story = _story(folder, row)
+        (documents if isinstance(story, Document) else left_out).append(story)  # type: ignore[arg-type]
     if not documents:
         raise SourceError(
             f"{folder / STORIES} holds none of the {len(listed)} stories of the split {split!r}; "

@@ -41,8 +41,8 @@ def line_sections(text: str) -> tuple[Section, ...]:
     It suits text whose paragraphs are lines. Where lines are broken at a width, or spoken, it
     would take sentences for headings.
     """
-    found = HEADING.finditer(text)
-    return nest([Heading(line.group(), 1, line.start()) for line in found], len(text))
+    lines = HEADING.finditer(text)
+    return nest([Heading(line.group(), 1, line.start()) for line in lines], len(text))
 
 
 def load_own(path: Path, documents: Sequence[Document]) -> Dataset:

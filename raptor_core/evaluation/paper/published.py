@@ -36,10 +36,10 @@ def published(*numbers: int) -> list[Table]:
 def _tables() -> Mapping[int, Table]:
     """Of ``published.txt``: title, head and rows of each, cells between "|"."""
     text = Path(__file__).with_name("published.txt").read_text(encoding="utf-8")
-    found = {}
+    tables = {}
     for part in text.rstrip("\n").split("\n\n"):
         title, *lines = part.split("\n")
         number = int(title.removeprefix("Table ").partition(":")[0])
         head, *rows = (tuple(map(str.strip, line.split("|"))) for line in lines)
-        found[number] = Table(f"Paper, {title}", head, tuple(rows), _NOTES.get(number, _READ))
-    return found
+        tables[number] = Table(f"Paper, {title}", head, tuple(rows), _NOTES.get(number, _READ))
+    return tables

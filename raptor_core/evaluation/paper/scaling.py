@@ -71,12 +71,12 @@ def token_points(index: Index) -> list[TokenPoint]:
     for node in nodes:
         by_tree.setdefault(node.tree, []).append(node)
     points = []
-    for found in by_tree.values():
-        summaries = [node for node in found if not node.is_leaf]
+    for tree_nodes in by_tree.values():
+        summaries = [node for node in tree_nodes if not node.is_leaf]
         asked = ([by_id[child].n_tokens for child in node.children] for node in summaries)
         points.append(
             TokenPoint(
-                document_tokens=sum(node.n_tokens for node in found if node.is_leaf),
+                document_tokens=sum(node.n_tokens for node in tree_nodes if node.is_leaf),
                 prompt_tokens=sum(prompt_tokens(counts, overhead) for counts in asked),
                 completion_tokens=sum(node.n_tokens for node in summaries),
             )

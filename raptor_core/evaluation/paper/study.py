@@ -83,7 +83,9 @@ class Study:
             "n_documents": self.n_documents,
             "n_questions": self.n_questions,
             "retrievers": self.retrievers.values(),
-            "by_kind": {kind: found.values() for kind, found in by_kind(self.retrievers).items()},
+            "by_kind": {
+                kind: comparison.values() for kind, comparison in by_kind(self.retrievers).items()
+            },
             "layers": self.layers.values(),
             "curve": [asdict(line) for line in self.curve],
             "trees": self.trees.values(),
@@ -153,8 +155,8 @@ def with_contiguous(
     """
     systems = [make_system(name) for name in _ON_CONTIGUOUS]
     here = replace(measurer, index=index)
-    found = compare(index, systems, budgets, measurer=here, progress=progress)
-    retrievers = join(study.retrievers, suffixed(found, f"{CONTIGUOUS} tree").found)
+    comparison = compare(index, systems, budgets, measurer=here, progress=progress)
+    retrievers = join(study.retrievers, suffixed(comparison, f"{CONTIGUOUS} tree").found)
     return replace(study, retrievers=retrievers, contiguous=tree_statistics(index))
 
 

@@ -39,9 +39,9 @@ def retriever_tables(study: Study) -> list[Table]:
     """
     tables = [_retriever_table(study, measure) for measure in study.retrievers.measures]
     kinds = {
-        kind: found
-        for kind, found in by_kind(study.retrievers).items()
-        if study.measure in found.measures
+        kind: comparison
+        for kind, comparison in by_kind(study.retrievers).items()
+        if study.measure in comparison.measures
     }
     tables += [_by_kind(study, kinds)] if len(kinds) > 1 else []
     return tables + published(*ANSWERS.get(study.name, ()))
@@ -73,8 +73,8 @@ def _retriever_table(study: Study, measure: str) -> Table:
 def _by_kind(study: Study, kinds: Mapping[str, Comparison]) -> Table:
     budget = max(line.budget_tokens for line in study.retrievers.lines)
     lines = {
-        kind: {line.system: line for line in found.lines if line.budget_tokens == budget}
-        for kind, found in kinds.items()
+        kind: {line.system: line for line in comparison.lines if line.budget_tokens == budget}
+        for kind, comparison in kinds.items()
     }
     counts = {
         kind: next(iter(of.values())).figures[study.measure].n_questions
