@@ -57,7 +57,7 @@ def _section(
     doc = inspect.getdoc(model) or ""
     yield f"# {doc.splitlines()[0]}"
     yield f"[{name}]"
-    own = list(inspect.get_annotations(model))
+    own = [key for key in inspect.get_annotations(model) if key in model.model_fields]
     for key in [*own, *(key for key in model.model_fields if key not in own)]:
         yield from _explained(key, model)
         if key in given:
