@@ -1,22 +1,35 @@
-"""Files that are replaced whole, and locks between processes; errors are the caller's to tell."""
+"""Files that are replaced whole, locks between processes, and room on the disk.
+
+``disk_errors`` tells what the system says as an error of ours; else it is the caller's to tell.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from raptor_core.errors import StoreError
 
-def replace_file(path: Path, data: bytes) -> None:
+SPARE_BYTES = 64 * 2**20
+"""Free space that is never used: an engine maps files ahead, and a mapped page that finds no
+space ends the process."""
+
+
+def replace_file(path: Path, data: bytes, part: Path | None = None) -> None:
     """Replace ``path`` by ``data``: whole, or not at all; its folder is made where it is missing.
+
+    ``part`` is the name under which it is written; one of its own where others may write ``path``
+    at the same time.
 
     Raises:
         OSError: the disk refuses; what stood there before is unharmed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{uuid.uuid4().hex}.part")  # others may be writing the same file
+    part = part or path.with_name(f".{uuid.uuid4().hex}.part")
     try:
         with part.open("wb") as file:
             file.write(data)
@@ -47,3 +60,53 @@ def file_lock(path: Path, wait_seconds: float = 0.0) -> Iterator[bool]:
         yield True
     finally:
         lock.release()
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn an OSError into a StoreError that names ``path`` and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{path}: {error.strerror or error}; free space, or make the directory writable for "
+            "this user, and repeat. What was published stays"
+        ) from error
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Replace ``path`` by ``data``: whole and on disk, or not at all. One process writes it.
+
+    Raises:
+        StoreError: the disk refuses; the old content stays.
+    """
+    with disk_errors(path):
+        replace_file(path, data, path.with_name(f"{path.name}.part"))
+        sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make renames and deletions in a directory durable, where the system can."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def check_space(path: Path, n_bytes: int) -> None:
+    """Refuse a write that the disk has no room for.
+
+    Raises:
+        StoreError: less than ``n_bytes`` and a reserve are free.
+    """
+    with disk_errors(path):
+        free = shutil.disk_usage(path).free
+    if free < n_bytes + SPARE_BYTES:
+        needed = (n_bytes + SPARE_BYTES) / 2**20
+        raise StoreError(
+            f"{path}: {free / 2**20:.0f} MB are free and {needed:.0f} MB are needed; free space "
+            "and repeat. Nothing was changed"
+        )

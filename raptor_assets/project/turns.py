@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from raptor_assets.project.waiting import WaitingTurn, lock_number
-from raptor_core.disk import file_lock
-from raptor_core.store.files import disk_errors
+from raptor_core.disk import disk_errors, file_lock
 
 if TYPE_CHECKING:
     import dagster as dg

@@ -23,6 +23,12 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+from raptor_core.disk import (
+    check_space,
+    disk_errors,
+    sync_directory,
+    write_durably,
+)
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.identity import digest
 from raptor_core.settings.stores import StoreSettings
@@ -36,15 +42,9 @@ from raptor_core.store.corpus import (
     is_collection_of,
 )
 from raptor_core.store.engines.base import Engine
-from raptor_core.store.files import (
-    OUTLINES,
-    check_space,
-    disk_errors,
-    sync_directory,
-    write_durably,
-)
 from raptor_core.store.journal import Journal
 from raptor_core.store.locking import StoreLock
+from raptor_core.store.outlines import OUTLINES
 from raptor_core.store.read_only import copy_to_read, refuse_writing
 from raptor_core.store.store import VectorStore
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+from raptor_core.disk import check_space, disk_errors, sync_directory, write_durably
 from raptor_core.errors import StoreError
 from raptor_core.store.engines.base import Batch, Engine, Point
-from raptor_core.store.files import check_space, disk_errors, sync_directory, write_durably
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import Payload
 from raptor_core.vectors import Vectors

@@ -20,8 +20,8 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any
 
+from raptor_core.disk import disk_errors
 from raptor_core.errors import StoreError, StoreLockedError
-from raptor_core.store.files import disk_errors
 
 _POLL_SECONDS = 0.02
 _holders: dict[Path, int] = {}

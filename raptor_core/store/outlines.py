@@ -24,10 +24,13 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from raptor_core.disk import disk_errors, sync_directory, write_durably
 from raptor_core.errors import StoreError
 from raptor_core.identity import digest
-from raptor_core.store.files import OUTLINES, disk_errors, sync_directory, write_durably
 from raptor_core.store.payload import Payload, damaged
+
+OUTLINES = "nodes.outlines"
+"""Name of Edge's file of them, beside its own."""
 
 Keys = NDArray[np.uint64]
 Rows = NDArray[Any]

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
+from raptor_core.disk import check_space, disk_errors
 from raptor_core.errors import StoreError
 from raptor_core.store.engines.base import Batch
-from raptor_core.store.files import check_space, disk_errors
 from raptor_core.store.locking import nobody_writes
 
 _COPIED_BYTES = 2**16

@@ -54,7 +54,7 @@ from raptor_core.store.store import VectorStore
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-SCHEMA = 3
+SCHEMA = 4
 """Version of what lies on a server; another one is refused, and an export carries trees over."""
 
 IDENTITY_ID = str(uuid.uuid5(NODE_NAMESPACE, "identity"))

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from raptor_core.disk import file_lock
+from raptor_core.disk import disk_errors, file_lock
 from raptor_core.errors import StoreError
 from raptor_core.identity import digest
 from raptor_core.store.corpus import is_collection_of
-from raptor_core.store.files import disk_errors
 from raptor_core.vectors import Vectors
 
 

@@ -14,9 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from raptor_core.disk import file_lock
+from raptor_core.disk import check_space, disk_errors, file_lock
 from raptor_core.errors import StoreError
-from raptor_core.store.files import check_space, disk_errors
 from raptor_core.tree.sql_cache import SCHEMA, Database, Row, SqlCache
 
 FILE = "cache.sqlite"

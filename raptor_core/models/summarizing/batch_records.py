@@ -9,10 +9,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from raptor_core.disk import file_lock
+from raptor_core.disk import disk_errors, file_lock, write_durably
 from raptor_core.errors import StoreError
 from raptor_core.identity import digest
-from raptor_core.store.files import disk_errors, write_durably
 
 KEEP_SECONDS = 30 * 24 * 3600
 """Endpoints keep the files of a batch for this long at the most."""

@@ -23,6 +23,7 @@ from uuid import UUID
 
 import numpy as np
 
+from raptor_core.disk import check_space
 from raptor_core.errors import StoreError
 from raptor_core.store.engines.base import (
     DENSE,
@@ -39,7 +40,6 @@ from raptor_core.store.engines.base import (
     just_under,
     ranked,
 )
-from raptor_core.store.files import check_space
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.outlines import Candidates, OutlineFile
 from raptor_core.store.payload import Payload, damaged

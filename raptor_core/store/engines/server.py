@@ -139,13 +139,11 @@ class ServerEngine(ClientEngine):
         with self._turn:
             if time.monotonic() - self._known_at < max_seconds:
                 return
-            fields = (*VERSION_FIELDS, "state", "ids")
-            stored = _current(self._points.scroll(Condition((VERSIONED,)), fields))
-            now = {tree: Version.of(payload) for tree, payload in stored.items()}
+            fields = (*VERSION_FIELDS, "state")
+            stored = [r.payload for r in self._points.scroll(Condition((VERSIONED,)), fields)]
+            now = {payload["tree"]: Version.of(payload) for payload in stored}
             self._learn({**self._versions, **now}, now)
-            self._unsettled = [
-                p for p in stored.values() if p.get("gone") or p["state"] == "dropped"
-            ]
+            self._unsettled = [p for p in stored if p.get("gone") or p["state"] == "dropped"]
             self._are_terms_due = True
             self._known_at = time.monotonic()
 
@@ -176,12 +174,11 @@ class ServerEngine(ClientEngine):
     ) -> list[Record]:
         self._know()
         wanted = None if fields is None else tuple(dict.fromkeys((*fields, *POINT_FIELDS)))
-        found: list[Record] = []
-        for record in self._points.scroll(_by_node(condition), wanted, dense=dense):
-            if record.payload["state"] != "live":
-                found.append(record)
-            elif self._is_node(record.payload, record.id):
-                found.append(replace(record, id=record.payload["node_id"]))
+        found = [
+            replace(record, id=record.payload["node_id"])
+            for record in self._points.scroll(_by_node(condition), wanted, dense=dense)
+            if self._is_node(record.payload, record.id)
+        ]
         if len(found) < len(condition.ids or ()):  # what was glanced at may have moved
             self._reading.met.update({**self._reading.glanced, **self._reading.met})
         return found
@@ -195,7 +192,7 @@ class ServerEngine(ClientEngine):
     def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
         """The best nodes of each search by their ids, or some more; again where few are nodes."""
         self._know()
-        wanted = None if fields is None else (*fields, "state", "birth")
+        wanted = None if fields is None else (*fields, "birth")
         found: list[list[Row]] = [[] for _ in searches]
         asked = {row: self._widened(search) for row, search in enumerate(searches)}
         while asked:
@@ -279,13 +276,3 @@ def _by_node(condition: Condition) -> Condition:
     return replace(
         condition, matches=(*condition.matches, Match("node_id", condition.ids)), ids=None
     )
-
-
-def _current(records: Sequence[Record]) -> dict[str, Payload]:
-    """Manifests by tree; what an earlier version noted besides of what is left over is in them."""
-    found = {r.payload["tree"]: r.payload for r in records if "births" in r.payload}
-    for record in records:
-        manifest, noted = found.get(record.payload["tree"], {}), record.payload
-        if "ids" in noted and noted["publication"] == manifest.get("publication"):
-            manifest["gone"] = [*manifest.get("gone", ()), *noted["ids"], record.id]
-    return found

@@ -24,22 +24,19 @@ from dataclasses import dataclass, replace
 
 from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.identity import NODE_NAMESPACE, digest
-from raptor_core.store.engines.base import Batch, Condition, Match, Point, Record
+from raptor_core.store.engines.base import LIVE, Batch, Condition, Match, Point, Record
 from raptor_core.store.engines.qdrant import ClientEngine
 from raptor_core.store.engines.terms import TERM_FIELDS, Terms, added
 from raptor_core.store.payload import Payload, manifest_id, payload_to_mark
 
-VERSIONED = Match("state", ("manifest", "dropped", "leftover"))
-"""A tree that was dropped has a manifest until its points are deleted. An earlier version named
-these in a point in state "leftover", and counted a tree's terms in one in state "terms"."""
-
-HELD = Match("state", ("live", "terms", "leftover"))
+VERSIONED = Match("state", ("manifest", "dropped"))
+"""A tree that was dropped has a manifest until its points are deleted."""
 
 VERSION_FIELDS = ("tree", "publication", "births", "gone")
 """Fields of a manifest's payload that make a version."""
 
-POINT_FIELDS = ("node_id", "tree", "state", "birth")
-"""Fields of a point that tell whether it is a node of its tree."""
+POINT_FIELDS = ("node_id", "tree", "birth")
+"""Fields of a live point that tell whether it is a node of its tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +61,7 @@ class Version:
 
     def has(self, payload: Payload, point_id: str) -> bool:
         """Whether a point, read with ``POINT_FIELDS``, is a node of the tree."""
-        is_live = payload["state"] == "live" and payload.get("birth") in self.births
-        return is_live and point_id not in self.gone
+        return payload["birth"] in self.births and point_id not in self.gone
 
 
 NO_VERSION = Version()
@@ -160,15 +156,8 @@ def read_manifests(
 
 
 def read_terms(engine: ClientEngine, trees: Collection[str]) -> dict[str, Terms]:
-    """The counts of trees; those that an earlier version published have a point of their own."""
-    found = read_manifests(engine, trees, ("state", "publication", *TERM_FIELDS))
-    old = [
-        str(uuid.uuid5(NODE_NAMESPACE, digest("terms", one["publication"], tree)))
-        for tree, one in found.items()
-        if one["state"] == "manifest" and "terms" not in one
-    ]
-    points = engine.fetch(old, ("tree", *TERM_FIELDS), dense=False) if old else []
-    found |= {record.payload["tree"]: record.payload for record in points}
+    """The counts of the trees that are published."""
+    found = read_manifests(engine, trees, TERM_FIELDS)
     return {tree: Terms.of_payload(one) for tree, one in found.items() if "terms" in one}
 
 
@@ -208,7 +197,7 @@ class ServerPublisher:
         stored = read_manifests(self._engine, marks, (*VERSION_FIELDS, "mark", *TERM_FIELDS))
         if lost := [t for t, mark in marks.items() if stored.get(t, {}).get("mark") != mark]:
             raise self._refused(lost)
-        held = self._engine.scroll(Condition((Match("tree", tuple(marks)), HELD)), POINT_FIELDS)
+        held = self._engine.scroll(Condition((Match("tree", tuple(marks)), LIVE)), POINT_FIELDS)
         return plan_changes(batch, stored, held, publication)
 
     def _write(self, changes: Sequence[Change]) -> None:
@@ -249,7 +238,7 @@ class ServerPublisher:
         parts = [Terms.of(point.lexical for point in change.points)]
         mark = payload_to_mark(change.before)
         n_nodes = len(change.kept) + len(change.lost)
-        if "terms" in change.before and mark and mark.n_nodes == n_nodes:
+        if mark and mark.n_nodes == n_nodes:
             lost = Terms.of(self._engine.words(change.lost))
             parts += [Terms.of_payload(change.before), -lost]
         else:

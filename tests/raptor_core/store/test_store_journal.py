@@ -96,7 +96,7 @@ def test_a_disk_without_room_is_refused_before_anything_is_written(tmp_path, kin
     with open_at(tmp_path, kind) as store:
         publish(store, OLD)
         usage = type("Usage", (), {"free": 10 * 2**20})
-        monkeypatch.setattr("raptor_core.store.files.shutil.disk_usage", lambda _: usage)
+        monkeypatch.setattr("raptor_core.disk.shutil.disk_usage", lambda _: usage)
         with pytest.raises(StoreError, match="10 MB are free"):
             store.publish(make_manifest(OLD[:3]), OLD[:3])
     monkeypatch.undo()

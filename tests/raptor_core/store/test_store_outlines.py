@@ -14,9 +14,8 @@ from raptor_core.nodes import Node
 from raptor_core.store import Where
 from raptor_core.store.engines import edge
 from raptor_core.store.engines.base import TIED, ranked
-from raptor_core.store.files import OUTLINES
 from raptor_core.store.folder import store_stamp
-from raptor_core.store.outlines import OutlineFile, full_id
+from raptor_core.store.outlines import OUTLINES, OutlineFile, full_id
 
 
 def told(outlines) -> list[tuple]:

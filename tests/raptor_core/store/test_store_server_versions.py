@@ -4,11 +4,9 @@ A publisher dies where its requests begin to fail.
 """
 
 import threading
-import uuid
 from dataclasses import replace
 
 import pytest
-from qdrant_client.models import PointStruct
 from support.qdrant_faults import Fault
 from support.stores import (
     edition,
@@ -21,13 +19,11 @@ from support.stores import (
 )
 
 from raptor_core.errors import StoreError, StoreRefusedError
-from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.store import Where
 from raptor_core.store.engines import qdrant
 from raptor_core.store.engines import server as server_engine
 from raptor_core.store.engines.base import Batch, Point
 from raptor_core.store.engines.qdrant import point_bytes, split
-from raptor_core.store.payload import manifest_id
 
 NAME = "corpus-ab12cd34"
 OLD, NEW = make_tree(n=4, word="old"), make_tree(n=4, word="new")
@@ -215,50 +211,6 @@ def test_a_store_that_stays_open_takes_away_what_another_left(stand_in, monkeypa
     assert not any(point.payload.get("gone") for point in points)
     live = [p.payload["text"].split()[0] for p in points if p.payload["state"] == "live"]
     assert set(live) == {"new", "beside"}
-
-
-def write_as_before(client, tree, gone=(), state="manifest"):
-    """A tree as versions before this one stored it: points for its terms and what is left over."""
-    (manifest,) = client.retrieve(NAME, [manifest_id(tree)])
-    publication = manifest.payload["publication"]
-    counts = {key: manifest.payload.pop(key) for key in ("n_nodes", "terms")}
-    own = {"tree": tree, "publication": publication}
-    points = [{"state": "terms", **own, **counts}, {"state": "leftover", **own, "ids": gone}]
-    found = [
-        PointStruct(
-            id=str(uuid.uuid5(NODE_NAMESPACE, digest(point["state"], publication, tree))),
-            vector={},
-            payload=point,
-        )
-        for point in points[: 1 + bool(gone)]
-    ]
-    payload = {**manifest.payload, "gone": [], "state": state}
-    client.upsert(NAME, [*found, PointStruct(id=manifest.id, vector={}, payload=payload)])
-
-
-def test_what_versions_before_stored_is_read_and_taken_over(stand_in):
-    with opened(stand_in) as store:
-        publish_together(store, {"t": OLD, "gone": GONE, "beside": BESIDE}, [])
-        expected = store.search_text(["old leaf 2"], 9)
-    stray = next(p.id for p in stand_in.points(NAME) if p.payload.get("text") == GONE[0].text)
-    write_as_before(stand_in.client, "t")
-    write_as_before(stand_in.client, "beside", ["00000000-0000-4000-8000-000000000000"])
-    with opened(stand_in) as store:
-        assert store.search_text(["old leaf 2"], 9) == expected
-        assert publish(store, OLD[:4]).removed == 1
-        assert states(stand_in) == {*CLEAN, "terms"}  # of the tree beside
-        publish(store, BESIDE, "beside")
-        publish(store, OLD)
-        assert store.search_text(["old leaf 2"], 9) == expected
-    assert states(stand_in) == CLEAN
-    # A version before died while it dropped a tree, and its manifest says no births.
-    (manifest,) = stand_in.client.retrieve(NAME, [manifest_id("gone")])
-    stand_in.client.set_payload(NAME, {"births": []}, points=[manifest.id])
-    write_as_before(stand_in.client, "gone", [stray], state="dropped")
-    with opened(stand_in) as store:
-        assert words(store) == {"old", "beside"}
-        publish(store, NEW)
-    assert all("gone leaf" not in str(p.payload) for p in stand_in.points(NAME))
 
 
 def test_words_are_counted_anew_where_damaged_nodes_were_taken_away(stand_in):

@@ -169,7 +169,7 @@ def test_a_disk_without_room_is_refused_before_anything_is_written(tmp_path, mon
     cache = SqliteCache(tmp_path)
     cache.keep_texts({"a": "one"})
     usage = type("Usage", (), {"free": 10 * 2**20})
-    monkeypatch.setattr("raptor_core.store.files.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr("raptor_core.disk.shutil.disk_usage", lambda _: usage)
     with pytest.raises(StoreError, match="10 MB are free"):
         cache.keep_texts({"b": "two"})
     assert cache.texts("ab") == {"a": "one"}
