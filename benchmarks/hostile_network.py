@@ -1,7 +1,8 @@
 """Servers in a network namespace, whose link goes down in the middle of a build.
 
 Packets vanish then: nothing is refused and no connection is reset, which is what a namespace adds
-to a closed socket. The servers are the tests' stand-ins; the builds are processes of their own.
+to a closed socket. Qdrant is a real server where one is found, the LLM a stand-in; the builds are
+processes of their own.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ CONCURRENCY = 3
 SHORT_SECONDS = 2.5
 POINTS = {
     "a look-up": '"key":"embedding_key"',
-    "publication": '"state":"publishing"',
+    "publication": '"state":"manifest"',
     "an LLM call": '"messages"',
 }
 _MORE = """

@@ -1,15 +1,20 @@
-"""The stand-ins of Qdrant and of an LLM endpoint, reached from another network namespace.
+"""A Qdrant server and the stand-in of an LLM endpoint, reached from another network namespace.
 
 Says their ports, as JSON. Then of each line of standard input: "prompts" is answered with what the
 endpoint was asked; "watch" and a text has "cut" said once a request with it was served, whose
-answer then waits for "go".
+answer then waits for "go". The server is a real one, where a binary of it is found (``QDRANT_BINARY``,
+or ``qdrant`` on the path), behind a proxy that watches its requests; else a stand-in.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 
@@ -17,11 +22,9 @@ def serve(host: str) -> None:
     """The servers, until standard input ends."""
     from support.links import Link
     from support.openai_server import FakeOpenAI
-    from support.qdrant_stand_in import StandIn
 
-    store, go = StandIn(), threading.Event()
+    go = threading.Event()
     watched: list[str] = []
-    respond = store.respond
 
     def watch(text: str) -> None:
         if any(mark in text for mark in watched):
@@ -34,12 +37,13 @@ def serve(host: str) -> None:
         watch(data.decode())
         return answer
 
-    store.respond = watched_respond
     with (
+        _qdrant() as store,
         FakeOpenAI(hold=lambda body: watch(json.dumps(body))) as endpoint,
         Link(int(store.url.rpartition(":")[2]), host) as to_store,
         Link(endpoint.port, host) as to_endpoint,
     ):
+        respond, store.respond = store.respond, watched_respond
         _say([to_store.port, to_endpoint.port])
         for line in sys.stdin:
             word, _, text = line.rstrip("\n").partition("\0")
@@ -50,6 +54,26 @@ def serve(host: str) -> None:
                 watched.append(text)
             else:
                 go.set()
+
+
+@contextmanager
+def _qdrant() -> Iterator[Any]:
+    from support.qdrant_server import QdrantServer, find_qdrant
+
+    if find_qdrant() is None:
+        from support.qdrant_stand_in import StandIn
+
+        yield StandIn()
+        return
+    from support.qdrant_proxy import Proxy
+
+    with tempfile.TemporaryDirectory() as folder:
+        server = QdrantServer(Path(folder))
+        server.start()
+        try:
+            yield Proxy(server)
+        finally:
+            server.kill()
 
 
 def _say(value: object) -> None:
