@@ -2,8 +2,8 @@
 
 Says their ports, as JSON. Then of each line of standard input: "prompts" is answered with what the
 endpoint was asked; "watch" and a text has "cut" said once a request with it was served, whose
-answer then waits for "go". The server is a real one, where a binary of it is found (``QDRANT_BINARY``,
-or ``qdrant`` on the path), behind a proxy that watches its requests; else a stand-in.
+answer then waits for "go". The server is a real one behind a proxy that watches its requests, where
+a binary is found (``QDRANT_BINARY``, or ``qdrant`` on the path); else a stand-in.
 """
 
 from __future__ import annotations
