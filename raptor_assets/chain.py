@@ -356,6 +356,9 @@ class _Run:
         results += self._retire(
             step, [state for state in states if state.name not in there], provenance
         )
+        failed = [state for state in states if state.failure]
+        for state in failed:  # first: the list of checks in the UI shows what was logged last
+            yield from self._failed(step, state, judged=False)
         for result in results:
             if result.data_version is not None:
                 yield self._materialization(step, result, results, seconds, provenance)
@@ -364,19 +367,19 @@ class _Run:
         for result in results:
             yield from self._evaluations(step, result, provenance)
             self._stop_if_refused(step, result)
-        judged = {result.state.name for result in results if result.verdicts}
         for state in states:
-            if state.failure:
-                yield from self._failed(step, state.name, state.failure, state.name in judged)
+            if state.failure and state not in failed:
+                yield from self._failed(step, state, judged=True)
         self._report(step, states, results, seconds)
 
-    def _failed(self, step: Step, name: str, failure: Failure, is_judged: bool) -> Events:
+    def _failed(self, step: Step, state: PartitionState, *, judged: bool) -> Events:
         """Say why, where a person looks: at the asset, in its checks, and at the tree."""
-        asked = () if is_judged else sorted(self._checks - {GOLDEN_KEY})
+        assert state.failure is not None  # noqa: S101 - of those that failed
+        asked = () if judged else sorted(self._checks - {GOLDEN_KEY})
         checks = [check.name for check in asked if check.asset_key == step.key]
-        yield from failure_events(step.key, name, failure, checks)
+        yield from failure_events(step.key, state.name, state.failure, checks)
         if step.key != keys.TREE and keys.TREE in self._selected:
-            yield from failure_events(keys.TREE, name, failure, ())
+            yield from failure_events(keys.TREE, state.name, state.failure, ())
 
     def _working(self, n_done: int, n_texts: int) -> None:
         """Tell how far the step under way is."""
