@@ -114,7 +114,8 @@ def _status_fault(error: APIStatusError, secret: str) -> FaultError:
 
 
 def _detail(error: APIStatusError) -> str:
-    """The endpoint's own message, or what it sent in its place."""
+    """The endpoint's own message, by OpenAI's name or FastAPI's, or what it sent in its place."""
     body = error.body
-    message = body.get("message") if isinstance(body, Mapping) else body
-    return str(message or error.code or "no message")
+    if isinstance(body, Mapping):
+        body = body.get("message") or body.get("detail")
+    return str(body or error.code or "no message")
