@@ -12,59 +12,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from functools import cache
 
+from raptor_core.quality.phrases import read_phrases
 from raptor_core.quality.subjects import CheckedTrees
 from raptor_core.quality.verdicts import Measured, WorstNode, check, percent
-
-_FEW_WORDS = r"(?:\W+\w+){0,4}?\W+"
-"""Up to four words between two others."""
-
-
-def _order(verbs: str, objects: str) -> str:
-    return rf"\b(?:{verbs}){_FEW_WORDS}(?:{objects})"
-
-
-_FORGET = {
-    "English": _order(
-        r"ignore|ignoring|disregard(?:ing)?|forget|override|bypass|stop following|do not follow",
-        rf"(?:previous|prior|preceding|above|earlier|foregoing|your|system|original){_FEW_WORDS}?"
-        r"(?:instruct\w*|prompts?|guidelines?|directives?|directions|rules|programming)\b"
-        r"|(?:instructions|prompts?|guidelines|directives|rules) (?:\w+ )?above\b",
-    ),
-    "English, all of it": (
-        r"\b(?:ignore|disregard|forget) (?:everything|anything|all(?: that)?) "
-        r"(?:above|before this|you (?:were|have been) (?:told|given))\b"
-    ),
-    "German": _order(
-        r"ignoriere?n?|vergiss|vergessen sie|missachten?",
-        r"(?:bisherig|vorherig|obig|früher|vorangegangen|dein|ihr)en?\W+(?:\w+\W+)?"
-        r"(?:anweisungen|instruktionen|vorgaben|befehle|regeln)\b",
-    ),
-    "French": _order(
-        r"ignore[zr]?|oublie[zr]?|ne tene?z pas compte",
-        r"(?:instructions|consignes|directives)\W+(?:précédentes|antérieures|ci-dessus)",
-    ),
-    "Spanish": _order(
-        r"ignor[ae]|olvid[ae]|desestim[ae]",
-        r"(?:instrucciones|indicaciones|órdenes)\W+(?:anteriores|previas)\b",
-    ),
-    "Italian": _order(r"ignora|dimentica", r"istruzioni\W+precedenti\b"),
-    "Portuguese": _order(r"ignore|esqueça|desconsidere", r"instruções\W+anteriores\b"),
-    "Dutch": _order(
-        r"negeer|vergeet",
-        r"(?:vorige|eerdere|bovenstaande|voorgaande|je)\W+(?:instructies|opdrachten|regels)\b",
-    ),
-    "Russian": _order(r"игнорируй\w*|забудь\w*", r"инструкци\w+|указани\w+"),
-    "Chinese": (
-        r"(?:忽略|无视|無視|忘记|忘記).{0,6}(?:之前|以上|上述|先前|前面|所有)"
-        r".{0,6}(?:指令|指示|提示|命令)"
-    ),
-    "Japanese": (
-        r"(?:以前|上記|これまで|前述|すべて)の?.{0,6}(?:指示|命令|プロンプト).{0,4}(?:無視|忘れ)"
-    ),
-}
-_MODEL = r"(?:ai|llms?|(?:large )?language models?|chat ?bots?|ai assistants?|summari[sz]ers?)"
 
 FORGET = "tells a model to forget its instructions"
 ADDRESS = "speaks to a model"
@@ -72,77 +24,11 @@ ROLE = "gives a model another role"
 PROMPT = "asks for a model's prompt"
 MARKUP = "holds the markup of a chat"
 HIDDEN = "holds characters that nobody sees"
+KINDS = {"forget": FORGET, "address": ADDRESS, "role": ROLE, "prompt": PROMPT}
+"""What a text does, by the section of ``injection_phrases.txt`` that tells."""
 
-
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """What a text does, and the pattern that tells; ``parts``: one of them is in every match."""
-
-    kind: str
-    pattern: re.Pattern[str]
-    parts: tuple[str, ...]
-
-    def is_in(self, words: str) -> bool:
-        """Whether a text does it; a look for the parts spares nearly all texts the pattern."""
-        return any(part in words for part in self.parts) and bool(self.pattern.search(words))
-
-
-PHRASES = (
-    Phrase(
-        FORGET,
-        re.compile("|".join(_FORGET.values())),
-        (
-            *("ignor", "disregard", "forget", "override", "bypass", "stop following", "not follow"),
-            *("verg", "missachte", "oublie", "pas compte", "olvid", "desestim", "dimentica"),
-            *("esqueça", "desconsidere", "negeer", "игнорируй", "забудь", "忽略", "无视", "無視"),
-            *("忘记", "忘記", "忘れ"),
-        ),
-    ),
-    Phrase(
-        ADDRESS,
-        re.compile(
-            rf"\b(?:note|message|attention|instructions?|important|warning) (?:to|for) "
-            rf"(?:the |any |all |every )?{_MODEL}\b[^.\n]{{0,40}}[:,]"
-            rf"|\bif you are an? {_MODEL}\b"
-            rf"|\b(?:dear|hey|attention,?) {_MODEL}\b"
-            r"|\bwhen (?:you )?(?:summari[sz]e|summari[sz]ing|answering|processing) this "
-            r"(?:text|document|page|passage|file)[^.\n]{0,60}?\b(?:must|always|never|say|write|"
-            r"include|claim|state|do not|don't)\b"
-        ),
-        (
-            "note",
-            "message",
-            "attention",
-            "instruction",
-            "important",
-            "warning",
-            "if you are a",
-            "dear",
-            "hey",
-            "when ",
-        ),
-    ),
-    Phrase(
-        ROLE,
-        re.compile(
-            r"\b(?:you are now|act as|pretend to be|switch to|enter)\W+"
-            r"(?:an?\W+|in\W+|into\W+|the\W+)?(?:dan\b|developer mode|debug mode|god mode|"
-            r"jailbroken|unrestricted|unfiltered|uncensored|ai without|assistant without)"
-        ),
-        ("you are now", "act as", "pretend to be", "switch to", "enter"),
-    ),
-    Phrase(
-        PROMPT,
-        re.compile(
-            r"\b(?:reveal|print|repeat|output|show|leak|display|disclose)\W+(?:me\W+)?"
-            r"(?:your|the)\W+(?:full\W+|entire\W+)?(?:system|hidden|initial|original|secret)\W+"
-            r"(?:prompt|instructions|message)\b"
-        ),
-        ("prompt", "instructions", "message"),
-    ),
-)
-"""Of texts that are normalized and casefolded, with single spaces."""
-
+_FEW_WORDS = r"(?:\W+\w+){0,4}?\W+"
+_PHRASES = read_phrases("injection_phrases.txt")
 _TAGS = "\U000e0020-\U000e007e"
 _FLAG = re.compile(f"\U0001f3f4[{_TAGS}]+\U000e007f")
 _UNSEEN = re.compile(f"[{_TAGS}]|[\u202d\u202e]|[\u200b-\u200d\u2060\ufeff]{{8,}}")
@@ -165,6 +51,17 @@ def hidden(text: str) -> bool:
 _NO_WIDTH = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff\U000e0000-\U000e007f]")
 
 
+@cache
+def _pattern(section: str) -> re.Pattern[str]:
+    return re.compile("|".join(_PHRASES[section]).replace("…", _FEW_WORDS))
+
+
+def _is_in(section: str, words: str) -> bool:
+    """Whether a text does it; a look for words spares nearly all texts the pattern."""
+    by_words = any(word in words for word in _PHRASES[f"{section}, by"])
+    return by_words and _pattern(section).search(words) is not None
+
+
 def orders(text: str) -> tuple[str, ...]:
     """What a text does to a model that reads it; empty for plain text.
 
@@ -172,7 +69,7 @@ def orders(text: str) -> tuple[str, ...]:
     """
     plain = _NO_WIDTH.sub("", unicodedata.normalize("NFKC", text))
     words = " ".join(plain.casefold().split())
-    kinds = [phrase.kind for phrase in PHRASES if phrase.is_in(words)]
+    kinds = [told for section, told in KINDS.items() if _is_in(section, words)]
     kinds += [MARKUP] if CHAT_MARKUP.search(plain) else []
     kinds += [HIDDEN] if hidden(text) else []
     return tuple(kinds)

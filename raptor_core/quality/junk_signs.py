@@ -11,12 +11,13 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from raptor_core.quality.phrases import read_phrases
 
 MIN_LETTERS = 0.35
 """Share of letters, marks and digits of words below which a text is no text."""
@@ -178,28 +179,15 @@ _AROUND = {
 """What stands before and after a phrase, by section of the file; in all others ``_LEAD`` before."""
 
 _SHORT_WORDS = 48
-
-
-@cache
-def _phrases() -> Mapping[str, str]:
-    """Each section of ``junk_phrases.txt`` as one pattern."""
-    text = Path(__file__).with_name("junk_phrases.txt").read_text(encoding="utf-8")
-    patterns: dict[str, str] = {}
-    for section in re.split(r"^(?=\[[a-z ]+\]$)", text, flags=re.MULTILINE)[1:]:
-        name, *lines = filter(None, section.split("\n"))
-        told = "|".join(line for line in lines if not line.startswith("# "))
-        for known, pattern in patterns.items():
-            told = told.replace(f"{{{known}}}", pattern)
-        patterns[name.strip("[]")] = told.replace(" ", r"\s+")
-    return patterns
+_PHRASES = read_phrases("junk_phrases.txt")
 
 
 @cache
 def _pattern(section: str) -> re.Pattern[str]:
     """Compiled when it is first used: all of them take a tenth of a second."""
     before, after = _AROUND.get(section, (_LEAD, ""))
-    pattern = f"{before}(?P<found>{_phrases()[section]}){after}"
-    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    phrases = "|".join(_PHRASES[section]).replace(" ", r"\s+")
+    return re.compile(f"{before}(?P<found>{phrases}){after}", re.IGNORECASE | re.DOTALL)
 
 
 def _find(section: str, text: str) -> str | None:
