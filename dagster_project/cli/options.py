@@ -80,6 +80,17 @@ def query_options(function: Command) -> Command:
     return add_options((*_QUERY, *_WHERE), function)
 
 
+def budget_options(of: str) -> Callable[[Command], Command]:
+    """Add the bounds of what is spent; ``of`` says whose calls they are of."""
+    whole, share = click.IntRange(min=0), click.FloatRange(min=0)
+    options = (
+        click.option("--max-calls", type=whole, help=f"Model calls of {of} at the most."),
+        click.option("--max-tokens", type=whole, help=f"Tokens of {of} at the most."),
+        click.option("--max-usd", type=share, help="US dollars, by the settings' prices."),
+    )
+    return lambda function: add_options(options, function)
+
+
 def add_options(options: Iterable[Callable[[Command], Command]], function: Command) -> Command:
     """Decorate so that help lists the options in this order."""
     for option in reversed(list(options)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dagster_project.cli.options import home_and_json
+from dagster_project.cli.options import budget_options, home_and_json
 
 if TYPE_CHECKING:
     from dagster_project.execute import BuildReport
@@ -21,13 +21,7 @@ NAMED = 20
 @click.argument("sources", nargs=-1)
 @click.option("--partition", "partitions", multiple=True, help="Only this one; may be repeated.")
 @click.option("--force", is_flag=True, help="Also what is up to date; finished work is reused.")
-@click.option(
-    "--max-calls", type=click.IntRange(min=0), help="Model calls of this run at the most."
-)
-@click.option("--max-tokens", type=click.IntRange(min=0), help="Tokens of this run at the most.")
-@click.option(
-    "--max-usd", type=click.FloatRange(min=0), help="US dollars, by the settings' prices."
-)
+@budget_options("this run")
 @home_and_json
 def command(
     sources: tuple[str, ...],

@@ -14,7 +14,7 @@ from dagster_project.cli.options import home_and_json
 
 if TYPE_CHECKING:
     from raptor_core.evaluation.baselines import Dpr
-    from raptor_core.evaluation.paper import Study
+    from raptor_core.evaluation.paper.study import Study
     from raptor_core.settings import Settings
 
 
@@ -76,7 +76,7 @@ def _measure(
 ) -> tuple[Study, Settings]:
     """One data set; the contiguous trees are left out where they would be the same."""
     from raptor_core.evaluation.measures import ContextMeasurer
-    from raptor_core.evaluation.paper import (
+    from raptor_core.evaluation.paper.study import (
         CONTIGUOUS,
         calls_nothing,
         measure_study,

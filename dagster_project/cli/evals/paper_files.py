@@ -13,9 +13,8 @@ from markdown_it import MarkdownIt
 from dagster_project.cli.evals.paper_plots import curve_svg, scaling_svg, shares_svg
 from raptor_assets.tables_markdown import table_markdown
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.paper import (
-    Study,
-    Table,
+from raptor_core.evaluation.paper.study import Study
+from raptor_core.evaluation.paper.tables import (
     compression_tables,
     curve_tables,
     layer_tables,
@@ -23,6 +22,7 @@ from raptor_core.evaluation.paper import (
     scaling_tables,
     share_tables,
 )
+from raptor_core.evaluation.tables import Table
 from raptor_core.settings import Settings
 
 FIGURES = "figures.json"

@@ -23,7 +23,8 @@ from raptor_assets.drawing import (
     ticks,
 )
 from raptor_core.evaluation.compare import Line
-from raptor_core.evaluation.paper import SPREAD, Study
+from raptor_core.evaluation.paper.study import Study
+from raptor_core.evaluation.paper.tables import SPREAD
 
 Points = Sequence[tuple[float, float]]
 

@@ -17,7 +17,7 @@ from dagster_project.cli.evals.common import (
     show,
     the_ways,
 )
-from dagster_project.cli.options import home_and_json
+from dagster_project.cli.options import budget_options, home_and_json
 
 if TYPE_CHECKING:
     from raptor_core.evaluation.readers import AnswerReader
@@ -68,13 +68,7 @@ def _parse_readers(
     "--model",
     help="Model of a reader that names none; else the home's, or UnifiedQA's of 3 billion.",
 )
-@click.option("--max-calls", type=click.IntRange(min=0), help="The reader's calls at the most.")
-@click.option("--max-tokens", type=click.IntRange(min=0), help="The reader's tokens at the most.")
-@click.option(
-    "--max-usd",
-    type=click.FloatRange(min=0),
-    help="The reader's US dollars, by the settings' prices.",
-)
+@budget_options("the reader")
 @dataset_options
 @home_and_json
 def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:

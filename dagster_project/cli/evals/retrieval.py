@@ -44,8 +44,7 @@ def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     A difference is to the first strategy. Intervals are of 95 %, p is two-sided; both are
     bootstrapped over documents.
     """
-    from raptor_core.evaluation.compare import compare
-    from raptor_core.evaluation.preset_comparison import compare_preset
+    from raptor_core.evaluation.compare import compare, compare_preset
     from raptor_core.settings import preset
 
     systems = the_ways(values)

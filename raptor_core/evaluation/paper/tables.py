@@ -11,8 +11,14 @@ from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.compare import MEANINGS, Comparison, Line, by_kind, part
 from raptor_core.evaluation.index import TreeStatistics, pooled
 from raptor_core.evaluation.paper.published import ANSWERS, COMPRESSION, LAYERS, SHARES, published
-from raptor_core.evaluation.paper.scaling import Slope, TokenPoint, fit_slope
-from raptor_core.evaluation.paper.study import WITH_TREE, Study, layers_name
+from raptor_core.evaluation.paper.study import (
+    WITH_TREE,
+    Slope,
+    Study,
+    TokenPoint,
+    fit_slope,
+    layers_name,
+)
 from raptor_core.evaluation.tables import Table
 
 MEANING = {

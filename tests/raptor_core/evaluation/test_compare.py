@@ -10,7 +10,7 @@ from support.trees import leaf, summary
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.compare import compare, join
+from raptor_core.evaluation.compare import compare, compare_preset, join
 from raptor_core.evaluation.datasets import Dataset, Question, load_dataset
 from raptor_core.evaluation.index import index_key, open_index, tree_statistics
 from raptor_core.evaluation.measures import (
@@ -19,7 +19,6 @@ from raptor_core.evaluation.measures import (
     evidence_recall,
     nearest_option,
 )
-from raptor_core.evaluation.preset_comparison import compare_preset
 from raptor_core.evaluation.systems import make_system
 from raptor_core.settings import HybridSettings, Settings, with_preset
 from raptor_core.tokens import WordCounter

@@ -10,15 +10,18 @@ from raptor_core.documents.base import Document
 from raptor_core.evaluation.datasets import load_dataset
 from raptor_core.evaluation.index import open_index
 from raptor_core.evaluation.measures import ContextMeasurer
-from raptor_core.evaluation.paper import calls_nothing, measure_study, scaling_tables, time_builds
-from raptor_core.evaluation.paper.scaling import (
+from raptor_core.evaluation.paper.study import (
     MAX_TOKENS,
     N_PREFIXES,
     TimePoint,
     TokenPoint,
+    calls_nothing,
     fit_slope,
+    measure_study,
+    time_builds,
     token_points,
 )
+from raptor_core.evaluation.paper.tables import scaling_tables
 from raptor_core.models.summarizing.prompts import prompt_of
 from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
