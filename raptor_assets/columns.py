@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dagster as dg
 
-from raptor_core.tables.findings import FINDINGS
 from raptor_core.tables.schema import Schema
-from raptor_core.tables.values import CLUSTERS, DOCUMENTS, NODES
+from raptor_core.tables.values import CLUSTERS, DOCUMENTS, FINDINGS, NODES
 
 TREES = Schema(
     ("tree", "string", "name of the published tree"),

@@ -17,7 +17,7 @@ from raptor_core.identity import digest
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 from raptor_core.tables import TableStore, audit_to_table
-from raptor_core.tables.findings import FINDINGS
+from raptor_core.tables.values import FINDINGS
 
 JUDGE = "hand"
 

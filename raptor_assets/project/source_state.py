@@ -72,7 +72,7 @@ def save_catalog(
     if catalog == before:
         return
     parsers = parser_fingerprint(settings)
-    n_bytes = sum(len(catalog.packed(key)) for key in catalog)
+    n_bytes = sum(map(len, catalog.values()))
     n_before = _read(Catalog(), tables, 0, parsers)
     n_parts = max(n_before, min(MAX_PARTS, 1 << (n_bytes // PART_BYTES).bit_length()))
     known = _split(before, n_parts) if n_parts == n_before else repeat(None)
@@ -90,7 +90,7 @@ def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> in
     notes = table_properties(table)
     if notes.get(_PARSERS) != parsers:
         return 0
-    catalog.add_packed(_READINGS.rows(table))
+    catalog.update(_READINGS.rows(table))
     return int(notes[_PARTS])
 
 
@@ -105,7 +105,7 @@ def _split(catalog: Catalog, n_parts: int) -> Iterator[list[tuple[bytes, bytes]]
     keys = sorted(catalog)
     starts = [bisect_left(keys, bytes([256 * n // n_parts])) for n in range(n_parts)]
     for start, end in pairwise([*starts, len(keys)]):
-        yield [(key, catalog.packed(key)) for key in keys[start:end]]
+        yield [(key, catalog[key]) for key in keys[start:end]]
 
 
 def _name(number: int) -> str:

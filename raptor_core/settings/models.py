@@ -281,14 +281,14 @@ class Settings(Part):
     def build_endpoints(self) -> dict[str, EndpointPart]:
         """The endpoints that a build calls, by the part of the settings that names them."""
         own = self.components
-        found: dict[str, EndpointPart] = {}
+        endpoints: dict[str, EndpointPart] = {}
         if self.embedder.kind == "openai" and not own.embedder:
-            found["embedder"] = self.embedder
+            endpoints["embedder"] = self.embedder
         if self.summarizer.kind == "openai" and not own.summarizer:
-            found["summarizer"] = self.summarizer
+            endpoints["summarizer"] = self.summarizer
         if self.audit.judge == "llm" and not own.judge:
-            found["audit"] = self.audit
-        return found
+            endpoints["audit"] = self.audit
+        return endpoints
 
     @model_validator(mode="after")
     def _parts_agree(self) -> Settings:

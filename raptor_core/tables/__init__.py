@@ -2,16 +2,19 @@
 
 from raptor_core.tables.curation import decide, read_curation, read_decisions, take_back
 from raptor_core.tables.files import Properties, TableStore, table_name, table_properties
-from raptor_core.tables.findings import audit_to_table, known_findings, table_to_findings
 from raptor_core.tables.schema import Schema
-from raptor_core.tables.usages import table_to_usages, usages_to_table
 from raptor_core.tables.values import (
+    audit_to_table,
     clusterings_to_table,
     documents_to_table,
+    known_findings,
     nodes_to_table,
     table_to_clusterings,
     table_to_documents,
+    table_to_findings,
     table_to_nodes,
+    table_to_usages,
+    usages_to_table,
 )
 
 __all__ = [

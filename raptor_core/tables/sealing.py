@@ -48,13 +48,13 @@ def damaged(path: str, reason: object) -> DamagedTableError:
 
 def _place(data: bytes) -> int | None:
     """Where the digest stands: after the last mark, which is in the footer."""
-    found = data.rfind(_MARK)
-    at = found + len(_MARK)
-    return at if found >= 0 and at + _N_HEX <= len(data) else None
+    mark_at = data.rfind(_MARK)
+    at = mark_at + len(_MARK)
+    return at if mark_at >= 0 and at + _N_HEX <= len(data) else None
 
 
 def _digest(data: bytes, at: int) -> bytes:
     view = memoryview(data)
-    found = hashlib.sha256(view[:at])
-    found.update(view[at + _N_HEX :])
-    return found.hexdigest().encode()
+    hashed = hashlib.sha256(view[:at])
+    hashed.update(view[at + _N_HEX :])
+    return hashed.hexdigest().encode()

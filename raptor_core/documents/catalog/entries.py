@@ -149,8 +149,8 @@ class Entries(Sequence[Entry]):
         return hashlib.sha256(self._hashes).hexdigest()[:32]
 
     def _id(self, at: int) -> str:
-        found = self._ids[self._bounds[at] : self._bounds[at + 1]]
-        return str(found, "utf-8", "surrogatepass")
+        encoded = self._ids[self._bounds[at] : self._bounds[at + 1]]
+        return str(encoded, "utf-8", "surrogatepass")
 
 
 class Gathered:
@@ -207,8 +207,8 @@ def _sorted(
     rows = np.frombuffer(hashes, dtype=np.uint8).reshape(-1, ENTRY_BYTES)[order.to_numpy()]
     _, offsets, data = texts.buffers()
     starts = np.frombuffer(offsets, dtype=np.int64)[: len(texts) + 1]
-    found = memoryview(data).cast("B")[: starts[-1]]  # Arrow's bytes are signed
-    return Entries(found, starts, memoryview(rows.reshape(-1))), taken
+    sorted_ids = memoryview(data).cast("B")[: starts[-1]]  # Arrow's bytes are signed
+    return Entries(sorted_ids, starts, memoryview(rows.reshape(-1))), taken
 
 
 def _texts(ids: memoryview, bounds: NDArray[np.int64]) -> Any:

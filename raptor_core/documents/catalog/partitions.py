@@ -30,8 +30,8 @@ class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[I
         self._documents = documents
         self._grouping = grouping
         numbers: dict[str, int] = {}
-        found = array("I", _numbers(documents, grouping, numbers))
-        of_document = np.asarray(found)
+        numbered = array("I", _numbers(documents, grouping, numbers))
+        of_document = np.asarray(numbered)
         self._rows = np.argsort(of_document, kind="stable").astype(np.uint32)
         ends = np.cumsum(np.bincount(of_document, minlength=len(numbers)))
         self._starts = np.concatenate(([0], ends))

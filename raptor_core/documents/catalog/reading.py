@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Collection
 
 from raptor_core.documents.base import Corpus, Document
-from raptor_core.documents.catalog.catalog import Catalog, catalog_key, make_reading
+from raptor_core.documents.catalog.catalog import Catalog, Reading, catalog_key, make_reading
 from raptor_core.documents.catalog.scan import Queue, Scan, Scanning, loaded
 from raptor_core.documents.sources.base import SourceFile
-from raptor_core.documents.sources.files import Files
 from raptor_core.documents.sources.load import Unique, shown_path, split
 from raptor_core.settings import SourceSettings
 
@@ -38,7 +37,7 @@ def read_documents(
     for rounds in range(MAX_WAITS + 1):
         scan = Scanning(settings, catalog, clock())
         queue: Queue = [
-            (source, Files(file for file in files if _concerns(scan, file, wanted)))
+            (source, [file for file in files if _concerns(scan, file, wanted)])
             for source, files in scan.listed
         ]
         left = max((scan.age_left(s, f) for s, files in queue for f in files), default=0.0)
@@ -55,17 +54,17 @@ def _read_wanted(
     for _, files in scan.listed:
         for file in files:
             if (key := catalog_key(file)) in scan.catalog:
-                readings.take(key, scan.catalog)
+                readings[key] = scan.catalog[key]
     skipped = [*scan.skipped]
     corpus: Unique[Document] = Unique(skipped)
     for file, content in loaded(queue):
         key = catalog_key(file)
         reading, named = make_reading(
-            file, content, scan.catalog.get(key), scan.started, parse=True
+            file, content, scan.catalog.reading(key), scan.started, parse=True
         )
-        readings[key] = reading
+        readings[key] = reading.pack()
         corpus.add([item for item in named if wanted(item[1].id)], shown_path(file))
-    skipped += [item for reading in readings.values() for item in reading.skipped]
+    skipped += [item for packed in readings.values() for item in Reading.unpack(packed).skipped]
     readings.forget_unread()
     return Corpus(corpus.ordered(), tuple(skipped)), readings
 
@@ -77,7 +76,7 @@ def _concerns(scan: Scanning, file: SourceFile, wanted: Callable[[str], bool]) -
     key = catalog_key(file)
     if not scan.catalog.answers_for(key, file.stamp):
         return True
-    return any(wanted(document_id) for document_id in scan.catalog[key].ids)
+    return any(wanted(document_id) for document_id in Reading.unpack(scan.catalog[key]).ids)
 
 
 def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
@@ -103,5 +102,5 @@ def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
 def _holds(scan: Scan, file: SourceFile, ids: Collection[str]) -> bool:
     if file.only_id is not None:
         return file.only_id in ids
-    known = scan.catalog.get(catalog_key(file))
+    known = scan.catalog.reading(catalog_key(file))
     return known is not None and any(document_id in ids for document_id in known.ids)

@@ -17,7 +17,6 @@ from raptor_core.documents.catalog.entries import Entries, Gathered
 from raptor_core.documents.catalog.partitions import Inventory
 from raptor_core.documents.formats.records import Named
 from raptor_core.documents.sources.base import Content, Source, SourceFile
-from raptor_core.documents.sources.files import Files, side_by_side
 from raptor_core.documents.sources.load import (
     Listed,
     Unique,
@@ -102,7 +101,7 @@ class Scanning:
     def read(self) -> None:
         """Sort the files into unchanged, unsettled and the others, and read these."""
         for source, files in self.listed:
-            changed = Files()
+            changed = []
             for file in files:
                 if self._is_known(file):
                     continue
@@ -114,8 +113,9 @@ class Scanning:
         left = KEPT_CHARS
         for file, content in loaded(self.queue):
             key = catalog_key(file)
-            known = self.catalog.get(key)
-            self.readings[key], named = make_reading(file, content, known, self.started)
+            known = self.catalog.reading(key)
+            reading, named = make_reading(file, content, known, self.started)
+            self.readings[key] = reading.pack()
             n_chars = sum(len(document.text) for _, document in named)
             if 0 < n_chars <= left:
                 self.parsed[key, content.digest] = named
@@ -127,14 +127,12 @@ class Scanning:
         for source, files in self.queue:
             if source.is_transactional or not (files or gone):
                 continue
-            back = []
-            for file, again in side_by_side(files, source.list().files):
-                if file and (again is None or again.stamp != file.stamp):
-                    self._hold(file)
-                elif again and not file and catalog_key(again) in gone:
-                    back.append(again)
-            self.listed.append((source, tuple(back)))
-            for file in back:
+            again = {file.id: file for file in source.list().files}
+            changed = [f for f in files if f.id not in again or again[f.id].stamp != f.stamp]
+            read = {file.id for file in files}
+            back = [f for f in again.values() if f.id not in read and catalog_key(f) in gone]
+            self.listed.append((source, back))
+            for file in (*changed, *back):
                 self._hold(file)
 
     def result(self) -> Scan:
@@ -160,7 +158,7 @@ class Scanning:
         """All entries, ids that more than one document has, and what is skipped besides these."""
         skipped = [*self.skipped]
         gathered = Gathered()
-        for _, reading in self._found():
+        for _, reading in self._file_readings():
             gathered.add(reading.documents)
             skipped += reading.skipped
         return *gathered.ordered(), skipped
@@ -170,7 +168,7 @@ class Scanning:
         skipped = [*self.skipped]
         corpus: Unique[Entry] = Unique(skipped)
         seen: dict[bytes, list[tuple[str, Entry]]] = {}  # a source may be named twice
-        for file, reading in self._found():
+        for file, reading in self._file_readings():
             named = [pair for pair in reading.documents if pair[1].id in taken]
             if named:
                 named = seen.setdefault(catalog_key(file), named)
@@ -178,11 +176,11 @@ class Scanning:
             skipped += reading.skipped
         return skipped
 
-    def _found(self) -> Iterator[tuple[SourceFile, Reading]]:
+    def _file_readings(self) -> Iterator[tuple[SourceFile, Reading]]:
         """Files and what is in them, one after the other."""
         for _, files in self.listed:
             for file in files:
-                reading = self.readings.get(catalog_key(file))
+                reading = self.readings.reading(catalog_key(file))
                 if reading:
                     yield file, reading
 
@@ -202,16 +200,16 @@ class Scanning:
         key = catalog_key(file)
         if not self.catalog.answers_for(key, file.stamp):
             return False
-        self.readings.take(key, self.catalog)
+        self.readings[key] = self.catalog[key]
         return True
 
     def _hold(self, file: SourceFile) -> None:
         """Keep what is known of a file that is being written."""
         key = catalog_key(file)
         self.readings.pop(key, None)
-        known = self.catalog.get(key)
+        known = self.catalog.reading(key)
         if known:
-            self.readings.take(key, self.catalog)
+            self.readings[key] = self.catalog[key]
         self.unsettled[file.id] = tuple(known.ids) if known else (file.id,)
 
 

@@ -78,12 +78,12 @@ def _mail(written: Parsed, about: dict[str, str], attached: Sequence[str]) -> Pa
     names = ", ".join(one_line(name) or "without a name" for name in attached)
     if not written.text.strip():
         raise UnreadableError(f"holds no text{f'; attached: {names}' if names else ''}")
-    found: dict[str, MetadataValue] = {
+    headers: dict[str, MetadataValue] = {
         "subject": one_line(about["subject"]),
         "sender": one_line(about["from"]),
         "recipients": one_line(about["to"]),
         "date": one_line(about["date"]),
         "attachments": names,
     }
-    metadata = {key: value for key, value in found.items() if value}
+    metadata = {key: value for key, value in headers.items() if value}
     return Parsed(written.text, one_line(about["subject"]), written.sections, metadata)

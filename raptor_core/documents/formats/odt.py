@@ -37,12 +37,12 @@ def parse_odt(data: bytes, max_file_mb: float) -> Parsed:
             body = next(e for e in read_xml(archive, "content.xml") if tag_of(e) == "body")
             about = read_xml(archive, "meta.xml") if "meta.xml" in archive.namelist() else ()
         _read(blocks, body)
-        found = {tag_of(e): one_line(e.text or "") for part in about for e in part}
+        about_it = {tag_of(e): one_line(e.text or "") for part in about for e in part}
     except (StopIteration, *DAMAGE) as error:
         raise damaged(_KIND, error) from error
     text, headings = blocks.finish()
-    title = found.get("title") or next((h.title for h in headings), "")
-    author = found.get("initial-creator") or found.get("creator")
+    title = about_it.get("title") or next((h.title for h in headings), "")
+    author = about_it.get("initial-creator") or about_it.get("creator")
     metadata: dict[str, MetadataValue] = {"author": author} if author else {}
     return Parsed(text, title, nest(headings, len(text)), metadata)
 

@@ -71,8 +71,8 @@ class ParserProcess:
             for message in messages:
                 self._connection.send_bytes(message)
             if self._connection.poll(seconds):
-                found: dict[str, Any] = json.loads(self._connection.recv_bytes())
-                return found
+                answer: dict[str, Any] = json.loads(self._connection.recv_bytes())
+                return answer
         except (ConnectionError, EOFError):
             code = self._end()
             return {

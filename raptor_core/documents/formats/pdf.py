@@ -106,17 +106,17 @@ def _lines(document: Any, at: int, ocr: str) -> tuple[list[Line], bool]:
     layer = page.get_textpage()
     try:
         text = layer.get_text_range() if layer.count_chars() else ""
-        found, start = [], 0
+        lines, start = [], 0
         for line in text.split("\n"):
             words = " ".join(clean_text(line.rstrip("\r")).split())
             first = start + len(line) - len(line.lstrip())
             if words:
-                found.append(Line(words, *_place(layer, first)))
+                lines.append(Line(words, *_place(layer, first)))
             start += len(line) + 1
-        if ocr and not found:
-            found = recognize(page, ocr)
-            return found, bool(found)
-        return found, False
+        if ocr and not lines:
+            lines = recognize(page, ocr)
+            return lines, bool(lines)
+        return lines, False
     finally:
         layer.close()
         page.close()
@@ -205,10 +205,10 @@ def _located(
         if not title or page >= len(pages):
             continue
         words = r"\s+".join(map(re.escape, title.split()))
-        found = re.compile(words).search(pages[page], max(0, after - starts[page]))
-        if found:
-            headings.append(Heading(title, rank, starts[page] + found.start()))
-            after = starts[page] + found.end()
+        match = re.compile(words).search(pages[page], max(0, after - starts[page]))
+        if match:
+            headings.append(Heading(title, rank, starts[page] + match.start()))
+            after = starts[page] + match.end()
     return headings
 
 
@@ -230,8 +230,8 @@ def _larger_lines(
         for line in lines:
             if line.size not in ranks or len(line.text) > HEADING_CHARS:
                 continue
-            found = page.find(line.text, after)
-            if found >= 0 and any(letter.isalpha() for letter in line.text):
-                after = found + len(line.text)
-                headings.append(Heading(line.text, ranks[line.size], start + found))
+            at = page.find(line.text, after)
+            if at >= 0 and any(letter.isalpha() for letter in line.text):
+                after = at + len(line.text)
+                headings.append(Heading(line.text, ranks[line.size], start + at))
     return headings

@@ -111,12 +111,12 @@ def row_document(row: Mapping[str, Any], table: Table, settings: SourceSettings)
 def _identify(row: Mapping[str, Any], id_field: str) -> tuple[str, str]:
     """The field that holds the id, and the id; both empty if there is none."""
     if id_field != "auto":
-        found = _as_id(row.get(id_field))
-        if not found:
+        row_id = _as_id(row.get(id_field))
+        if not row_id:
             raise UnreadableError(
                 f"its field {id_field!r} holds no id: {row.get(id_field)!r:.60} (source.id_field)"
             )
-        return id_field, found
+        return id_field, row_id
     candidates = ["id", *(name for name in row if name.endswith("_id"))]
     ids = ((name, _as_id(row.get(name))) for name in candidates)
     return next((pair for pair in ids if pair[1]), ("", ""))
@@ -190,5 +190,5 @@ def _section_names(listed: object) -> list[str]:
 def _find_line(text: str, line: str, at: int) -> int:
     """Start of the first whole line at or after ``at`` that reads ``line``; -1 without one."""
     pattern = re.compile(rf"^[ \t]*({re.escape(line)})[ \t]*$", re.MULTILINE)
-    found = pattern.search(text, at)
-    return found.start(1) if found else -1
+    match = pattern.search(text, at)
+    return match.start(1) if match else -1

@@ -80,10 +80,10 @@ def _is_alike(text: str, other: str, n_pages: int) -> bool:
 
 def _page_number(text: str) -> int | None:
     """The number that a line is, in digits or Roman; None where it is anything else."""
-    found = _COUNTED.match(text)
-    if found is None:
+    match = _COUNTED.match(text)
+    if match is None:
         return None
-    word = found[1].casefold()
+    word = match[1].casefold()
     if word.isdigit():
         return int(word)
     values = [_ROMAN[letter] for letter in word]

@@ -70,10 +70,10 @@ class GuardedClient:
 
         class Resolver(aiohttp.DefaultResolver):  # type: ignore[misc, valid-type]
             async def resolve(self, host: str, *given: Any, **more: Any) -> list[Any]:
-                found: list[Any] = await super().resolve(host, *given, **more)
-                for address in found:
+                addresses: list[Any] = await super().resolve(host, *given, **more)
+                for address in addresses:
                     guard.check(host, address["host"])
-                return found
+                return addresses
 
         trace = aiohttp.TraceConfig()
         trace.on_request_start.append(self._at_start)

@@ -73,8 +73,8 @@ def list_files(
     """
     settings = settings or SourceSettings()
     listed = list_sources(named_sources(paths, settings), [])
-    found = [file for _, files in listed for file in files]
-    return sorted(found, key=lambda file: (file.id, file.path))
+    all_files = [file for _, files in listed for file in files]
+    return sorted(all_files, key=lambda file: (file.id, file.path))
 
 
 def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list[Source]:

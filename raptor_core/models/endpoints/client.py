@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.answers import checked, read_chat, read_embeddings, read_usage
-from raptor_core.models.endpoints.dialects import chat_body, connect
+from raptor_core.models.endpoints.dialects import chat_body, connect, resolve_key, shown_url
 from raptor_core.models.endpoints.faults import is_refusal, translated
 from raptor_core.models.endpoints.gate import Gate
-from raptor_core.models.endpoints.keys import resolve_key, shown_url
 from raptor_core.models.endpoints.retry import FaultError, Retrier, RetryPolicy
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money import Account, Ledger, estimate_tokens

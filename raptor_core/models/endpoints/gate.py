@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from raptor_core.errors import EndpointDownError, EndpointError
 from raptor_core.models.endpoints.circuit import Circuit
+from raptor_core.models.endpoints.dialects import shown_url
 from raptor_core.models.endpoints.headers import read_allowances
-from raptor_core.models.endpoints.keys import shown_url
 from raptor_core.models.endpoints.pacing import Begun, Pace
 from raptor_core.models.endpoints.retry import FaultError, RetryPolicy, sleep
 from raptor_core.settings.endpoints import EndpointPart

@@ -29,13 +29,13 @@ def read_allowances(headers: Mapping[str, str]) -> dict[Kind, Allowance]:
 
     A kind of which either is missing or cannot be read is left out.
     """
-    found: dict[Kind, Allowance] = {}
+    allowances: dict[Kind, Allowance] = {}
     for kind in KINDS:
         remaining = number(headers.get(f"x-ratelimit-remaining-{kind}"))
         reset = duration_seconds(headers.get(f"x-ratelimit-reset-{kind}"))
         if remaining is not None and reset is not None:
-            found[kind] = Allowance(max(0.0, remaining), reset)
-    return found
+            allowances[kind] = Allowance(max(0.0, remaining), reset)
+    return allowances
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
@@ -73,7 +73,7 @@ def duration_seconds(value: str | None) -> float | None:
 def number(value: str | None) -> float | None:
     """A finite number, or None."""
     try:
-        found = float(value or "nan")
+        parsed = float(value or "nan")
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return parsed if math.isfinite(parsed) else None

@@ -36,20 +36,20 @@ def best_sentences(
     Raises:
         ModelError, EndpointError: as the embedder does.
     """
-    found: dict[str, tuple[Passage, int, int]] = {}
+    quoted: dict[str, tuple[Passage, int, int]] = {}
     for passage in passages:
         for start, end in sentences(passage.text):
             text = passage.text[start:end]
             if len(text.split()) >= MIN_WORDS or passage.text.strip() == text:
-                known = found.get(text)
+                known = quoted.get(text)
                 if known is None or (known[0].span is None and passage.span is not None):
-                    found[text] = (passage, start, end)
-    if not found:
+                    quoted[text] = (passage, start, end)
+    if not quoted:
         return []
-    texts = list(found)
+    texts = list(quoted)
     similarity = embedder.embed(texts) @ embedder.embed_queries([question])[0]
     best = sorted(range(len(texts)), key=lambda row: (-float(similarity[row]), texts[row]))[:most]
-    return [_quote(texts[row], *found[texts[row]], float(similarity[row])) for row in best]
+    return [_quote(texts[row], *quoted[texts[row]], float(similarity[row])) for row in best]
 
 
 def _quote(text: str, passage: Passage, start: int, end: int, similarity: float) -> Quote:

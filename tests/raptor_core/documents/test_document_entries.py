@@ -1,4 +1,4 @@
-"""Packed readings, files, entries and partitions say what was put into them."""
+"""Packed readings, entries and partitions say what was put into them."""
 
 import struct
 
@@ -16,12 +16,10 @@ from raptor_core.documents import (
     Partitions,
     Reading,
     Skipped,
-    SourceFile,
     partition_key,
     tree_name,
 )
 from raptor_core.documents.catalog.entries import FileEntries, Gathered
-from raptor_core.documents.sources.files import Files
 from raptor_core.identity import digest
 from raptor_core.settings import GroupingSettings
 
@@ -53,17 +51,15 @@ def test_a_packed_reading_is_read_as_it_was(named, skipped):
 
 def test_a_reading_that_failed_has_no_content_and_is_forgotten():
     failed = Reading(digest("stamp"), "", 1.0, False, FileEntries(), (Skipped("a", "no"),))
-    catalog = Catalog()
-    catalog[b"a" * 16], catalog[b"b" * 16] = failed, reading()
-    assert catalog[b"a" * 16] == failed
+    catalog = Catalog({b"a" * 16: failed.pack(), b"b" * 16: reading().pack()})
+    assert catalog.reading(b"a" * 16) == failed
     catalog.forget_unread()
     assert list(catalog) == [b"b" * 16]
 
 
 def test_a_catalog_answers_for_a_final_stamp_alone():
-    catalog = Catalog()
-    catalog[b"a" * 16] = reading()
-    catalog[b"b" * 16] = Reading(digest("stamp"), digest("content"), 1.0, False)
+    later = Reading(digest("stamp"), digest("content"), 1.0, False)
+    catalog = Catalog({b"a" * 16: reading().pack(), b"b" * 16: later.pack()})
     assert catalog.answers_for(b"a" * 16, digest("stamp"))
     assert not catalog.answers_for(b"a" * 16, digest("another"))
     assert not catalog.answers_for(b"b" * 16, digest("stamp"))
@@ -78,33 +74,6 @@ def test_rows_are_packed_into_less_than_fifty_bytes_each():
 def test_a_packed_reading_that_was_cut_is_not_read():
     with pytest.raises(struct.error):
         Reading.unpack(reading().pack()[:20])
-
-
-FILES = st.builds(
-    SourceFile,
-    TEXTS,
-    TEXTS,
-    st.none() | st.integers(0, 2**50),
-    st.none() | st.floats(allow_nan=False),
-    TEXTS,
-    TEXTS,
-)
-
-
-@examples(30)
-@given(st.lists(FILES))
-def test_packed_files_are_those_that_were_listed(files):
-    packed = Files(files)
-    assert (list(packed), len(packed)) == (files, len(files))
-    assert packed[1:] == tuple(files[1:])
-    assert [packed[at] for at in range(len(files))] == files
-    assert list(packed.ordered()) == sorted(files, key=lambda file: file.id)
-
-
-def test_files_of_one_folder_share_its_name():
-    files = [SourceFile(f"{n}.md", f"s3://bucket/{n}.md", n) for n in range(3)]
-    files.append(SourceFile("wiki/7", "wiki:7", None, mark="8"))
-    assert list(Files(files)) == files
 
 
 @examples(30)

@@ -29,8 +29,7 @@ from raptor_core.tables import (
     table_to_nodes,
 )
 from raptor_core.tables.sealing import EMPTY, SEAL, seal
-from raptor_core.tables.usages import USAGES
-from raptor_core.tables.values import NODES
+from raptor_core.tables.values import NODES, USAGES
 from raptor_core.tree.cluster import Clustering
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from raptor_core.errors import ModelError, SettingsError
 from raptor_core.settings.models import EmbedderSettings, TokensSettings
 from raptor_core.tokens import TiktokenCounter, TokenizerCounter, WordCounter, make_counter
-from raptor_core.tokens.embedder import bundled_tokenizer_file, model_tokenizer
+from raptor_core.tokens.embedder import bundled_model_folder, model_tokenizer
 
 RANKS = {bytes([n]): n for n in range(256)} | {b"he": 256, b"ll": 257, b"hell": 258, b" w": 259}
 TINY = tiktoken.Encoding(
@@ -88,18 +88,21 @@ def test_long_texts_are_encoded_in_pieces_with_right_offsets():
 
 def test_fingerprints_differ_between_vocabularies_and_are_stable():
     assert COUNTERS["bundled"].fingerprint != COUNTERS["tiktoken"].fingerprint
-    assert TokenizerCounter(bundled_tokenizer_file()).fingerprint == COUNTERS["bundled"].fingerprint
+    assert (
+        TokenizerCounter(bundled_model_folder() / "tokenizer.json").fingerprint
+        == COUNTERS["bundled"].fingerprint
+    )
 
 
 def test_a_local_models_tokenizer_is_read_from_its_folder():
-    path = model_tokenizer(str(bundled_tokenizer_file().parent))
+    path = model_tokenizer(str(bundled_model_folder()))
     assert TokenizerCounter(path).count(["hello world"]) == [2]
 
 
 def test_the_callers_tokenizer_keeps_its_truncation():
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(bundled_tokenizer_file()))
+    tokenizer = Tokenizer.from_file(str(bundled_model_folder() / "tokenizer.json"))
     tokenizer.enable_truncation(4)
     assert TokenizerCounter(tokenizer).count(["one two three four five"]) == [5]
     assert tokenizer.truncation["max_length"] == 4

@@ -110,7 +110,7 @@ def test_every_tree_is_read_by_itself(one, monkeypatch):
 
 
 def test_a_tree_of_no_vectors_at_all_keeps_its_dimension():
-    from raptor_core.transfer.rows import decode_rows, encode_rows
+    from raptor_core.transfer.values import decode_rows, encode_rows
 
     nodes = make_tree("t", 4)
     data = encode_rows(nodes, {nodes[0].embedding_key: np.eye(1, N_DIMS)[0]}, N_DIMS)
