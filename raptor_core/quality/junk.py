@@ -140,7 +140,7 @@ def truncation(layer: CheckedLayer) -> Measured:
     """Whether no summary is cut off.
 
     One of ``summarizer.max_tokens`` or more is suspected already when its last line is not closed;
-    a shorter one when its end cannot be one (see ``junk_shapes.truncated``).
+    a shorter one when its end cannot be one (see ``junk_signs.truncated``).
     """
     limit = layer.settings.summarizer.max_tokens
     checked = layer.written

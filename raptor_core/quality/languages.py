@@ -1,13 +1,13 @@
 """Which script, and for Latin letters which language, a text is written in, where that is plain.
 
-Scripts by Unicode ranges, languages by their function words. What is short, code, names or a mix
-has no plain language, and None says so.
+Scripts by the names of letters, languages by their function words. What is short, code, names or a
+mix has no plain language, and None says so.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,40 +16,23 @@ from operator import itemgetter
 from pathlib import Path
 
 LATIN, HAN, JAPANESE, _KANA = "Latin", "Han", "Japanese", "Kana"
-_RANGES = (
-    (0x0041, 0x024F, LATIN),
-    (0x0370, 0x03FF, "Greek"),
-    (0x0400, 0x052F, "Cyrillic"),
-    (0x0530, 0x058F, "Armenian"),
-    (0x0590, 0x05FF, "Hebrew"),
-    (0x0600, 0x077F, "Arabic"),
-    (0x08A0, 0x08FF, "Arabic"),
-    (0x0900, 0x097F, "Devanagari"),
-    (0x0980, 0x09FF, "Bengali"),
-    (0x0A00, 0x0A7F, "Gurmukhi"),
-    (0x0A80, 0x0AFF, "Gujarati"),
-    (0x0B80, 0x0BFF, "Tamil"),
-    (0x0C00, 0x0C7F, "Telugu"),
-    (0x0C80, 0x0CFF, "Kannada"),
-    (0x0D00, 0x0D7F, "Malayalam"),
-    (0x0D80, 0x0DFF, "Sinhala"),
-    (0x0E00, 0x0E7F, "Thai"),
-    (0x0E80, 0x0EFF, "Lao"),
-    (0x1000, 0x109F, "Burmese"),
-    (0x10A0, 0x10FF, "Georgian"),
-    (0x1100, 0x11FF, "Korean"),
-    (0x1200, 0x137F, "Ethiopic"),
-    (0x1780, 0x17FF, "Khmer"),
-    (0x1E00, 0x1EFF, LATIN),
-    (0x1F00, 0x1FFF, "Greek"),
-    (0x3040, 0x30FF, _KANA),
-    (0x3400, 0x4DBF, HAN),
-    (0x4E00, 0x9FFF, HAN),
-    (0xAC00, 0xD7A3, "Korean"),
-    (0xF900, 0xFAFF, HAN),
-    (0x20000, 0x323AF, HAN),
-)
-_STARTS = [first for first, _, _ in _RANGES]
+_SCRIPTS = {
+    script.upper(): script
+    for script in (
+        *(LATIN, "Greek", "Cyrillic", "Armenian", "Georgian", "Hebrew", "Arabic", "Ethiopic"),
+        *("Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Tamil", "Telugu", "Kannada"),
+        *("Malayalam", "Sinhala", "Thai", "Lao", "Khmer"),
+    )
+} | {
+    "CJK": HAN,
+    "HIRAGANA": _KANA,
+    "KATAKANA": _KANA,
+    "KATAKANA-HIRAGANA": _KANA,
+    "HANGUL": "Korean",
+    "MYANMAR": "Burmese",
+}
+"""Scripts by the first word of their letters' names in Unicode."""
+
 _MIN_KANA = 0.1
 """Share of kana among the letters of the two from which a text is Japanese."""
 
@@ -187,7 +170,4 @@ def _words(text: str) -> list[str]:
 def _script(char: str) -> str | None:
     if not char.isalpha():
         return None
-    at = bisect_right(_STARTS, ord(char)) - 1
-    if at < 0 or ord(char) > _RANGES[at][1]:
-        return None
-    return _RANGES[at][2]
+    return _SCRIPTS.get(unicodedata.name(char, "").partition(" ")[0])
