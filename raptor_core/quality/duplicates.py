@@ -190,21 +190,17 @@ def near_duplicate_vectors(checked: CheckedTrees) -> Measured:
     return _measured(n_checked, twins, checks)
 
 
-def count_repeated(twins: Iterable[Twin]) -> int:
+def count_repeated(twins: Sequence[Twin]) -> int:
     """Summaries that could go: of each group of near duplicates all but one."""
-    leader: dict[str, str] = {}
+    if not twins:
+        return 0
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    def find(node_id: str) -> str:
-        while (up := leader.get(node_id, node_id)) != node_id:
-            leader[node_id] = node_id = leader.get(up, up)
-        return node_id
-
-    joined = 0
-    for twin in twins:
-        one, other = find(twin.node.id), find(twin.other.id)
-        joined += one != other
-        leader[other] = one
-    return joined
+    ends = [[twin.node.id for twin in twins], [twin.other.id for twin in twins]]
+    ids, rows = np.unique(ends, return_inverse=True)
+    graph = coo_array((np.ones(len(twins)), rows.reshape(2, -1)), shape=(len(ids), len(ids)))
+    return len(ids) - int(connected_components(graph, directed=False)[0])
 
 
 def _measured(n_checked: int, twins: Sequence[Twin], checks: CheckSettings) -> Measured:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.stats import linregress
 
 from raptor_core.documents.base import Document
 from raptor_core.evaluation.baselines import Dpr
@@ -132,12 +133,9 @@ def fit_slope(lengths: Sequence[int], values: Sequence[float]) -> Slope | None:
     """The straight line through values by length; None with fewer than two lengths."""
     if len(set(lengths)) < 2:
         return None
-    x, y = np.array(lengths, dtype=float), np.array(values, dtype=float)
-    across = x - x.mean()
-    slope = float(across @ y / (across @ across))
-    left = float(((y - y.mean() - slope * across) ** 2).sum())
-    spread = float(((y - y.mean()) ** 2).sum())
-    return Slope(1000 * slope, 1 - left / spread if spread else 1.0, len(x))
+    line = linregress(lengths, values)
+    explained = float(line.rvalue) ** 2 if len(set(values)) > 1 else 1.0
+    return Slope(1000 * float(line.slope), explained, len(values))
 
 
 def _prefixes(
