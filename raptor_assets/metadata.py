@@ -156,7 +156,12 @@ def published_metadata(
 ) -> Metadata:
     """Of ``tree``: shapes, what publishing changed, where it is kept."""
     rows = [
-        (tree.name, " → ".join(map(str, manifests[tree.name].layer_sizes)), tree.end.reason)
+        (
+            tree.name,
+            shorten(manifests[tree.name].title, 60),
+            " → ".join(map(str, manifests[tree.name].layer_sizes)),
+            tree.end.reason,
+        )
         for tree in trees[:SHOWN_ROWS]
     ]
     layers = Counter(node.layer for tree in trees for node in tree.nodes())
@@ -178,7 +183,9 @@ def published_metadata(
         "n_trees_dropped": len(dropped),
         "collection": settings.store.corpus,
         **(layers_picture(layers, tokens) if any(done.changed for done in published) else {}),
-        "trees": dg.MetadataValue.md(markdown_table(("tree", "nodes by layer", "end"), rows)),
+        "trees": dg.MetadataValue.md(
+            markdown_table(("tree", "title", "nodes by layer", "end"), rows)
+        ),
     }
 
 

@@ -100,7 +100,8 @@ def place(hit: Hit) -> str:
 
     node = hit.node
     if node.is_leaf:
-        path = " > ".join(node.section)
+        title = str(node.metadata.get("title", ""))
+        path = " > ".join(dict.fromkeys(name for name in (title, *node.section) if name))
         where = f"{node.documents[0]}[{node.start}:{node.end}]{told_pages(node.pages)}"
         return f"{where} {path}" if path else where
     names = ", ".join(node.documents[:NAMED_DOCUMENTS])

@@ -248,9 +248,13 @@ class Traced(Answer):
 
 
 class PublishedTree(Answer):
-    """A tree; ``layer_sizes[0]`` is its number of chunks, the others count summaries."""
+    """A tree; ``layer_sizes[0]`` is its number of chunks, the others count summaries.
+
+    ``title`` is that of its only document; empty where it has several, or none.
+    """
 
     tree: str
+    title: str
     layer_sizes: list[int]
     n_tokens: int
     n_documents: int
@@ -263,6 +267,7 @@ class PublishedTree(Answer):
         documents = sorted(manifest.documents)
         return cls(
             tree=manifest.tree,
+            title=manifest.title,
             layer_sizes=list(manifest.layer_sizes),
             n_tokens=manifest.n_tokens,
             n_documents=len(documents),

@@ -85,7 +85,8 @@ class Manifest:
     content hash. ``end`` says why the tree ended at its top layer.
     ``published_at`` is an ISO 8601 time in UTC; it is no part of any identity. ``fits`` are those
     of ``Tree``: the next rebuild anchors on them. ``quarantined`` are ids of summaries that no
-    search finds, sorted: they are listed and traced like any.
+    search finds, sorted: they are listed and traced like any. ``title`` is that of its only
+    document, for people; empty where it has several, or none.
     """
 
     tree: str
@@ -98,6 +99,7 @@ class Manifest:
     published_at: str
     fits: tuple[Fit, ...] = ()
     quarantined: tuple[str, ...] = ()
+    title: str = ""
 
     @property
     def mark(self) -> Mark:

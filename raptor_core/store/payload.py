@@ -171,6 +171,7 @@ def manifest_to_payload(manifest: Manifest) -> Payload:
             "published_at": manifest.published_at,
             "fits": json.dumps([asdict(fit) for fit in manifest.fits]),
             "quarantined": json.dumps(manifest.quarantined),
+            **({"title": manifest.title} if manifest.title else {}),
         },
     }
 
@@ -215,4 +216,5 @@ def _manifest(payload: Payload, stored: dict[str, Any]) -> Manifest:
         published_at=stored["published_at"],
         fits=tuple(Fit(**fit) for fit in json.loads(stored["fits"])),
         quarantined=tuple(json.loads(stored.get("quarantined", "[]"))),
+        title=stored.get("title", ""),
     )

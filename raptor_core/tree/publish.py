@@ -73,6 +73,7 @@ def make_manifest(
         published_at=datetime.now(UTC).isoformat(timespec="seconds"),
         fits=tree.fits,
         quarantined=tuple(sorted(node.id for node in nodes if node.id in quarantined)),
+        title=documents[0].title if len(documents) == 1 else "",
     )
 
 

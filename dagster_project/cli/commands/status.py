@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from dagster_project.status import CheckResult, HomeStatus, TreeStatus
     from raptor_assets.report import Cost
 
+_TITLE_CHARS = 40
+
 
 @click.command(epilog="\b\nExample:\n  raptor status --json | jq '.trees[].layer_sizes'")
 @click.option("--check", is_flag=True, help="Exit with 5 if a structural check failed.")
@@ -108,8 +110,12 @@ def _print_trees(trees: Sequence[TreeStatus]) -> None:
     """A table that never shortens a name, so that it can be copied into a command."""
     from rich.cells import cell_len
 
-    rows = [("tree", "nodes by layer", "tokens", "published", "checks")]
+    rows: list[tuple[str, ...]] = [
+        ("tree", "title", "nodes by layer", "tokens", "published", "checks")
+    ]
     rows += [_row(tree) for tree in trees]
+    if not any(tree.manifest.title for tree in trees):
+        rows = [(tree, *others) for tree, _, *others in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
         padded = [
@@ -125,7 +131,9 @@ def _color(trees: Sequence[TreeStatus], row: int) -> str | None:
     return "yellow" if trees[row - 1].structural_passed else "red"
 
 
-def _row(tree: TreeStatus) -> tuple[str, str, str, str, str]:
+def _row(tree: TreeStatus) -> tuple[str, ...]:
+    from dagster_project.cli.output import shorten
+
     manifest = tree.manifest
     failed = sum(not check.passed for check in tree.checks)
     checks = f"{failed} of {len(tree.checks)} failed" if failed else f"{len(tree.checks)} passed"
@@ -133,7 +141,8 @@ def _row(tree: TreeStatus) -> tuple[str, str, str, str, str]:
         checks += f", {tree.n_absent_checks} of layers that the tree does not have"
     sizes = " → ".join(map(str, manifest.layer_sizes))
     published = manifest.published_at.partition(".")[0].replace("+00:00", "") + "Z"
-    return manifest.tree, sizes, f"{manifest.n_tokens:,}", published, checks
+    title = shorten(manifest.title, _TITLE_CHARS)
+    return manifest.tree, title, sizes, f"{manifest.n_tokens:,}", published, checks
 
 
 def _print_check(where: str, result: CheckResult) -> None:

@@ -37,6 +37,9 @@ def test_status_shows_shapes_checks_and_totals(built):
     assert values["n_trees"] == 3
     assert values["all_structural_checks_passed"]
     tree = values["trees"][0]
+    titles = {tree["tree"]: tree["title"] for tree in values["trees"]}
+    assert titles["farness/lighthouse.md"] == "The lighthouse at Skerry Point"
+    assert "The lighthouse at Skerry Point" in printed.out
     assert tree["layer_sizes"][0] > tree["layer_sizes"][-1]
     n_absent = tree["n_checks_of_absent_layers"]
     told = f"{len(tree['checks'])} passed, {n_absent} of layers that the tree does not have"
@@ -45,6 +48,12 @@ def test_status_shows_shapes_checks_and_totals(built):
     assert {"asset", "name", "passed", "severity", "blocking", "description"} == set(
         tree["checks"][0]
     )
+
+
+def test_a_hit_tells_the_title_of_its_document_and_its_section_once(built):
+    printed = built.call("query", "Who wound the clockwork?", "--strategy", "flat")
+    assert "] The lighthouse at Skerry Point > " in printed.out
+    assert "Point > The lighthouse at Skerry" not in printed.out
 
 
 def test_status_tells_what_the_last_builds_took(built):
@@ -94,7 +103,7 @@ def test_tree_prints_every_layer_down_to_the_spans(built):
     assert printed.code == 0
     lines = printed.out.splitlines()
     assert lines[0].startswith("farness/lighthouse.md: ")
-    assert any("layer 1 (" in line for line in lines)
+    assert any("layer 1 " in line for line in lines)
     assert any("[0:" in line and "# The lighthouse" in line for line in lines)
     shallow = built.call("tree", "farness/lighthouse.md", "--depth", 1).out.splitlines()
     assert len(shallow) < len(lines)
