@@ -86,9 +86,8 @@ def draw(rng: np.random.Generator) -> HybridSettings:
     near, next_but_one = rng.uniform(0.2, 1.2), rng.uniform(0, 0.6)
     return HybridSettings(
         lexical=rng.uniform(0.1, 0.6),
-        parents=rng.uniform(0, 0.4),
         neighbours=(near, min(near, next_but_one)),
-        section=rng.uniform(0, 0.9),
+        paragraph=rng.uniform(0, 1.2),
         summaries=max(0.0, rng.uniform(-0.1, 0.2)),
     )
 
@@ -221,12 +220,12 @@ def print_rows(rows: dict[str, Recall], documents: Sequence[str]) -> None:
 
 
 def print_chosen(chosen: Counter[int], drawn: Sequence[HybridSettings]) -> None:
-    print("\n| chosen in folds | lexical | parents | neighbours | section | summaries |")
-    print("| --- " * 6 + "|")
+    print("\n| chosen in folds | lexical | neighbours | paragraph | summaries |")
+    print("| --- " * 5 + "|")
     for row, times in chosen.most_common(8):
         one = drawn[row]
         near = " / ".join(f"{weight:.2f}" for weight in one.neighbours)
-        cells = (f"{one.lexical:.2f}", f"{one.parents:.2f}", near, f"{one.section:.2f}")
+        cells = (f"{one.lexical:.2f}", near, f"{one.paragraph:.2f}")
         print(f"| {times} | {' | '.join(cells)} | {one.summaries:.2f} |")
 
 

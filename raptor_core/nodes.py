@@ -36,6 +36,9 @@ class Node:
         slot: summary only, identity of its cluster, kept while members and text change.
         name: summary only, what it is about in a few words; see ``raptor_core.tree.naming``.
         key_terms: summary only, its key terms, best first.
+        paragraphs: leaf only, for each paragraph that it holds text of the paragraph's first
+            character in the document, and the tokens of that part; a heading is one with the
+            paragraph below it. Empty where an earlier version made the leaf.
     """
 
     id: str
@@ -59,6 +62,7 @@ class Node:
     slot: str = ""
     name: str = ""
     key_terms: tuple[str, ...] = ()
+    paragraphs: tuple[tuple[int, int], ...] = ()
 
     @property
     def anchor(self) -> str:

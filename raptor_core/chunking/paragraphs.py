@@ -7,12 +7,11 @@ reaches no further; the one exception is a code fence, which Markdown reads up t
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
-
-import numpy as np
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.sections import heading_starts
@@ -70,23 +69,29 @@ def parts_of(document: Document, chunks: Sequence[Chunk], counter: TokenCounter)
         if begins:
             starts.append(block.start)
         begins = block.kind != "heading"
-    bounds = np.array([*starts, len(document.text)])
-    cuts = []
-    for chunk in chunks:
-        first = max(0, int(np.searchsorted(bounds, chunk.start, "right")) - 1)
-        last = int(np.searchsorted(bounds, chunk.end, "left"))
-        cuts.append(bounds[first:last].tolist())
+    within = [
+        starts[max(0, bisect_right(starts, chunk.start) - 1) : bisect_left(starts, chunk.end)]
+        for chunk in chunks
+    ]
     texts = [
         document.text[max(a, chunk.start) : b].rstrip()
-        for chunk, found in zip(chunks, cuts, strict=True)
-        if len(found) > 1
+        for chunk, found in zip(chunks, within, strict=True)
         for a, b in pairwise([*found, chunk.end])
+        if len(found) > 1
     ]
     counts = iter(counter.count(texts))
     return [
-        tuple((a, next(counts)) for a in found) if len(found) > 1 else ((found[0], chunk.n_tokens),)
-        for chunk, found in zip(chunks, cuts, strict=True)
+        _weighed(found, chunk.n_tokens, counts) for chunk, found in zip(chunks, within, strict=True)
     ]
+
+
+def _weighed(starts: Sequence[int], n_tokens: int, counts: Iterator[int]) -> Parts:
+    """The parts with their tokens, together at least those of the chunk."""
+    if len(starts) == 1:
+        return ((starts[0], n_tokens),)
+    found = [next(counts) for _ in starts]
+    found[-1] += max(0, n_tokens - sum(found))
+    return tuple(zip(starts, found, strict=True))
 
 
 def paragraphs(text: str, headings: Sequence[int] = ()) -> list[Paragraph]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Protocol
 
+from raptor_core.nodes import Node
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.store import VectorStore
@@ -90,7 +92,9 @@ class Retrieval:
     """Retrieved nodes in the strategy's order, and what they take.
 
     ``n_tokens`` never exceeds ``query.budget_tokens``. ``n_candidates`` nodes were considered,
-    ``n_passed_over`` of them did not fit the budget.
+    ``n_passed_over`` of them did not fit the budget. ``n_paragraphs`` whole paragraphs are in it;
+    what it holds besides are summaries, and chunks where paragraphs were not asked for, not known,
+    or over the budget.
     """
 
     question: str
@@ -99,16 +103,27 @@ class Retrieval:
     n_tokens: int
     n_candidates: int
     n_passed_over: int
+    n_paragraphs: int = 0
 
     @property
     def context(self) -> str:
-        """The texts of the hits in order, a blank line between."""
-        return "\n\n".join(hit.node.text for hit in self.hits)
+        """The texts of the hits in order, a blank line between, or a line's end in a paragraph."""
+        nodes = [hit.node for hit in self.hits]
+        gaps = ["", *("\n" if goes_on(*pair) else "\n\n" for pair in pairwise(nodes))]
+        return "".join(gap + node.text for gap, node in zip(gaps, nodes, strict=False))
 
     @property
     def ranked(self) -> list[Hit]:
         """The hits by score, best first; those of equal score in their order."""
         return sorted(self.hits, key=lambda hit: -hit.score)
+
+
+def goes_on(node: Node, following: Node) -> bool:
+    """Whether a chunk begins in the paragraph in which the one before it in the text ends."""
+    if not node.paragraphs or not following.paragraphs or node.documents != following.documents:
+        return False
+    at = following.position - node.position
+    return at == 1 and node.paragraphs[-1][0] == following.paragraphs[0][0]
 
 
 class Strategy(Protocol):

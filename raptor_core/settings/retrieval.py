@@ -17,11 +17,10 @@ class HybridSettings(Part):
 
     Attributes:
         lexical: weight of the lexical score; the dense one has the rest of 1.
-        parents: of the best summary right above a chunk.
         neighbours: of the better chunk right before or after it, then of those two away, and so on.
-        section: of the two best chunks of its section.
+        paragraph: of the best chunk of a paragraph by itself, beside the mean of all of them.
         document: of the three best chunks of its document, where documents compete.
-        diversity: what a chunk loses, times log(1 + n), once n of its document are taken, where
+        diversity: what a passage loses, times log(1 + n), once n of its document are taken, where
             documents compete.
         reranker: of the cross-encoder's score, where ``retrieval.reranker`` names one.
         summaries: share of the budget that summaries may take when the question is as thematic
@@ -31,9 +30,8 @@ class HybridSettings(Part):
     """
 
     lexical: float = Field(0.35, ge=0, le=1)
-    parents: float = Field(0.1, ge=0)
     neighbours: tuple[float, ...] = (0.7, 0.2)
-    section: float = Field(0.4, ge=0)
+    paragraph: float = Field(0.5, ge=0)
     document: float = Field(4.0, ge=0)
     diversity: float = Field(2.0, ge=0)
     reranker: float = Field(2.0, ge=0)

@@ -42,10 +42,16 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A node that a search found. ``score``: cosine similarity, or the lexical score."""
+    """A node that a search found.
+
+    ``score``: cosine similarity, the lexical score, or what a strategy makes of both; then ``why``
+    has its parts by name ("dense", "lexical", "neighbours", "document", "paragraph", "reranker").
+    Of a chunk that is not shown whole, the node has the text and span of what is.
+    """
 
     node: Node
     score: float
+    why: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

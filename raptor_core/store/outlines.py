@@ -44,6 +44,7 @@ OUTLINED = (
     "documents",
     "children",
     "section",
+    "paragraphs",
 )
 """Fields of a payload that make an outline."""
 
@@ -67,7 +68,8 @@ class Outlines(NamedTuple):
 
     Attributes:
         nodes: shape ``(n,)``, dtype ``NODE``.
-        children: both halves of the ids of the nodes' children, in the order of the nodes, shape
+        children: both halves of the ids of the summaries' children, and of chunks, which have
+            none, their paragraphs (``Node.paragraphs``), in the order of the nodes, shape
             ``(n_children, 2)``.
     """
 
@@ -85,14 +87,15 @@ class Outlines(NamedTuple):
         children: list[tuple[int, int]] = []
         for stored in payloads:
             try:
-                halved = [halves(child) for child in stored["children"]]
-                rows.append(_row(stored))
-                children += halved
+                below = [halves(child) for child in stored["children"]]
+                below = below or [(int(a), int(n)) for a, n in stored.get("paragraphs", ())]
+                rows.append(_row(stored, len(below)))
+                children += below
             except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
                 if strict:
                     raise damaged(stored) from error
-        below = np.array(children, dtype=np.uint64).reshape(-1, 2)
-        return cls(np.array(rows, dtype=NODE), below)
+        pairs = np.array(children, dtype=np.uint64).reshape(-1, 2)
+        return cls(np.array(rows, dtype=NODE), pairs)
 
     @classmethod
     def joined(cls, parts: Sequence[Outlines]) -> Self:
@@ -136,10 +139,10 @@ def full_id(high: int, low: int) -> str:
     return str(UUID(int=high << 64 | low))
 
 
-def _row(stored: Payload) -> tuple[int, ...]:
+def _row(stored: Payload, n_children: int) -> tuple[int, ...]:
     """The fields of ``NODE``."""
     names = _hashes(stored["tree"], stored["documents"][0], tuple(stored["section"]))
-    numbers = (stored["layer"], stored["position"], stored["n_tokens"], len(stored["children"]))
+    numbers = (stored["layer"], stored["position"], stored["n_tokens"], n_children)
     return (*halves(stored["node_id"]), *names, *map(int, numbers))
 
 

@@ -38,8 +38,8 @@ Payload = dict[str, Any]
 """What a point holds beside its vectors, as an engine keeps it."""
 
 _LARGEST_INTEGER = 2**63 - 1
-_LABELS = ("name", "key_terms")
-"""Points of earlier versions, and leaves, lack them."""
+_LABELS = ("name", "key_terms", "paragraphs")
+"""Points of earlier versions lack them; leaves have no name, summaries no paragraphs."""
 _NAMES = tuple(field.name for field in fields(Node) if field.name not in _LABELS)
 _TUPLES = ("documents", "children", "section")
 _values = attrgetter(*_NAMES)
@@ -68,7 +68,8 @@ def node_digest(node: Node) -> str:
 def _encoded(node: Node) -> str:
     """All fields as text; without labels where a node has none, as before nodes had any."""
     values = _values(node)
-    return _ENCODER.encode((*values, node.name, node.key_terms) if node.name else values)
+    labels = (node.name, node.key_terms) if node.name else ()
+    return _ENCODER.encode((*values, *labels, *([node.paragraphs] if node.paragraphs else ())))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -97,6 +98,8 @@ def node_to_payload(node: Node) -> Payload:
     }
     if node.name:
         payload |= {"name": node.name, "key_terms": list(node.key_terms)}
+    if node.paragraphs:
+        payload["paragraphs"] = [list(part) for part in node.paragraphs]
     payload["node_id"] = payload.pop("id")
     payload["metadata"] = dict(node.metadata)
     payload["quality"] = json.dumps(dict(node.quality))
@@ -149,6 +152,7 @@ def _node(payload: Payload) -> Node:
     fields |= {name: tuple(fields[name]) for name in _TUPLES}
     if "name" in payload:
         fields |= {"name": payload["name"], "key_terms": tuple(payload["key_terms"])}
+    fields["paragraphs"] = tuple((start, n) for start, n in payload.get("paragraphs", ()))
     if exact := payload.get("metadata_exact"):
         fields["metadata"] = json.loads(exact)
     return Node(**{**fields, "id": payload["node_id"], "quality": json.loads(payload["quality"])})

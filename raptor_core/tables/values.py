@@ -40,6 +40,7 @@ NODES = Schema(
     ("slot", "string", "of a summary: identity of its cluster, kept while its text changes"),
     ("name", "string", "of a summary: what it is about in a few words"),
     ("key_terms", "list[string]", "of a summary: its key terms, best first"),
+    ("paragraphs", "json", "of a leaf: first characters of its paragraphs, tokens of each part"),
     may_lack=("name", "key_terms"),
 )
 """The fields of a node in their order."""
@@ -76,7 +77,11 @@ def nodes_to_table(nodes: Iterable[Node]) -> pa.Table:
 
 def table_to_nodes(table: pa.Table) -> tuple[Node, ...]:
     """The nodes of a table that ``nodes_to_table`` made."""
-    return tuple(Node(*row) for row in NODES.rows(table))
+    rows = (dict(zip(NODES.names, row, strict=True)) for row in NODES.rows(table))
+    return tuple(
+        Node(**{**row, "paragraphs": tuple((start, n) for start, n in row["paragraphs"] or ())})
+        for row in rows
+    )
 
 
 def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:

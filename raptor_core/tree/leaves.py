@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.context import ContextWriter
+from raptor_core.chunking.paragraphs import parts_of
 from raptor_core.documents.base import Document
 from raptor_core.identity import embedding_key, leaf_content_key, leaf_id, normalize_text
 from raptor_core.nodes import Node
@@ -40,6 +41,7 @@ def _document_leaves(
         if not isinstance(value, str) or len(value) <= MAX_METADATA_CHARS
     }
     contexts = _contexts(document, chunks, components)
+    parts = parts_of(document, chunks, components.counter)
     leaves = []
     for position, (chunk, context) in enumerate(zip(chunks, contexts, strict=True)):
         normal = normalize_text(chunk.text)
@@ -68,6 +70,7 @@ def _document_leaves(
                 source=document.source,
                 context=context,
                 metadata={**metadata, **pages},
+                paragraphs=parts[position],
             )
         )
     return leaves

@@ -16,7 +16,7 @@ from raptor_core.settings.endpoints import HOW_ENDPOINTS_ARE_CALLED
 from raptor_core.store.base import Manifest
 from raptor_core.tree.own_components import own_fingerprint
 
-_LABELS = {"name", "key_terms"}
+_LABELS = {"name", "key_terms", "paragraphs"}
 _values = attrgetter(*(field.name for field in fields(Node) if field.name not in _LABELS))
 
 
@@ -47,7 +47,7 @@ def content_settings(settings: Settings, part: str) -> dict[str, object]:
 
 
 def build_id(nodes: Sequence[Node]) -> str:
-    """Digest of all nodes of a tree, in any order, but their names: equal content, equal id."""
+    """Digest of all nodes of a tree, in any order, but names and paragraphs."""
     return digest(*sorted(json.dumps(_values(node), sort_keys=True) for node in nodes))
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from raptor_core.retrieval.hybrid.groups import Numbers, Scores, numbered
+from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
+from raptor_core.retrieval.hybrid.scoring import Ranked
 from raptor_core.store.base import Hit, Where
-from raptor_core.store.outlines import Outlines, full_id
+from raptor_core.store.outlines import Outlines
 from raptor_core.store.store import VectorStore
 
 
@@ -22,8 +24,11 @@ class Packing:
         most: nodes that it may take; None is any number.
         ids, scores: of the nodes that it holds, in the order of their coming.
         n_tokens: of those.
-        n_passed_over: nodes that did not fit and were better than one that was taken; all of them
-            where none was.
+        n_passed_over: summaries and passages that did not fit and were better than one that was
+            taken; all of them where none was.
+        n_paragraphs: whole paragraphs that it holds.
+        why: what each score is made of, by node id.
+        parts: of the chunks that it holds, the parts of paragraphs, by node id.
     """
 
     budget_tokens: int
@@ -32,66 +37,87 @@ class Packing:
     scores: list[float] = field(default_factory=list)
     n_tokens: int = 0
     n_passed_over: int = 0
+    n_paragraphs: int = 0
+    why: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    parts: dict[str, slice] = field(default_factory=dict)
 
-    def add_summaries(self, summaries: Outlines, scores: Scores, share: float) -> None:
+    def add_summaries(self, ranked: Ranked, share: float) -> None:
         """Take summaries, best first, while they fit ``share`` of the budget; ties by node id."""
+        summaries, scores = ranked.outlines, ranked.scores
         end = round(share * self.budget_tokens)
         most = None if self.most is None else int(share * self.most)
         for at in _best_first(summaries, scores)[:most]:
             if self._is_full() or self.n_tokens + summaries.nodes["n_tokens"][at] > end:
                 self.n_passed_over += 1
             else:
-                self._take(summaries, scores, at)
+                self.n_tokens += int(summaries.nodes["n_tokens"][at])
+                self._take(ranked, at, float(scores[at]))
 
     def add_leaves(
         self,
-        leaves: Outlines,
+        leaves: Ranked,
+        passages: Passages,
         scores: Scores,
         diversity: float = 0.0,
         max_per_document: int | None = None,
     ) -> None:
-        """Take chunks while they fit the budget, always the one that is the best now.
+        """Take passages while they fit the budget, always the one that is the best now.
 
-        Where documents compete, the score of a chunk falls by ``diversity * log(1 + n)`` once
+        Where documents compete, the score of a passage falls by ``diversity * log(1 + n)`` once
         ``n`` of its document are taken; after ``max_per_document`` of them no more are.
+
+        Args:
+            leaves: the chunks.
+            passages, scores: what they are packed in, with a score for each passage.
         """
-        if not len(scores):
-            return
-        rows = _best_first(leaves, scores)
-        document = numbered(leaves.nodes["document"][rows])
+        filling = Filling(passages)
+        lead = leaves.outlines.take(passages.leading())
+        rows = _best_first(lead, scores)
+        document = numbered(lead.nodes["document"][rows])
         left = scores[rows].astype(np.float64)
         n_taken = np.zeros(document.max() + 1, dtype=np.int64)
-        n_tokens = leaves.nodes["n_tokens"][rows]
         while not self._is_full():
             now = left - diversity * np.log1p(n_taken)[document]
-            fits = n_tokens <= self.budget_tokens - self.n_tokens
+            fits = filling.n_tokens[rows] <= self.budget_tokens - self.n_tokens
             able = np.where(fits, now, -np.inf)
             best = int(np.argmax(able))
             passed = ~fits & (now > able[best])
             if able[best] == -np.inf:
                 self.n_passed_over += 0 if self.ids else int(passed.sum())
-                return
+                break
             self.n_passed_over += int(passed.sum())
             left[passed] = left[best] = -np.inf
-            self._take(leaves, scores, rows[best])
+            self.n_tokens += int(filling.n_tokens[rows[best]])
+            self.n_paragraphs += int(passages.is_paragraph[rows[best]])
+            for chunk in filling.take(rows[best]):
+                self._take(leaves, chunk, float(scores[rows[best]]))
             n_taken[document[best]] += 1
             if n_taken[document[best]] == max_per_document:
                 left[document == document[best]] = -np.inf
+        for chunk in filling.taken:
+            self.parts[leaves.id(chunk)] = filling.parts(chunk)
 
     def _is_full(self) -> bool:
         return self.most is not None and len(self.ids) >= self.most
 
-    def _take(self, nodes: Outlines, scores: Scores, at: int) -> None:
-        node = nodes.nodes[at]
-        self.ids.append(full_id(int(node["high"]), int(node["low"])))
-        self.scores.append(round(float(scores[at]), 6))
-        self.n_tokens += int(node["n_tokens"])
+    def _take(self, nodes: Ranked, at: int, score: float) -> None:
+        """Note a node, with the score of what it comes for; it may come for several passages."""
+        name = nodes.id(at)
+        if name not in self.why:
+            parts = {part: round(float(given[at]), 6) for part, given in nodes.parts.items()}
+            parts["paragraph"] = round(score - sum(parts.values()), 6)
+            self.why[name] = {part: given for part, given in parts.items() if given}
+            self.ids.append(name)
+            self.scores.append(round(score, 6))
 
     def hits(self, store: VectorStore) -> list[Hit]:
         """What it holds, in document order; without nodes that were removed meanwhile."""
         score_of = dict(zip(self.ids, self.scores, strict=True))
         nodes = store.nodes(Where(ids=tuple(self.ids)))
-        return in_document_order([Hit(node, score_of[node.id]) for node in nodes])
+        parts = self.parts
+        shown = [cut(n, parts[n.id]) if n.id in parts and n.paragraphs else n for n in nodes]
+        found = [Hit(node, score_of[node.id], self.why[node.id]) for node in shown]
+        return in_document_order(found)
 
 
 def _best_first(nodes: Outlines, scores: Scores) -> Numbers:

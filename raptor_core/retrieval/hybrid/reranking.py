@@ -12,17 +12,15 @@ from raptor_core.errors import ModelError
 from raptor_core.retrieval.base import Query
 from raptor_core.retrieval.hybrid.groups import Scores
 from raptor_core.retrieval.hybrid.pool import standardized
+from raptor_core.retrieval.hybrid.scoring import Ranked
 from raptor_core.store.base import Where
-from raptor_core.store.outlines import Outlines
 from raptor_core.store.store import VectorStore
 
 RERANKED = 48
 """Chunks that are read again: about twice what 2,000 tokens hold."""
 
 
-def reranked(
-    question: str, leaves: Outlines, scores: Scores, query: Query, store: VectorStore
-) -> Scores:
+def reranked(question: str, leaves: Ranked, query: Query, store: VectorStore) -> Ranked:
     """Scores with the cross-encoder's added to the best of them, in standard deviations.
 
     The others stay under what the second look was given to.
@@ -30,16 +28,17 @@ def reranked(
     Raises:
         ModelError: the model cannot be loaded, or gives more than one score.
     """
+    scores = leaves.scores
     order = np.argsort(-scores, kind="stable")
     best, rest = order[:RERANKED], order[RERANKED:]
-    ids = leaves.take(best).ids()
+    ids = leaves.outlines.take(best).ids()
     texts = {node.id: node.text for node in store.nodes(Where(ids=tuple(ids)))}
     told = _told(query.reranker, question, [texts.get(name, "") for name in ids])
     found = scores.copy()
     found[best] += query.hybrid.reranker * standardized(told)
     if len(rest):
         found[rest] -= max(0.0, float(found[rest].max() - found[best].min()))
-    return found
+    return Ranked(leaves.outlines, {**leaves.parts, "reranker": found - scores})
 
 
 def _told(name: str, question: str, texts: Sequence[str]) -> Scores:

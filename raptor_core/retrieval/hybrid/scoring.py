@@ -1,63 +1,55 @@
-"""The score of a chunk from its own text, its parents, its surroundings and its document."""
+"""The score of a chunk from its own text, its surroundings and its document."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from raptor_core.retrieval.hybrid.groups import Numbers, Scores, best_means, numbered
-from raptor_core.retrieval.hybrid.pool import BEST_OF_DOCUMENT
+from raptor_core.retrieval.hybrid.pool import BEST_OF_DOCUMENT, Pool, standardized
 from raptor_core.settings.retrieval import HybridSettings
-from raptor_core.store.outlines import Outlines, Rows
-
-BEST_OF_SECTION = 2
-"""Chunks that speak for a section."""
+from raptor_core.store.outlines import Outlines, Rows, full_id
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Nodes and a score for each, shape ``(len(outlines.nodes),)``."""
+    """Nodes, and the parts of their scores by name, each of shape ``(len(outlines.nodes),)``."""
 
     outlines: Outlines
-    scores: Scores
+    parts: Mapping[str, Scores]
+
+    @classmethod
+    def of(cls, pool: Pool, lexical: float) -> Ranked:
+        """Nodes by their own text; ``lexical`` is the weight of the lexical score."""
+        dense, words = standardized(pool.dense), standardized(pool.lexical)
+        return cls(pool.outlines, {"dense": (1 - lexical) * dense, "lexical": lexical * words})
+
+    @property
+    def scores(self) -> Scores:
+        """All parts together."""
+        return sum(self.parts.values(), np.zeros(len(self.outlines.nodes)))
+
+    def id(self, row: int) -> str:
+        """Id of a node."""
+        node = self.outlines.nodes[row]
+        return full_id(int(node["high"]), int(node["low"]))
 
 
-def leaf_scores(leaves: Ranked, summaries: Ranked, weights: HybridSettings) -> Scores:
-    """Scores of the chunks with all that surrounds them, in standard deviations.
-
-    Args:
-        leaves, summaries: with the score of each by its own text.
-        weights: of what is added.
-    """
+def surrounded(leaves: Ranked, weights: HybridSettings) -> Ranked:
+    """Chunks with what surrounds them added to their own scores, in standard deviations."""
     nodes, own = leaves.outlines.nodes, leaves.scores
-    if not len(own):
-        return own
-    if weights.parents and len(summaries.scores):
-        own = own + weights.parents * _parents(nodes, summaries)
-    found = own.copy()
+    near = np.zeros(len(own))
     places = _places(nodes, len(weights.neighbours))
     for at, weight in enumerate(weights.neighbours, 1):
-        found += weight * _neighbours(places, own, at)
-    if weights.section:
-        sections = numbered(nodes["section"])
-        found += weights.section * best_means(sections, own, BEST_OF_SECTION)[sections]
+        near += weight * _neighbours(places, own, at)
+    parts = {**leaves.parts, "neighbours": near}
     documents = numbered(nodes["document"])
     if weights.document and documents.any():
-        found += weights.document * best_means(documents, own, BEST_OF_DOCUMENT)[documents]
-    return found
-
-
-def _parents(leaves: Rows, summaries: Ranked) -> Scores:
-    """The best parent's score; the lowest of all for a chunk whose parents were not found."""
-    nodes, children = summaries.outlines
-    best = np.full(len(leaves), summaries.scores.min())
-    order = np.argsort(leaves["high"])
-    row = np.searchsorted(leaves["high"], children[:, 0], sorter=order)
-    row = order[np.minimum(row, len(leaves) - 1)]
-    there = leaves["high"][row] == children[:, 0]
-    np.maximum.at(best, row[there], np.repeat(summaries.scores, nodes["n_children"])[there])
-    return best
+        means = best_means(documents, own, BEST_OF_DOCUMENT)[documents]
+        parts["document"] = weights.document * means
+    return Ranked(leaves.outlines, parts)
 
 
 def _places(leaves: Rows, apart: int) -> Numbers:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.hybrid.context_packing import Packing
-from raptor_core.retrieval.hybrid.pool import Pool, gather, mixed
+from raptor_core.retrieval.hybrid.passages import Passages
+from raptor_core.retrieval.hybrid.pool import Pool, gather
 from raptor_core.retrieval.hybrid.reranking import reranked
-from raptor_core.retrieval.hybrid.scoring import Ranked, leaf_scores
+from raptor_core.retrieval.hybrid.scoring import Ranked, surrounded
 from raptor_core.retrieval.hybrid.themes import theme
 from raptor_core.store.store import VectorStore
 
 
 class Hybrid:
-    """Chunks by dense and lexical score, parents, neighbours, section and document.
+    """Whole paragraphs by dense and lexical score, neighbours and document.
 
     A share of the budget goes to summaries, the more thematic the question is. The rest is filled
-    with chunks, best first; what does not fit is passed over. The context is in document order.
+    with paragraphs, best first; what does not fit is passed over. Chunks take their place where
+    paragraphs are not known, or are over the budget, and where ``top_k`` or ``max_per_document``
+    count them. The context is in document order.
     """
 
     def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
@@ -27,17 +30,19 @@ class Hybrid:
 
 def _retrieval(question: str, pool: Pool, query: Query, store: VectorStore) -> Retrieval:
     weights = query.hybrid
-    leaves, summaries = (
-        Ranked(part.outlines, mixed(part, weights.lexical))
-        for part in (pool.leaves, pool.summaries)
-    )
+    leaves, summaries = (Ranked.of(part, weights.lexical) for part in (pool.leaves, pool.summaries))
+    own = leaves.scores
     packing = Packing(query.budget_tokens, query.top_k)
-    share = weights.summaries * theme(leaves.scores) if len(leaves.scores) else 1.0
-    packing.add_summaries(summaries.outlines, summaries.scores, share)
-    scores = leaf_scores(leaves, summaries, weights)
-    if query.reranker:
-        scores = reranked(question, leaves.outlines, scores, query, store)
-    packing.add_leaves(leaves.outlines, scores, weights.diversity, query.max_per_document)
+    share = weights.summaries * theme(own) if len(own) else 1.0
+    packing.add_summaries(summaries, share)
+    if len(own):
+        found = surrounded(leaves, weights)
+        if query.reranker:
+            found = reranked(question, found, query, store)
+        whole = query.top_k is None and query.max_per_document is None
+        passages = Passages.of(leaves.outlines, query.budget_tokens, whole=whole)
+        scores = passages.scores(own, found.scores, weights.paragraph)
+        packing.add_leaves(found, passages, scores, weights.diversity, query.max_per_document)
     hits = packing.hits(store)
     return Retrieval(
         question=question,
@@ -46,4 +51,5 @@ def _retrieval(question: str, pool: Pool, query: Query, store: VectorStore) -> R
         n_tokens=sum(hit.node.n_tokens for hit in hits),
         n_candidates=len(pool.dense),
         n_passed_over=packing.n_passed_over,
+        n_paragraphs=packing.n_paragraphs,
     )

@@ -11,6 +11,7 @@ from support.examples import examples
 
 from raptor_core.chunking import SentenceChunker, make_chunker
 from raptor_core.chunking.packing import CHUNK_PRICE, LEAST_SHARE, SMALL_PRICE, cheapest
+from raptor_core.chunking.paragraphs import paragraphs_of, parts_of
 from raptor_core.chunking.sentences import sentences
 from raptor_core.documents.base import Document, Section
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
@@ -237,3 +238,25 @@ def test_a_packing_has_the_least_price_of_all(weights, limit, seed):
     ends = cheapest(weights, prices, limit)
     assert ends == sorted(set(ends))
     assert sum(price(a, b) for a, b in pairwise([0, *ends])) == least[-1]
+
+
+@given(ANY_TEXT, LIMITS, st.sampled_from(["sentences", "greedy", "windows"]))
+def test_chunks_know_their_paragraphs(text, limit, method):
+    document = Document("d", text)
+    chunks = make_chunker(ChunkingSettings(method=method, max_tokens=limit), Words()).chunk(
+        document
+    )
+    found = parts_of(document, chunks, Words())
+    starts = {block.start for block in paragraphs_of(document)}
+    texts = {}
+    for chunk, parts in zip(chunks, found, strict=True):
+        assert sum(n for _, n in parts) >= chunk.n_tokens
+        assert parts[0][0] <= chunk.start
+        assert [start for start, _ in parts[1:]] == sorted(
+            start for start, _ in parts if start > chunk.start
+        )
+        for (start, _), end in zip(parts, [*(a for a, _ in parts[1:]), chunk.end], strict=True):
+            assert start in starts
+            texts[start] = texts.get(start, "") + text[max(start, chunk.start) : end]
+    for start, end in pairwise([*sorted(texts), len(text)]):
+        assert "".join(texts[start].split()) == "".join(text[start:end].split())

@@ -7,11 +7,14 @@ import pytest
 from support.hashing import HashingEmbedder
 from support.trees import leaf, outlined, summary, uid
 
+from raptor_core.chunking.paragraphs import paragraphs
 from raptor_core.documents.base import Document
+from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.hybrid.context_packing import Packing, in_document_order
+from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
 from raptor_core.retrieval.hybrid.pool import Pool, mixed, standardized
-from raptor_core.retrieval.hybrid.scoring import Ranked, leaf_scores
+from raptor_core.retrieval.hybrid.scoring import Ranked, surrounded
 from raptor_core.retrieval.hybrid.themes import theme
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
@@ -19,12 +22,12 @@ from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
 
 LEXICAL = HybridSettings().lexical
-NOTHING = {"parents": 0, "neighbours": (), "section": 0, "document": 0}
+NOTHING = {"neighbours": (), "document": 0}
 
 
-def chunk(name, position, document="d", section=(), n_tokens=10):
+def chunk(name, position, document="d", n_tokens=10, paragraphs=()):
     made = replace(leaf(name, n_tokens=n_tokens), id=uid(name), position=position)
-    return replace(made, documents=(document,), section=section)
+    return replace(made, documents=(document,), paragraphs=paragraphs)
 
 
 def over(name, children, **fields):
@@ -36,12 +39,24 @@ def pool(nodes, dense, lexical=None):
     return Pool(outlined(nodes), np.array(dense, float), zeros if lexical is None else lexical)
 
 
-EMPTY = pool((), ())
+def scores(leaves, **weights):
+    ranked = Ranked.of(leaves, LEXICAL)
+    return surrounded(ranked, HybridSettings(**{**NOTHING, **weights})).scores
 
 
-def scores(leaves, summaries=EMPTY, **weights):
-    ranked = (Ranked(part.outlines, mixed(part, LEXICAL)) for part in (leaves, summaries))
-    return leaf_scores(*ranked, HybridSettings(**{**NOTHING, **weights}))
+def ranked(nodes, given):
+    return Ranked(outlined(nodes), {"dense": np.array(given, float)})
+
+
+def packed(nodes, given, budget=100, most=None, **how):
+    return add(Packing(budget, most), nodes, given, **how)
+
+
+def add(packing, nodes, given, **how):
+    passages = Passages.of(outlined(nodes), packing.budget_tokens, whole=True)
+    leaves = ranked(nodes, given)
+    packing.add_leaves(leaves, passages, passages.scores(leaves.scores, leaves.scores, 0), **how)
+    return packing
 
 
 def test_scores_are_in_standard_deviations_and_equal_ones_are_zero():
@@ -67,24 +82,6 @@ def test_a_chunk_takes_in_the_better_of_its_neighbours_of_the_same_document():
     np.testing.assert_allclose(two_away, own + 0.5 * np.array([own[2], lowest, own[0], lowest]))
 
 
-def test_a_chunk_takes_in_its_best_parent():
-    leaves = pool([chunk("a", 0), chunk("b", 1), chunk("c", 2)], [1, 1, 4])
-    above = pool([over("s", "ab"), over("t", "b"), over("u", "z")], [1, 3, 5])
-    own, parents = scores(leaves), mixed(above, LEXICAL)
-    expected = own + 0.5 * np.array([parents[0], parents[1], parents[0]])
-    np.testing.assert_allclose(scores(leaves, above, parents=0.5), expected)
-
-
-def test_a_chunk_takes_in_the_best_two_of_its_section():
-    sections = [("One",)] * 3 + [("Two",)]
-    nodes = [chunk("abcd"[at], at, section=section) for at, section in enumerate(sections)]
-    leaves = pool(nodes, [1, 2, 6, 3])
-    own = scores(leaves)
-    best = own[1:3].mean()
-    expected = own + np.array([best, best, best, own[3]])
-    np.testing.assert_allclose(scores(leaves, section=1), expected)
-
-
 def test_documents_count_only_where_several_compete():
     alone = pool([chunk("a", 0), chunk("b", 1)], [1, 2])
     np.testing.assert_allclose(scores(alone, document=3), scores(alone))
@@ -105,44 +102,94 @@ def test_a_fact_leads_and_a_theme_is_spread():
 
 def test_what_does_not_fit_is_passed_over_and_smaller_ones_follow():
     leaves = [chunk("a", 0, n_tokens=60), chunk("b", 1, n_tokens=50), chunk("c", 2, n_tokens=30)]
-    packing = Packing(100)
-    packing.add_leaves(outlined(leaves), np.array([3.0, 2.0, 1.0]))
+    packing = packed(leaves, [3, 2, 1])
     assert packing.ids == [uid("a"), uid("c")]
     assert (packing.n_tokens, packing.n_passed_over) == (90, 1)
 
 
 def test_diversity_and_a_bound_bring_in_other_documents():
     names = {uid(name): name for name in ("a0", "a1", "a2", "a3", "b")}
-    leaves = outlined([*(chunk(f"a{i}", i, "a") for i in range(4)), chunk("b", 0, "b")])
-    given = np.array([4.0, 3.9, 3.8, 3.7, 3.0])
+    leaves = [*(chunk(f"a{i}", i, "a") for i in range(4)), chunk("b", 0, "b")]
+    given = [4.0, 3.9, 3.8, 3.7, 3.0]
 
-    def taken(budget=30, **how):
-        packing = Packing(budget)
-        packing.add_leaves(leaves, given, **how)
-        return [names[name] for name in packing.ids]
+    def taken(**how):
+        return [names[name] for name in packed(leaves, given, 30, **how).ids]
 
     assert taken() == ["a0", "a1", "a2"]
     assert taken(diversity=1.0) == ["a0", "a1", "b"]
     assert taken(max_per_document=1) == ["a0", "b"]
-    bounded = Packing(30, 1)
-    bounded.add_leaves(leaves, given)
-    assert bounded.ids == [uid("a0")]
+    assert packed(leaves, given, 30, most=1).ids == [uid("a0")]
+
+
+def test_a_paragraph_is_taken_with_all_of_its_parts_and_nothing_else():
+    nodes = [
+        chunk("a", 0, n_tokens=30, paragraphs=((90, 30),)),
+        chunk("b", 1, n_tokens=40, paragraphs=((90, 25), (300, 15))),
+        chunk("c", 2, n_tokens=30, paragraphs=((400, 30),)),
+    ]
+    packing = packed(nodes, [5, 4, 0], budget=60)
+    assert (packing.n_tokens, packing.n_paragraphs) == (55, 1)
+    assert packing.parts == {uid("a"): slice(0, 1), uid("b"): slice(0, 1)}
+    everything = packed(nodes, [5, 4, 0], budget=100)
+    assert (everything.n_tokens, everything.n_paragraphs) == (100, 3)
+
+
+def test_a_paragraph_over_the_budget_gives_its_best_parts():
+    nodes = [chunk(name, at, n_tokens=40, paragraphs=((0, 40),)) for at, name in enumerate("abc")]
+    packing = packed(nodes, [1, 9, 1], budget=90)
+    assert packing.ids[0] == uid("b")
+    assert (packing.n_tokens, packing.n_paragraphs) == (80, 0)
+
+
+def test_between_two_parts_of_a_chunk_all_of_it_is_taken_and_counted():
+    parts = ((0, 10), (50, 10), (100, 10))
+    nodes = [chunk("a", 0, n_tokens=30, paragraphs=parts), chunk("b", 1, paragraphs=((100, 9),))]
+    passages = Passages.of(outlined(nodes), 100, whole=True)
+    filling = Filling(passages)
+    filling.take(0)
+    assert filling.n_tokens.tolist() == [0, 10, 29]
+    filling.take(2)
+    assert filling.parts(0) == slice(0, 3)
+    assert filling.n_tokens.tolist() == [0, 0, 0]
+
+
+def test_a_part_of_a_chunk_has_its_own_span_and_tokens():
+    text = "One is here.\n\nTwo is there.\n\nThree."
+    node = replace(
+        chunk("a", 0, n_tokens=9, paragraphs=((100, 3), (124, 4), (139, 2))),
+        text=text,
+        start=110,
+        end=110 + len(text),
+    )
+    middle = cut(node, slice(1, 2))
+    assert (middle.text, middle.n_tokens) == ("Two is there.", 4)
+    assert text[middle.start - 110 : middle.end - 110] == middle.text
+    assert cut(node, slice(0, 1)).text == "One is here."
+    assert cut(node, slice(0, 3)) is node
+
+
+def test_a_short_hit_is_not_smoothed_away_by_a_long_paragraph():
+    nodes = [chunk(name, at, n_tokens=40, paragraphs=((0, 40),)) for at, name in enumerate("abc")]
+    nodes.append(chunk("d", 3, paragraphs=((900, 10),)))
+    own = np.array([6.0, 0, 0, 3])
+    passages = Passages.of(outlined(nodes), 200, whole=True)
+    assert passages.scores(own, own, 0).tolist() == [2, 3]
+    assert passages.scores(own, own, 0.5).tolist() == [5, 4.5]
 
 
 def test_summaries_keep_to_their_share():
     packing = Packing(100)
     nodes = [over("s", "ab", n_tokens=30), over("t", "cd", n_tokens=20)]
-    packing.add_summaries(outlined(nodes), np.array([1.0, 2.0]), 0.4)
+    packing.add_summaries(ranked(nodes, [1, 2]), 0.4)
     assert packing.ids == [uid("t")]
-    packing.add_leaves(outlined([chunk("a", 0, n_tokens=80)]), np.array([1.0]))
+    add(packing, [chunk("a", 0, n_tokens=80)], [1])
     assert packing.n_tokens == 100
 
 
 def test_a_bound_on_nodes_is_shared_too():
     packing = Packing(1000, 2)
-    above = outlined([over("s", "ab"), over("t", "cd")])
-    packing.add_summaries(above, np.array([1.0, 2.0]), 0.5)
-    packing.add_leaves(outlined([chunk("a", 0), chunk("b", 1)]), np.array([1.0, 2.0]))
+    packing.add_summaries(ranked([over("s", "ab"), over("t", "cd")], [1, 2]), 0.5)
+    add(packing, [chunk("a", 0), chunk("b", 1)], [1, 2])
     assert packing.ids == [uid("t"), uid("b")]
 
 
@@ -154,6 +201,84 @@ def test_the_context_reads_in_document_order_with_the_best_document_first():
     ]
     ordered = [hit.node.id for hit in in_document_order(hits)]
     assert ordered == [uid(name) for name in ("s", "a2", "a7", "b0", "b1")]
+
+
+MANUAL = """# Settings of the log
+
+## Level of the log
+
+The setting log_depth takes one of three values and may be changed only when the engine starts.
+
+With the value basic the engine writes what it needs to come back after a crash. It is a setting \
+that most small installations never touch, and the log stays short with it. The value copy adds \
+what a second engine needs to follow the first one, and the value full adds the old rows.
+
+The value full makes the log grow by a half, and must be the same on both sides.
+
+| value | log | follower |
+| --- | --- | --- |
+| basic | short | none |
+| copy | longer | reads only |
+| full | longest | reads and rows |
+
+```
+log_depth = copy
+archive = on
+```
+
+## Index
+
+log_depth, log_depth
+
+archive, log_depth
+"""
+
+
+@pytest.fixture(scope="module")
+def manual():
+    settings = Settings.model_validate({"chunking": {"max_tokens": 30}})
+    components = Components(settings, embedder=HashingEmbedder())
+    parsed = parse_markdown(MANUAL.encode())
+    document = Document("manual.md", parsed.text, parsed.title, sections=parsed.sections)
+    return build_trees({"manual.md": [document]}, components=components), components
+
+
+def test_the_paragraph_that_answers_comes_whole_between_those_around_it(manual):
+    trees, components = manual
+    retriever = Retriever.from_trees(list(trees.values()), components)
+    found = retriever.search("what does log_depth control", Query(budget_tokens=170))
+    flat = " ".join(found.context.split())
+    assert "With the value basic the engine writes" in flat
+    assert "and the value full adds the old rows." in flat
+    assert found.n_paragraphs > 1
+    assert found.n_tokens == sum(hit.node.n_tokens for hit in found.hits) <= 170
+    for hit in found.hits:
+        assert hit.node.text == MANUAL[hit.node.start : hit.node.end]
+        assert sum(hit.why.values()) == pytest.approx(hit.score, abs=1e-4)
+        assert {"dense", "neighbours"} <= set(hit.why)
+    named = retriever.search("what does log_depth control", Query(budget_tokens=170, top_k=2))
+    assert (len(named.hits), named.n_paragraphs) == (2, 0)
+
+
+@pytest.mark.parametrize("wanted", ["| full | longest | reads and rows |", "archive = on\n```"])
+def test_tables_and_code_are_paragraphs(manual, wanted):
+    trees, components = manual
+    retriever = Retriever.from_trees(list(trees.values()), components)
+    blocks = [MANUAL[block.start : block.end] for block in paragraphs(MANUAL)]
+    (block,) = [block for block in blocks if wanted in block]
+    found = retriever.search(block, Query(budget_tokens=90))
+    assert block in found.context
+
+
+def test_leaves_without_paragraphs_are_packed_by_chunk(manual):
+    trees, components = manual
+    (tree,) = trees.values()
+    bare = [replace(node, paragraphs=()) for node in tree.layers[0].nodes]
+    layers = (replace(tree.layers[0], nodes=tuple(bare)), *tree.layers[1:])
+    before = Retriever.from_trees([replace(tree, layers=layers)], components)
+    found = before.search("what does log_depth control", Query(budget_tokens=170))
+    assert found.n_paragraphs == 0
+    assert all(hit.node in bare for hit in found.hits if hit.node.is_leaf)
 
 
 FILLER = "The {0} in row {1} was painted blue and nothing else of note happened on day {1}."

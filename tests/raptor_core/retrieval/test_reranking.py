@@ -10,6 +10,7 @@ from support.trees import leaf, outlined, uid
 from raptor_core.errors import ModelError
 from raptor_core.retrieval import Query
 from raptor_core.retrieval.hybrid.reranking import RERANKED, reranked
+from raptor_core.retrieval.hybrid.scoring import Ranked
 from raptor_core.settings import HybridSettings
 
 pytestmark = pytest.mark.slow
@@ -39,7 +40,8 @@ class Leaves:
 
 def read_again(n, scores, query):
     leaves = Leaves(n)
-    return reranked(QUESTION, outlined(leaves.all), scores, query, leaves)
+    ranked = Ranked(outlined(leaves.all), {"dense": scores})
+    return reranked(QUESTION, ranked, query, leaves).scores
 
 
 def test_the_encoders_order_rules_where_its_weight_is_large(model):

@@ -8,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
 from support.stores import make_node, make_tree, open_at, publish, vectors_of
-from support.trees import outlined
+from support.trees import leaf, outlined, uid
 
 from raptor_core.nodes import Node
 from raptor_core.store import Where
 from raptor_core.store.engines import edge
 from raptor_core.store.engines.base import TIED, ranked
 from raptor_core.store.folder import store_stamp
-from raptor_core.store.outlines import OUTLINES, OutlineFile, full_id
+from raptor_core.store.outlines import OUTLINES, OutlineFile, Outlines, full_id
+from raptor_core.store.payload import node_to_payload, payload_to_node
 
 
 def told(outlines) -> list[tuple]:
@@ -185,3 +186,15 @@ def test_ties_take_two_requests_and_read_what_is_returned(tmp_path, monkeypatch)
         hits = store.search(vectors_of(nodes[:1]), 20)[0]
         assert [hit.node.id for hit in hits] == sorted(node.id for node in nodes)[:20]
         assert (asked, fetched) == ([21, 20 + TIED], [20])
+
+
+def test_a_leaf_keeps_its_paragraphs_and_one_of_before_its_digest():
+    before = leaf("a")
+    known = replace(before, paragraphs=((0, 4), (30, 6)))
+    assert payload_to_node(node_to_payload(known)) == known
+    stored = node_to_payload(before)
+    assert "paragraphs" not in stored
+    assert payload_to_node(stored) == before
+    assert stored["digest"] != node_to_payload(known)["digest"]
+    found = Outlines.of([{**node_to_payload(known), "node_id": uid("a")}])
+    assert found.children.tolist() == [[0, 4], [30, 6]]

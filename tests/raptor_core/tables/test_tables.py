@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.trees import leaf
 
 from raptor_core.documents.base import Document, Section
 from raptor_core.errors import DamagedTableError, TableError
@@ -233,3 +234,10 @@ def test_a_full_disk_is_an_error_with_a_remedy_and_the_old_table_stays(tmp_path)
     documents = table_to_documents(TableStore(str(tmp_path)).read(["chunks"], "p"))
     assert documents["t"][0].text == "old"
     assert [name for _, _, names in os.walk(tmp_path) for name in names] == ["p.parquet"]
+
+
+def test_nodes_of_a_table_of_before_know_no_paragraphs():
+    node = replace(leaf("a"), paragraphs=((0, 4), (30, 6)))
+    table = nodes_to_table([node])
+    assert table_to_nodes(table) == (node,)
+    assert table_to_nodes(table.drop_columns(["paragraphs"])) == (replace(node, paragraphs=()),)
