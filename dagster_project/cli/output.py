@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TEXT_CHARS = 300
 PIPE_COLUMNS = 160
 NAMED_DOCUMENTS = 3
-_INTERNAL = ("content_key", "embedding_key", "fingerprint", "context")
+_INTERNAL = ("content_key", "embedding_key", "fingerprint", "context", "paragraphs")
 
 
 def print_json(value: Any) -> None:
@@ -68,8 +68,10 @@ def retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
         "n_tokens": retrieval.n_tokens,
         "n_candidates": retrieval.n_candidates,
         "n_passed_over": retrieval.n_passed_over,
+        "n_paragraphs": retrieval.n_paragraphs,
         "nodes": [
-            {"score": round(hit.score, 4), **node_values(hit.node)} for hit in retrieval.hits
+            {"score": round(hit.score, 4), "why": dict(hit.why), **node_values(hit.node)}
+            for hit in retrieval.hits
         ],
     }
 

@@ -33,7 +33,7 @@ class HybridSettings(Part):
     neighbours: tuple[float, ...] = (0.7, 0.2)
     paragraph: float = Field(0.5, ge=0)
     document: float = Field(4.0, ge=0)
-    diversity: float = Field(2.0, ge=0)
+    diversity: float = Field(3.0, ge=0)
     reranker: float = Field(2.0, ge=0)
     summaries: float = Field(0.1, ge=0, le=1)
     candidates: int = Field(256, ge=1, le=10_000)

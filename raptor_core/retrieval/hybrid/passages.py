@@ -83,33 +83,42 @@ class Filling:
     """Which parts of which chunks a context holds; of a chunk all from its first to its last."""
 
     def __init__(self, passages: Passages) -> None:
-        self._chunk, self._passage = passages.chunk, passages.passage
-        self._ends = np.concatenate([[0], np.cumsum(passages.n_tokens)])
-        order = np.argsort(self._passage, kind="stable")
-        self._parts = np.split(order, np.cumsum(np.bincount(self._passage))[:-1])
-        self._begins = np.searchsorted(self._chunk, np.arange(self._chunk.max() + 2))
-        self.n_tokens = np.bincount(self._passage, weights=passages.n_tokens).astype(np.int64)
+        self._chunk: list[int] = passages.chunk.tolist()
+        self._passage: list[int] = passages.passage.tolist()
+        self._ends: list[int] = [0, *np.cumsum(passages.n_tokens).tolist()]
+        self._order: list[int] = np.argsort(passages.passage, kind="stable").tolist()
+        self._bounds = [0, *np.cumsum(np.bincount(passages.passage)).tolist()]
+        last = passages.chunk.max() + 2
+        self._begins = np.searchsorted(passages.chunk, np.arange(last)).tolist()
+        sizes = np.bincount(passages.passage, weights=passages.n_tokens)
+        self.n_tokens: Numbers = sizes.astype(np.int64)
         self.taken: dict[int, tuple[int, int]] = {}
 
     def take(self, passage: int) -> list[int]:
         """Take a passage; rows of its chunks. ``n_tokens`` is then what others would add."""
         chunks = []
-        for part in self._parts[passage].tolist():
-            chunk = int(self._chunk[part])
+        for part in self._parts(passage):
+            chunk = self._chunk[part]
             first, last = self.taken.get(chunk, (part, part))
             self.taken[chunk] = (min(first, part), max(last, part))
             chunks.append(chunk)
-        for chunk in chunks:
-            for part in range(self._begins[chunk], self._begins[chunk + 1]):
-                other = self._passage[part]
-                self.n_tokens[other] = sum(map(self._added, self._parts[other].tolist()))
+        beside = {
+            self._passage[part]
+            for chunk in chunks
+            for part in range(self._begins[chunk], self._begins[chunk + 1])
+        }
+        for other in beside:
+            self.n_tokens[other] = sum(map(self._added, self._parts(other)))
         return chunks
+
+    def _parts(self, passage: int) -> list[int]:
+        return self._order[self._bounds[passage] : self._bounds[passage + 1]]
 
     def _added(self, part: int) -> int:
         """Tokens that the context grows by with one more part."""
-        first, last = self.taken.get(int(self._chunk[part]), (part, part - 1))
+        first, last = self.taken.get(self._chunk[part], (part, part - 1))
         before = self._ends[first] - self._ends[min(first, part)]
-        return int(before + self._ends[max(last, part) + 1] - self._ends[last + 1])
+        return before + self._ends[max(last, part) + 1] - self._ends[last + 1]
 
     def parts(self, chunk: int) -> slice:
         """The parts of a chunk that are taken, counted from its first."""
