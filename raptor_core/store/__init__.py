@@ -11,6 +11,7 @@ new one. What concerns all collections, as dropping a tree does, is done for eac
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 from raptor_core.errors import StoreError, StoreMismatchError
@@ -24,7 +25,8 @@ from raptor_core.store.base import (
     StoreIdentity,
     Where,
 )
-from raptor_core.store.folder import StoreFolder, open_embedded
+from raptor_core.store.corpus import Corpus
+from raptor_core.store.folder import StoreFolder
 from raptor_core.store.publishing import Publishing
 from raptor_core.store.store import VectorStore
 
@@ -70,13 +72,10 @@ def open_store(
             dimension or schema, or with another engine.
     """
     _check_corpus(settings, identity)
-    if settings.kind == "server":
-        from raptor_core.store.server import open_server
-
-        return open_server(settings, identity, beside=beside)
-    if root is None:
+    corpus = _corpus(settings, root)
+    if corpus is None:
         return _open_memory(settings, identity)
-    return open_embedded(settings, root, identity, beside=beside)
+    return corpus.open(identity, beside=beside)
 
 
 def check_writable(settings: StoreSettings) -> None:
@@ -86,9 +85,10 @@ def check_writable(settings: StoreSettings) -> None:
         StoreError: its key may not write, or the server does not answer.
     """
     if settings.kind == "server":
-        from raptor_core.store.server import check_server
+        from raptor_core.store.server import ServerCorpus
 
-        check_server(settings)
+        with closing(ServerCorpus(settings)) as corpus:
+            corpus.check_writable()
 
 
 def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity | None:
@@ -114,11 +114,20 @@ def stored_identities(settings: StoreSettings, root: Path | None) -> list[StoreI
 
 
 def _identities(settings: StoreSettings, root: Path | None, *, beside: bool) -> list[StoreIdentity]:
-    if settings.kind == "server":
-        from raptor_core.store.server import server_identities
+    corpus = _corpus(settings, root)
+    if corpus is None:
+        return []
+    with closing(corpus):
+        return corpus.identities(beside=beside)
 
-        return server_identities(settings, beside=beside)
-    return [] if root is None else StoreFolder(root, settings.corpus).identities(beside=beside)
+
+def _corpus(settings: StoreSettings, root: Path | None) -> Corpus | None:
+    """Where the settings' collections are; None for a store in memory."""
+    if settings.kind == "server":
+        from raptor_core.store.server import ServerCorpus
+
+        return ServerCorpus(settings)
+    return None if root is None else StoreFolder(root, settings)
 
 
 def _check_corpus(settings: StoreSettings, identity: StoreIdentity | None) -> None:

@@ -2,7 +2,7 @@
 
 Each is made for one embedder. Promoting one makes it live in one durable write, which also names
 what is retired by it; that is removed then, or, after a crash, by whoever opens the corpus next to
-write. ``home.py`` has them in a directory and ``server.py`` on a server.
+write. ``folder.py`` has them in a directory and ``server.py`` on a server.
 """
 
 from __future__ import annotations
@@ -10,10 +10,14 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.identity import digest
 from raptor_core.store.base import StoreIdentity
+
+if TYPE_CHECKING:
+    from raptor_core.store.store import VectorStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,14 @@ class Corpus(ABC):
     """A corpus in some place; ``where`` names both in messages."""
 
     where: str
+
+    @abstractmethod
+    def open(self, identity: StoreIdentity | None, *, beside: bool) -> VectorStore:
+        """Open the corpus, or make it where it is new; see ``open_store``."""
+
+    def close(self) -> None:
+        """Release what was opened to look at it; an embedded store is opened by ``open`` alone."""
+        return
 
     @abstractmethod
     def live(self) -> Collection | None:

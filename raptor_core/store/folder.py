@@ -55,64 +55,58 @@ _PASSING = (".lock", ".holder.json", ".part", OUTLINES)
 """Files that come and go with every opening, and one that a reader may write."""
 
 
-def open_embedded(
-    settings: StoreSettings, root: Path, identity: StoreIdentity | None, *, beside: bool
-) -> VectorStore:
-    """Open, or make, the corpus under ``root``: lock, alias, engine, journal, in this order.
-
-    A publication that a dead process left unfinished is completed before the store is returned.
-    """
-    folder = StoreFolder(root, settings.corpus, settings.kind)
-    if root.is_dir() and not os.access(root, os.W_OK):
-        return _open_copy(folder, settings.lock_seconds, identity)
-    if identity is None:
-        folder.existing()
-    with disk_errors(root):
-        root.mkdir(parents=True, exist_ok=True)
-    lock = StoreLock(folder.lock_path, settings.lock_seconds)
-    lock.acquire()
-    with ExitStack() as undo:
-        undo.callback(lock.release)
-        chosen, is_live = folder.choose(identity, beside=beside)
-        engine = _opened(chosen, folder.engine_path(chosen))
-        undo.callback(engine.close)
-        journal = Journal(folder.journal_path(chosen), engine)
-        journal.recover()
-        undo.pop_all()
-    promote = None if is_live else partial(folder.promote, chosen)
-    return VectorStore(engine, chosen.identity, journal.commit, lock.release, promote)
-
-
-def _open_copy(
-    folder: StoreFolder, wait_seconds: float, identity: StoreIdentity | None
-) -> VectorStore:
-    """The corpus to read, where it cannot be written; see ``read_only.py``."""
-    live = folder.existing()
-    check_identity(live.identity, identity, folder.where)
-    with ExitStack() as undo:
-        source, journal = folder.engine_path(live), folder.journal_path(live)
-        place = undo.enter_context(copy_to_read(source, journal, folder.lock_path, wait_seconds))
-        engine = _opened(live, place)
-        remove = undo.pop_all().close
-    return VectorStore(engine, live.identity, refuse_writing, remove)
-
-
 class StoreFolder(Corpus):
-    """The files of one corpus under ``root``; ``kind`` is the engine that the settings want."""
+    """The files of one corpus under ``root``; ``settings.kind`` is the engine that is wanted."""
 
-    def __init__(self, root: Path, corpus: str, kind: str = "auto") -> None:
+    def __init__(self, root: Path, settings: StoreSettings) -> None:
         self.root = root
-        self._name = corpus
-        self._kind = kind
-        self._alias_path = root / f"{corpus}.json"
-        self.lock_path = root / f"{corpus}.lock"
+        self._name = settings.corpus
+        self._kind = settings.kind
+        self._wait_seconds = settings.lock_seconds
+        self._alias_path = root / f"{self._name}.json"
+        self._lock_path = root / f"{self._name}.lock"
         self.where = str(self._alias_path)
 
-    def engine_path(self, collection: Collection) -> Path:
+    def open(self, identity: StoreIdentity | None, *, beside: bool) -> VectorStore:
+        """See ``Corpus``: lock, alias, engine, journal, in this order.
+
+        A publication that a dead process left unfinished is completed before the store is returned.
+        """
+        if self.root.is_dir() and not os.access(self.root, os.W_OK):
+            return self._open_copy(identity)
+        if identity is None:
+            self._existing()
+        with disk_errors(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+        lock = StoreLock(self._lock_path, self._wait_seconds)
+        lock.acquire()
+        with ExitStack() as undo:
+            undo.callback(lock.release)
+            chosen, is_live = self.choose(identity, beside=beside)
+            engine = _opened(chosen, self._engine_path(chosen))
+            undo.callback(engine.close)
+            journal = Journal(self._journal_path(chosen), engine)
+            journal.recover()
+            undo.pop_all()
+        promote = None if is_live else partial(self.promote, chosen)
+        return VectorStore(engine, chosen.identity, journal.commit, lock.release, promote)
+
+    def _open_copy(self, identity: StoreIdentity | None) -> VectorStore:
+        """The corpus to read, where it cannot be written; see ``read_only.py``."""
+        live = self._existing()
+        check_identity(live.identity, identity, self.where)
+        source, journal = self._engine_path(live), self._journal_path(live)
+        with ExitStack() as undo:
+            copy = copy_to_read(source, journal, self._lock_path, self._wait_seconds)
+            engine = _opened(live, undo.enter_context(copy))
+            remove = undo.pop_all().close
+        return VectorStore(engine, live.identity, refuse_writing, remove)
+
+    def _engine_path(self, collection: Collection) -> Path:
         """Directory of the engine's own files."""
         return self.root / collection.name / "engine"
 
-    def journal_path(self, collection: Collection) -> Path:
+    def _journal_path(self, collection: Collection) -> Path:
         """Journal of a publication under way."""
         return self.root / collection.name / "journal"
 
@@ -131,7 +125,7 @@ class StoreFolder(Corpus):
             )
         return found
 
-    def existing(self) -> Collection:
+    def _existing(self) -> Collection:
         """What is live.
 
         Raises:

@@ -15,26 +15,17 @@ import logging
 import math
 import os
 import ssl
-from functools import cache
+import uuid
+from contextlib import ExitStack, nullcontext
+from dataclasses import asdict, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from raptor_core.errors import StoreError
-from raptor_core.settings.stores import StoreSettings
-from raptor_core.store.engines.qdrant import Place
-from raptor_core.store.engines.retries import PatientClient
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
-import uuid
-from contextlib import ExitStack, closing, nullcontext
-from dataclasses import asdict, replace
-from functools import partial
-from typing import TYPE_CHECKING
-
 from raptor_core.identity import NODE_NAMESPACE
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.corpus import (
     Collection,
@@ -46,8 +37,8 @@ from raptor_core.store.corpus import (
 )
 from raptor_core.store.engines.base import Batch, Point
 from raptor_core.store.engines.layout import Layout
-from raptor_core.store.engines.qdrant import ClientEngine
-from raptor_core.store.engines.retries import is_conflict
+from raptor_core.store.engines.qdrant import ClientEngine, Place
+from raptor_core.store.engines.retries import PatientClient, is_conflict
 from raptor_core.store.engines.server import ServerEngine
 from raptor_core.store.store import VectorStore
 
@@ -61,44 +52,6 @@ IDENTITY_ID = str(uuid.uuid5(NODE_NAMESPACE, "identity"))
 _NO_POINT_ID = str(uuid.uuid5(NODE_NAMESPACE, "no point"))
 
 
-def open_server(
-    settings: StoreSettings, identity: StoreIdentity | None, *, beside: bool
-) -> VectorStore:
-    """Open the corpus on the server, or make it when ``identity`` is given and it is new.
-
-    Raises:
-        StoreError: the server does not answer or refuses; or there is no such corpus.
-        StoreMismatchError: the corpus was made for another identity or schema.
-    """
-    corpus = ServerCorpus(settings)
-    with ExitStack() as undo:
-        undo.callback(corpus.close)
-        chosen, is_live = corpus.choose(identity, beside=beside)
-        undo.pop_all()
-    engine = ServerEngine(*corpus.points_of(chosen.name))
-    return VectorStore(
-        engine,
-        chosen.identity,
-        engine.apply,
-        lambda: None,  # a server has no lock of ours to release
-        None if is_live else partial(corpus.promote, chosen),
-        steady=engine.steady,
-        turn=nullcontext(),
-    )
-
-
-def server_identities(settings: StoreSettings, *, beside: bool) -> list[StoreIdentity]:
-    """What the live collection was made for, and with ``beside`` the others after it."""
-    with closing(ServerCorpus(settings)) as corpus:
-        return corpus.identities(beside=beside)
-
-
-def check_server(settings: StoreSettings) -> None:
-    """See ``check_writable``."""
-    with closing(ServerCorpus(settings)) as corpus:
-        corpus.check_writable()
-
-
 class ServerCorpus(Corpus):
     """The collections of one corpus behind a client; nothing is asked of it yet."""
 
@@ -108,6 +61,23 @@ class ServerCorpus(Corpus):
         self._layout = Layout(settings)
         self.where = f"{place.name}, corpus {self._name!r}"
         self._place = replace(place, name=self.where)
+
+    def open(self, identity: StoreIdentity | None, *, beside: bool) -> VectorStore:
+        """See ``Corpus``; the store closes the client."""
+        with ExitStack() as undo:
+            undo.callback(self.close)
+            chosen, is_live = self.choose(identity, beside=beside)
+            undo.pop_all()
+        engine = ServerEngine(*self.points_of(chosen.name))
+        return VectorStore(
+            engine,
+            chosen.identity,
+            engine.apply,
+            lambda: None,  # a server has no lock of ours to release
+            None if is_live else partial(self.promote, chosen),
+            steady=engine.steady,
+            turn=nullcontext(),
+        )
 
     def close(self) -> None:
         """Close the client."""

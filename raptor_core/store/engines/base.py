@@ -36,9 +36,6 @@ KEYWORD_FIELDS = (
 )
 """Payload fields with a keyword index; ``layer`` has an integer index besides."""
 
-TENANT_FIELD = "tree"
-"""The field that most searches are narrowed to; engines may store its values together."""
-
 LINKED_FIELDS = ("tree", "documents")
 """Fields for which the graph gets links of its own, so that narrow filters stay fast."""
 

@@ -10,7 +10,6 @@ from raptor_core.store.engines.base import (
     KEYWORD_FIELDS,
     LEXICAL,
     LINKED_FIELDS,
-    TENANT_FIELD,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +52,6 @@ class Layout:
         for field in (*KEYWORD_FIELDS, "birth"):
             keyword = models.KeywordIndexParams(
                 type=models.KeywordIndexType.KEYWORD,
-                is_tenant=field == TENANT_FIELD,
                 enable_hnsw=field in LINKED_FIELDS,
             )
             client.create_payload_index(name, field, keyword, wait=True)

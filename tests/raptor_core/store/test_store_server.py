@@ -34,7 +34,7 @@ def test_the_collection_is_made_whole_before_its_alias(stand_in):
     made = "/collections/corpus-ab12cd34"
     assert paths[0] == made
     assert paths.index(f"{made}/points/batch") < paths.index("/collections/aliases")
-    assert stand_in.indexes["tree"]["is_tenant"] is True
+    assert not stand_in.indexes["tree"].get("is_tenant")
     assert stand_in.indexes["layer"]["type"] == "integer"
     assert stored_identity(settings_for(stand_in), None) == IDENTITY
 

@@ -85,7 +85,7 @@ def test_a_collection_is_laid_out_as_the_settings_say(stand_in):
     assert dense["hnsw_config"] == {"m": 0, "payload_m": 16, "ef_construct": 200}
     scalar = {"type": "int8", "quantile": 0.99, "always_ram": True}
     assert dense["quantization_config"] == {"scalar": scalar}
-    assert stand_in.indexes["tree"] == {"type": "keyword", "is_tenant": True, "enable_hnsw": True}
+    assert stand_in.indexes["tree"] == {"type": "keyword", "enable_hnsw": True}
 
 
 def test_a_search_over_quantized_vectors_is_scored_by_whole_ones(stand_in):
