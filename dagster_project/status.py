@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from raptor_core.store import open_store, stored_identity
 from raptor_core.store.base import Manifest
 
 if TYPE_CHECKING:
-    from raptor_assets.report import Cost
+    from raptor_assets.report import Cost, TreeRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,11 @@ def read_status(home: Home, settings: Settings) -> HomeStatus:
     if stored_identity(settings.store, home.qdrant) is not None:
         with open_store(settings.store, home.qdrant) as store:
             manifests = store.manifests()
+    return status_of(home, settings, manifests)
+
+
+def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> HomeStatus:
+    """The same, of manifests that are known."""
     owners = {m.tree: partition_key(m.tree, settings.grouping) for m in manifests}
     checks = names.partition_checks(settings)
     together = names.golden_checks(settings) + names.dataset_checks(settings)
@@ -101,12 +106,23 @@ def read_costs(home: Home, settings: Settings, partitions: Iterable[str]) -> dic
     Raises:
         TableError: a table is damaged.
     """
+    known = read_tree_records(home, settings, partitions)
+    return {record.tree: record.cost for record in known if record.cost is not None}
+
+
+def read_tree_records(
+    home: Home, settings: Settings, partitions: Iterable[str]
+) -> list[TreeRecord]:
+    """What the reports keep of the published trees.
+
+    Raises:
+        TableError: a table is damaged.
+    """
     from raptor_assets.report import read_records
     from raptor_core.tables import TableStore
 
     tables = TableStore(home.tables_url(settings))
-    records = (record for name in partitions for record in read_records(tables, name).values())
-    return {record.tree: record.cost for record in records if record.cost is not None}
+    return [record for name in partitions for record in read_records(tables, name).values()]
 
 
 def read_partitions(home: Home) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ REPORTS = Schema(
     ("node_ids", "list[string]", "what the next build's change is measured from"),
     ("change", "json", "new nodes, and the number of those that are gone"),
     ("cost", "json", "figures of the build that made the tree, where they are known"),
+    ("rebuilds", "json", "the last rebuilds, newest first: sizes, cost, words before and after"),
 )
 
 SCHEMAS = {

@@ -169,6 +169,11 @@ class PartitionState:
                         self._earlier[tree] = self._read_earlier(context, store, tree)
         return self._earlier
 
+    @property
+    def before(self) -> Mapping[str, Tree | None]:
+        """What ``earlier`` gave in this run: nothing where no tree had to be planned."""
+        return self._earlier or {}
+
     def sources(self, context: RunContext) -> set[str]:
         """Other partitions whose published trees this one's go on from under new names."""
         trees = self.documents(context)

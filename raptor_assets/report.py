@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from raptor_assets import keys
 from raptor_assets.columns import REPORTS
@@ -14,8 +15,10 @@ from raptor_assets.partition_state import PartitionState
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import with_marks
 from raptor_core.curation import Curation
+from raptor_core.nodes import Node, Tree
 from raptor_core.report import Change, ReportTree, change_since
-from raptor_core.report.values import Figure
+from raptor_core.report.rebuilds import replaced_nodes, still_known
+from raptor_core.report.values import Figure, Rebuild, Replaced
 from raptor_core.tables import TableStore, table_to_findings
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ class TreeRecord:
     """What is kept of a tree beside its page: what the next build's change is measured from.
 
     ``cost`` is of the build that made the tree, of its whole partition; None where it is unknown.
+    ``rebuilds`` are the last ones, newest first.
     """
 
     tree: str
@@ -37,6 +41,7 @@ class TreeRecord:
     node_ids: tuple[str, ...]
     change: Change
     cost: Cost | None
+    rebuilds: tuple[Rebuild, ...] = ()
 
 
 def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
@@ -47,11 +52,18 @@ def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
     """
     table = tables.find(keys.REPORT.path, partition)
     rows = () if table is None else REPORTS.rows(table)
-    records = {}
-    for tree, build_id, published_at, node_ids, told, cost in rows:
+    found = {}
+    for tree, build_id, published_at, node_ids, told, cost, kept in rows:
         change = Change(told["previous"], tuple(told["added"]), told["n_removed"])
-        records[tree] = TreeRecord(tree, build_id, published_at, node_ids, change, cost)
-    return records
+        rebuilds = tuple(map(_rebuild, kept or ()))
+        found[tree] = TreeRecord(tree, build_id, published_at, node_ids, change, cost, rebuilds)
+    return found
+
+
+def _rebuild(values: Mapping[str, Any]) -> Rebuild:
+    pairs = ({**one, "documents": tuple(one["documents"])} for one in values["replaced"])
+    sizes = {name: tuple(values[name]) for name in ("sizes_before", "sizes_after")}
+    return Rebuild(**{**values, **sizes, "replaced": tuple(Replaced(**one) for one in pairs)})
 
 
 def records_table(records: Iterable[TreeRecord]) -> pa.Table:
@@ -64,19 +76,61 @@ def records_table(records: Iterable[TreeRecord]) -> pa.Table:
             record.node_ids,
             asdict(record.change),
             record.cost,
+            [asdict(rebuild) for rebuild in record.rebuilds],
         )
         for record in records
     )
 
 
-def next_record(tree: ReportTree, before: TreeRecord | None, cost: Cost | None) -> TreeRecord:
-    """The record of a tree: the old one while its content is the same, else what changed."""
-    if before and before.build_id == tree.build_id:
-        return before
+def next_record(
+    tree: ReportTree, record: TreeRecord | None, cost: Cost | None, before: Tree | None, n_kept: int
+) -> TreeRecord:
+    """The record of a tree: the old one while its content is the same, else what changed.
+
+    Args:
+        record: the last one.
+        cost: of this build.
+        before: the tree that was built upon; None where this run read none.
+        n_kept: rebuilds whose words are kept.
+    """
+    if record and record.build_id == tree.build_id:
+        return record
     node_ids = tuple(node.id for node in tree.nodes)
-    previous = (before.published_at, before.node_ids) if before else ("", ())
+    previous = (record.published_at, record.node_ids) if record else ("", ())
     change = change_since(*previous, node_ids)
-    return TreeRecord(tree.name, tree.build_id, tree.published_at, node_ids, change, cost)
+    rebuilds = _rebuilds(tree, record, cost, before, change)[:n_kept] if record else ()
+    at = tree.published_at
+    return TreeRecord(tree.name, tree.build_id, at, node_ids, change, cost, rebuilds)
+
+
+def _rebuilds(
+    tree: ReportTree, record: TreeRecord, cost: Cost | None, before: Tree | None, change: Change
+) -> tuple[Rebuild, ...]:
+    """This rebuild and those before it, without the words of documents that are gone.
+
+    Where the run that published it died, what it built upon is the tree itself, and its words are
+    not known.
+    """
+    earlier = list(before.nodes()) if before else []
+    is_known = {node.id for node in earlier} == set(record.node_ids)
+    newest = Rebuild(
+        previous=record.published_at,
+        published=tree.published_at,
+        sizes_before=_sizes(earlier) if is_known else (),
+        sizes_after=_sizes(tree.nodes),
+        n_added=len(change.added),
+        n_removed=change.n_removed,
+        replaced=replaced_nodes(earlier, tree.nodes) if is_known else (),
+        cost=cost,
+    )
+    live = {name for node in tree.nodes for name in node.documents}
+    kept = (replace(old, replaced=still_known(old.replaced, live)) for old in record.rebuilds)
+    return (newest, *kept)
+
+
+def _sizes(nodes: Iterable[Node]) -> tuple[int, ...]:
+    counts = Counter(node.layer for node in nodes)
+    return tuple(counts[layer] for layer in range(len(counts)))
 
 
 def build_cost(state: PartitionState) -> Cost | None:

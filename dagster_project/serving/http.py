@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -20,7 +21,7 @@ from dagster_project.serving.answers import (
     Traced,
 )
 from dagster_project.serving.limits import MAX_BODY_BYTES, BodyLimit
-from dagster_project.serving.pages import description_page, policy, question_page
+from dagster_project.serving.pages import description_page, policy
 from dagster_project.serving.reading import (
     Budget,
     ChosenStrategy,
@@ -28,6 +29,7 @@ from dagster_project.serving.reading import (
     LayersOnly,
     Limit,
     MetadataOnly,
+    Name,
     NameContains,
     NodeId,
     Offset,
@@ -45,12 +47,13 @@ from raptor_core.errors import (
     StoreLockedError,
     UnknownTreeError,
 )
+from raptor_core.report.page import render_window
 
 try:
     from fastapi import APIRouter, Depends, FastAPI, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.middleware.trustedhost import TrustedHostMiddleware
-    from fastapi.responses import HTMLResponse, JSONResponse
+    from fastapi.responses import HTMLResponse, JSONResponse, Response
     from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
     from starlette.exceptions import HTTPException
 except ModuleNotFoundError as error:
@@ -139,6 +142,7 @@ def make_app(
     app.include_router(_pages(app))
     reads = [] if key is None else [Depends(_Guard(*filter(None, (key, writing_key))))]
     app.include_router(_router(reading), dependencies=reads)
+    app.include_router(_window(reading), dependencies=reads)
     if curator is not None:
         writes = _Guard(writing_key) if writing_key else None
         app.include_router(decisions_router(curator, reads, writes, _PROBLEMS))
@@ -164,8 +168,10 @@ def _pages(app: FastAPI) -> APIRouter:
         return HTMLResponse(page, headers={"Content-Security-Policy": policy(page)})
 
     @router.get("/")
-    def question() -> HTMLResponse:
-        return shown(question_page())
+    def window() -> HTMLResponse:
+        """Its own policy stands in the page; that no other page may frame it, only here."""
+        framing = {"Content-Security-Policy": "frame-ancestors 'none'"}
+        return HTMLResponse(render_window(), headers=framing)
 
     @router.get("/docs")
     def description() -> HTMLResponse:
@@ -203,6 +209,35 @@ def _router(reading: Reading) -> APIRouter:
     ) -> PublishedTrees:
         """List the published trees with their layers and documents, by name."""
         return reading.list_trees(name_contains, offset, limit)
+
+    return router
+
+
+def _window(reading: Reading) -> APIRouter:
+    """What the first page shows; for that page alone, so no part of the description."""
+    router = APIRouter(prefix="/window", include_in_schema=False)
+
+    def told(values: object) -> Response:
+        return Response(
+            json.dumps(values, ensure_ascii=False).encode(errors="replace"),
+            media_type="application/json",
+        )
+
+    @router.get("/corpus")
+    def corpus() -> Response:
+        return told(reading.corpus())
+
+    @router.get("/report")
+    def report(tree: Name) -> Response:
+        return told(reading.report(tree))
+
+    @router.get("/map")
+    def map_of(tree: Name | None = None) -> Response:
+        return told(reading.map(tree))
+
+    @router.get("/find")
+    def find(words: Question, limit: Limit = 40) -> Found:
+        return reading.find(words, limit)
 
     return router
 

@@ -1,4 +1,4 @@
-"""Pages of the HTTP server, to ask and to read what it speaks; they load nothing from elsewhere."""
+"""The page that says what the HTTP server speaks; it loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from functools import cache
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 _STYLE = (
@@ -17,12 +15,6 @@ _STYLE = (
     "margin:2rem auto;padding:0 1rem}pre{overflow:auto;border:1px solid #8884;padding:.7rem}"
     "td,th{text-align:left;vertical-align:top;padding:.1rem .8rem .1rem 0}"
 )
-
-
-@cache
-def question_page() -> str:
-    """A page to search and to ask."""
-    return files(__package__).joinpath("page.html").read_text(encoding="utf-8")
 
 
 def policy(page: str) -> str:

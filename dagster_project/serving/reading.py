@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -18,7 +18,11 @@ from dagster_project.serving.answers import (
 from raptor_core.home import HomeRetriever
 from raptor_core.models.reading import Passage, Reader
 from raptor_core.retrieval import Retrieval
+from raptor_core.settings import Settings
 from raptor_core.store.base import Where
+
+if TYPE_CHECKING:
+    from raptor_assets.project.home import Home
 
 Item = TypeVar("Item")
 
@@ -127,6 +131,43 @@ class Reading:
     def trace(self, node_id: NodeId, offset: Offset = 0, limit: Limit = 50) -> Traced:
         """Give the exact spans of the documents that a chunk or a summary was made from."""
         return Traced.of(self._retriever.trace(node_id), offset, limit)
+
+    def find(self, words: str, limit: int) -> Found:
+        """The nodes of any layer that hold the words best; no model is asked."""
+        hits = self._retriever.asked(lambda store: store.search_text([words], limit)[0])
+        n_tokens = sum(hit.node.n_tokens for hit in hits)
+        query = replace(self._retriever.query, strategy="lexical")
+        return Found.of(Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0))
+
+    def corpus(self) -> dict[str, Any]:
+        """See ``window.corpus_values``."""
+        from dagster_project.window import corpus_values
+
+        home, settings = self._home()
+        return self._retriever.asked(lambda store: corpus_values(home, settings, store))
+
+    def report(self, tree: str) -> dict[str, Any]:
+        """What the page shows of one tree."""
+        from dagster_project.window import read_report
+        from raptor_core.report.data import report_values
+
+        home, settings = self._home()
+        found = self._retriever.asked(
+            lambda store: read_report(home, settings, store, tree, with_map=False)
+        )
+        return report_values(found)
+
+    def map(self, tree: str | None) -> dict[str, Any]:
+        """See ``window.map_values``."""
+        from dagster_project.window import map_values
+
+        home, _ = self._home()
+        return self._retriever.asked(lambda store: map_values(home, store, tree))
+
+    def _home(self) -> tuple[Home, Settings]:
+        from raptor_assets.project.home import Home
+
+        return Home(self._retriever.home.path), self._retriever.settings
 
     def list_trees(
         self, name_contains: NameContains = "", offset: Offset = 0, limit: Limit = 50

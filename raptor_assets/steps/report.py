@@ -67,9 +67,16 @@ class ReportStep:
             trees = self._trees(context, state)
             paid = read_usages(context.tables, state.name, layers)
             cost = build_cost(state)
-            made = [next_record(tree, records.get(tree.name), cost) for tree in trees]
+            n_kept = context.settings.report.rebuilds
+            made = [
+                next_record(t, records.get(t.name), cost, state.before.get(t.name), n_kept)
+                for t in trees
+            ]
             records = {record.tree: record for record in made}
-            shown_trees = [replace(t, change=records[t.name].change) for t in trees]
+            shown_trees = [
+                replace(t, change=records[t.name].change, rebuilds=records[t.name].rebuilds)
+                for t in trees
+            ]
             report = Report(
                 state.name,
                 tuple(shown_trees),

@@ -64,6 +64,11 @@ class HomeRetriever(AsyncSearch):
             self._components.embedder.embed_queries(["ready"])
 
     @property
+    def home(self) -> HomeFolder:
+        """What it reads."""
+        return self._home
+
+    @property
     def query(self) -> Query:
         """The query of the home's settings, which is used where none is given."""
         return Query.from_settings(self.settings)
@@ -90,7 +95,7 @@ class HomeRetriever(AsyncSearch):
             require_trees(store, query.where.trees or ())
             return Retriever(store, embedder).search_vectors(questions, vectors, query)
 
-        return self._asked(found)
+        return self.asked(found)
 
     def trace(self, node_id: str) -> Trace:
         """The exact spans of the documents under a node.
@@ -98,7 +103,7 @@ class HomeRetriever(AsyncSearch):
         Raises:
             UnknownTreeError: no published node has this id.
         """
-        return self._asked(lambda store: trace(store, node_id))
+        return self.asked(lambda store: trace(store, node_id))
 
     def family(self, node_id: str) -> Family:
         """A node, the summaries over it, and what it summarizes.
@@ -106,11 +111,11 @@ class HomeRetriever(AsyncSearch):
         Raises:
             UnknownTreeError: no published node has this id.
         """
-        return self._asked(lambda store: family(store, node_id))
+        return self.asked(lambda store: family(store, node_id))
 
     def manifests(self) -> list[Manifest]:
         """What is published, by tree name."""
-        return self._asked(lambda store: store.manifests())
+        return self.asked(lambda store: store.manifests())
 
     def nodes(self, tree: str) -> list[Node]:
         """All nodes of a published tree.
@@ -123,7 +128,7 @@ class HomeRetriever(AsyncSearch):
             require_trees(store, (tree,))
             return store.nodes(Where(trees=(tree,)))
 
-        return self._asked(found)
+        return self.asked(found)
 
     def close(self) -> None:
         """Close what is open; the next call opens it again."""
@@ -132,7 +137,7 @@ class HomeRetriever(AsyncSearch):
         if kept is not None:
             kept[1].close()
 
-    def _asked(self, ask: Callable[[VectorStore], Answer]) -> Answer:
+    def asked(self, ask: Callable[[VectorStore], Answer]) -> Answer:
         """What ``ask`` gives; asked once more of a store that is opened anew where it fails."""
         if not self._is_shared:
             with self._turn, self._published() as store:

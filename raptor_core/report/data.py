@@ -6,15 +6,17 @@ Names are short because they are repeated for every node. ``web/model.js`` reads
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from raptor_core.documents.base import Document
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.quality.sizes import PAPER_CHILDREN, PAPER_RATIO
+from raptor_core.report.atlas import atlas_values, tree_titles
 from raptor_core.report.offsets import utf16_offsets
 from raptor_core.report.statistics import LayerStatistics, layer_statistics
-from raptor_core.report.values import Change, Report, ReportTree
+from raptor_core.report.values import Change, Figure, Report, ReportTree
 
 Values = dict[str, Any]
 
@@ -25,6 +27,7 @@ def report_values(report: Report) -> Values:
     places = {document["id"]: place for place, document in enumerate(documents)}
     nodes = [node for tree in report.trees for node in tree.nodes]
     indexes = {node.id: index for index, node in enumerate(nodes)}
+    titles = tree_titles(nodes)
     shown: list[Values] = []
     for number, tree in enumerate(report.trees):
         shown += _nodes(number, tree, indexes, places)
@@ -34,7 +37,7 @@ def report_values(report: Report) -> Values:
     return {
         "name": report.name,
         "paper": {"children": PAPER_CHILDREN, "compression": PAPER_RATIO},
-        "trees": [_tree(tree) for tree in report.trees],
+        "trees": [_tree(tree, titles) for tree in report.trees],
         "documents": documents,
         "nodes": shown,
         "findings": _findings(report, indexes),
@@ -47,18 +50,25 @@ def report_values(report: Report) -> Values:
             for one in report.chosen
         ],
         "settings": report.settings,
-        "cost": None if report.cost is None else list(report.cost.items()),
+        "cost": _cost(report.cost),
+        "atlas": None if report.points is None else atlas_values(nodes, report.points, titles),
     }
 
 
-def _tree(tree: ReportTree) -> Values:
+def _cost(cost: Mapping[str, Figure] | None) -> list[tuple[str, Figure]] | None:
+    return None if cost is None else list(cost.items())
+
+
+def _tree(tree: ReportTree, titles: Mapping[str, str]) -> Values:
     return {
         "name": tree.name,
+        "title": titles.get(tree.name, ""),
         "build": tree.build_id,
         "published": tree.published_at,
         "ended": tree.ended,
         "layers": [_layer(layer) for layer in layer_statistics(tree.nodes)],
         "change": _change(tree.change),
+        "rebuilds": [asdict(one) | {"cost": _cost(one.cost)} for one in tree.rebuilds],
     }
 
 

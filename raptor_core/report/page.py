@@ -17,8 +17,9 @@ import html
 import json
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
+from typing import Any
 
 from raptor_core.identity import digest
 from raptor_core.report.data import report_values
@@ -26,6 +27,7 @@ from raptor_core.report.values import Report
 
 _SCRIPTS = (
     "dom.js",
+    "server.js",
     "model.js",
     "marks.js",
     "tree.js",
@@ -34,6 +36,13 @@ _SCRIPTS = (
     "detail.js",
     "overview.js",
     "search.js",
+    "plane.js",
+    "icicle.js",
+    "atlas.js",
+    "changes.js",
+    "corpus.js",
+    "ask.js",
+    "save.js",
     "main.js",
 )
 """In the order in which they stand in the page's one script."""
@@ -50,12 +59,26 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 def render_report(report: Report) -> str:
     """One HTML document, which can be written as UTF-8. The same report gives the same text."""
+    return _rendered(f"{report.name} · RAPTOR report", {"report": report_values(report)})
+
+
+def render_corpus(values: Mapping[str, Any]) -> str:
+    """The page of a corpus, with links to the pages of its trees; loads nothing."""
+    return _rendered("RAPTOR", {"corpus": values})
+
+
+def render_window() -> str:
+    """The page that a server shows: it asks the server for all that it shows."""
+    return _rendered("RAPTOR", {}, "connect-src 'self'; ")
+
+
+def _rendered(title: str, values: Mapping[str, Any], reach: str = "") -> str:
     page, style, unpack, script = _parts()
     filled = {
-        "TITLE": html.escape(_encodable(report.name)),
-        "POLICY": content_policy((unpack, script), style),
+        "TITLE": html.escape(_encodable(title)),
+        "POLICY": reach + content_policy((unpack, script), style),
         "STYLE": style,
-        "DATA": embedded_json(report_values(report)),
+        "DATA": embedded_json(values),
         "PACKED": _packed(script),
         "UNPACK": unpack,
     }

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.documents.base import Document
 from raptor_core.models.money.usage import Usage
@@ -30,6 +33,48 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Replaced:
+    """A node that a rebuild made, changed or took away: its words before and after.
+
+    Attributes:
+        layer: of the node; 0 for a chunk.
+        before, after: the texts; empty where there was none, or is none now.
+        n_before, n_after: children of a summary.
+        documents: of both; what is left of a document that is gone is forgotten with it.
+    """
+
+    layer: int
+    before: str
+    after: str
+    n_before: int
+    n_after: int
+    documents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """One rebuild of a tree.
+
+    Attributes:
+        previous, published: when the trees before and after it were published, ISO 8601.
+        sizes_before, sizes_after: nodes by layer; before is empty where it is not known.
+        n_added, n_removed: nodes.
+        replaced: at most ``MAX_REPLACED``, from the top layer down; those of documents that are
+            gone are left out.
+        cost: figures of the build, as in ``Report``.
+    """
+
+    previous: str
+    published: str
+    sizes_before: tuple[int, ...]
+    sizes_after: tuple[int, ...]
+    n_added: int
+    n_removed: int
+    replaced: tuple[Replaced, ...]
+    cost: Mapping[str, Figure] | None
+
+
+@dataclass(frozen=True, slots=True)
 class ReportTree:
     """One published tree.
 
@@ -41,6 +86,7 @@ class ReportTree:
         nodes: all nodes, layer by layer, in document order within each.
         documents: those whose texts are known; a span of any other shows its own text alone.
         change: since the build before; None where it is not known.
+        rebuilds: the last ones, newest first.
     """
 
     name: str
@@ -50,6 +96,7 @@ class ReportTree:
     nodes: tuple[Node, ...]
     documents: tuple[Document, ...] = ()
     change: Change | None = None
+    rebuilds: tuple[Rebuild, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +127,7 @@ class Report:
             nothing, or nobody knows what, are left out.
         chosen: nodes that questions chose, marked in the tree; of several strategies, each has
             marks of its own.
+        points: of all nodes on a plane, as ``lay_out`` gives them; None for a page without a map.
     """
 
     name: str
@@ -89,6 +137,7 @@ class Report:
     cost: Mapping[str, Figure] | None = None
     usages: Mapping[str, Usage] = field(default_factory=dict)
     chosen: tuple[Chosen, ...] = ()
+    points: NDArray[np.float32] | None = None
 
 
 def change_since(previous: str, known: Collection[str], node_ids: Collection[str]) -> Change:

@@ -218,13 +218,15 @@ class RunsSettings(Part):
 
 
 class ReportSettings(Part):
-    """Where the reports' pages are served.
+    """What the reports' pages hold, and where they are served.
 
     Attributes:
+        rebuilds: rebuilds of a tree of which the words before and after are kept; 0 keeps none.
         url: address of the home's folder ``reports`` on a web server, such as
             ``https://team.example/raptor``; with it nodes that the UI names link into the pages.
     """
 
+    rebuilds: int = Field(3, ge=0, le=50)
     url: str = Field("", pattern=r"^(https?://[^\s()<>|\\\[\]]+)?$")
 
 

@@ -256,6 +256,16 @@ class StoreReader:
             found = [payload_to_node(r.payload) for r in self._engine.scroll(condition, None)]
         return sorted(found, key=lambda n: (n.tree, n.layer, *n.order))
 
+    def titles(self) -> dict[str, str]:
+        """The titles of all documents that have one, by document; no text is read."""
+        condition = live_condition(Where(layers=(0,)))
+        if condition is None:
+            return {}
+        with self._open():
+            records = self._engine.scroll(condition, ("documents", "metadata"))
+        found = ((r.payload["documents"][0], r.payload["metadata"].get("title")) for r in records)
+        return {document: str(title) for document, title in found if title}
+
     def count(self, where: Where = EVERYWHERE) -> int:
         """Number of live nodes."""
         condition = live_condition(where)

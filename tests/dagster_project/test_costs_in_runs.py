@@ -53,7 +53,8 @@ def summaries(workshop, tree="a.md"):
 
 def page(workshop, partition="a.md"):
     text = (workshop.home.reports / f"{partition}.html").read_text(encoding="utf-8")
-    return json.loads(re.search(r'<script id="data"[^>]*>(.*?)</script>', text, re.DOTALL)[1])
+    found = re.search(r'<script id="data"[^>]*>(.*?)</script>', text, re.DOTALL)[1]
+    return json.loads(found)["report"]
 
 
 def shown(workshop):

@@ -21,7 +21,8 @@ MAC = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
 ARGUMENTS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--no-sandbox", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--use-angle=swiftshader", "--enable-unsafe-swiftshader"),  # WebGL without a card
     *("--disable-background-networking", "--disable-component-update"),
 )
 """The pages are our own files, so a browser within a container may do without its sandbox."""

@@ -1,6 +1,6 @@
 """Install what tests start beside themselves, where it is missing.
 
-PostgreSQL, Redis, tesseract, LiteLLM's proxy, and the Model Context Protocol's conformance tests.
+PostgreSQL, Redis, tesseract, LiteLLM's proxy, the Model Context Protocol's conformance tests, axe.
 
 python tests/support/install_servers.py
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from support import conformance, litellm_proxy, postgres, redis_server, tesseract
+from support import axe, conformance, litellm_proxy, postgres, redis_server, tesseract
 
 SERVERS = (
     (postgres, postgres.find_programs),
@@ -41,3 +41,4 @@ if __name__ == "__main__":
         raise SystemExit("; ".join(missing))
     conformance.install_conformance()
     litellm_proxy.install_litellm()
+    axe.install_axe()

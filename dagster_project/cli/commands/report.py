@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="\b\nExample:\n  raptor report guides/pumps.md --output pumps.html --no-open")
-@click.argument("tree")
+@click.argument("tree", required=False)
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 @click.option("--no-open", is_flag=True, help="Only write it; do not open a browser.")
 @home_and_json
 def command(
-    tree: str,
+    tree: str | None,
     output: Path | None,
     node: str | None,
     question: str | None,
@@ -49,30 +51,65 @@ def command(
 ) -> None:
     """Show a published tree as one HTML page, which needs no network.
 
+    Without TREE, the corpus: a list of its trees with links to their pages in the folder `reports`.
+
     The browser is opened only where the command was typed at a terminal. With --node the page's
     address at that node is printed, to be opened in any browser.
     """
-    from dagster_project.cli.output import print_json
+    from dagster_project.window import read_report, report_address
     from raptor_assets.project.home import Home
     from raptor_assets.report_pages import write_page
+    from raptor_core.home.published import published
     from raptor_core.report import render_report
 
     opened, settings = Home.open(home)
-    report = read_report(opened, settings, tree)
+    if tree is None:
+        if node is not None or question is not None:
+            raise click.UsageError("--node and --question are of one TREE; name it")
+        path = _write_corpus(opened, settings, output)
+        _tell(path, path.as_uri(), {"tree": None}, as_json=as_json, no_open=no_open)
+        return
+    with published(opened, settings) as store:
+        report = read_report(opened, settings, store, tree, with_map=True)
     if question is not None:
         report = replace(report, chosen=_chosen(home, tree, question, strategies))
     if node is not None:
         _require_node(report, node)
-    path = (output or default_path(opened, settings, tree)).absolute()
+    path = (output or report_address(opened, settings, tree)).absolute()
     write_page(path, render_report(report))
     url = path.as_uri() if node is None else f"{path.as_uri()}#node={node}"
+    values = {"tree": tree, "n_findings": _n_findings(report)}
+    _tell(path, url, values, as_json=as_json, no_open=no_open)
+
+
+def _tell(path: Path, url: str, values: dict[str, Any], *, as_json: bool, no_open: bool) -> None:
+    """Print where the page is, and open it where a person asked for it."""
+    from dagster_project.cli.output import print_json
+
     if as_json:
-        values = {"tree": tree, "path": str(path), "url": url}
-        print_json({**values, "n_bytes": path.stat().st_size, "n_findings": _n_findings(report)})
+        print_json({**values, "path": str(path), "url": url, "n_bytes": path.stat().st_size})
     else:
-        click.echo(str(path) if node is None else url)
+        click.echo(url if "#" in url else str(path))
     if at_terminal() and not (no_open or as_json):
         webbrowser.open(url)
+
+
+def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
+    """Write the corpus page; it links to those pages of trees that are there."""
+    from dagster_project.window import corpus_values, report_address
+    from raptor_assets.report_pages import write_page
+    from raptor_core.home.published import published
+    from raptor_core.report import render_corpus
+
+    path = (output or home.reports / "index.html").absolute()
+    with published(home, settings) as store:
+        values = corpus_values(home, settings, store)
+    for row in values["trees"]:
+        page = report_address(home, settings, row["name"])
+        if page.exists():
+            row["page"] = quote(os.path.relpath(page, path.parent))
+    write_page(path, render_corpus(values))
+    return path
 
 
 def _chosen(home: Path, tree: str, question: str, strategies: Sequence[str]) -> tuple[Chosen, ...]:
@@ -110,63 +147,6 @@ def _require_node(report: Report, node: str) -> None:
 def at_terminal() -> bool:
     """Whether a person reads what is printed."""
     return sys.stdout.isatty()
-
-
-def default_path(home: Home, settings: Settings, tree: str) -> Path:
-    """Where a tree's page is kept: its partition's file, or beside it where it holds several."""
-    from raptor_assets.report_pages import ReportFolder
-    from raptor_core.documents import partition_key
-
-    partition = partition_key(tree, settings.grouping)
-    return ReportFolder(home.reports).path(partition, tree if settings.grouping.shards else None)
-
-
-def read_report(home: Home, settings: Settings, tree: str) -> Report:
-    """A published tree, with what the tables know of it.
-
-    Raises:
-        UnknownTreeError: nothing is published under this name.
-        StoreError, TableError: what is kept cannot be read.
-    """
-    from raptor_assets import keys
-    from raptor_assets.costs import node_usages, read_usages
-    from raptor_assets.project.resources import TablesResource
-    from raptor_assets.report import read_findings, read_records
-    from raptor_core.documents import partition_key
-    from raptor_core.home.published import published, require_trees
-    from raptor_core.report import Report, ReportTree, settings_text
-    from raptor_core.store.base import Where
-    from raptor_core.tables import read_curation, table_to_documents
-
-    with published(home, settings) as store:
-        require_trees(store, (tree,))
-        manifest = store.manifests([tree])[0]
-        nodes = store.nodes(Where(trees=(tree,)))
-    tables = TablesResource(settings, home).tables()
-    partition = partition_key(tree, settings.grouping)
-    table = tables.find(keys.DOCUMENTS.path, partition)
-    documents = {} if table is None else table_to_documents(table)
-    layers = range(1, len(manifest.layer_sizes))
-    record = read_records(tables, partition).get(tree)
-    if record and record.build_id != manifest.build_id:
-        record = None
-    shown = ReportTree(
-        name=tree,
-        build_id=manifest.build_id,
-        published_at=manifest.published_at,
-        ended=manifest.end,
-        nodes=tuple(nodes),
-        documents=documents.get(tree, ()),
-        change=record.change if record else None,
-    )
-    return Report(
-        name=tree,
-        trees=(shown,),
-        findings=read_findings(tables, partition, layers, read_curation(tables)),
-        settings=settings_text(settings),
-        cost=record.cost if record else None,
-        usages=node_usages(nodes, read_usages(tables, partition, layers)),
-    )
 
 
 def _n_findings(report: Report) -> int | None:

@@ -3,7 +3,7 @@
 function breadcrumbs(path) {
   const items = path.map((index, at) => {
     const node = nodes[index];
-    const label = `${isLeaf(node) ? 'Chunk' : `L${node.l}`} ${shorten(textOf(node), 34)}`;
+    const label = `${isLeaf(node) ? 'Chunk' : `L${node.l}`} ${nameOf(node) || shorten(textOf(node), 34)}`;
     const last = at === path.length - 1;
     return el('li', {}, el('a', { href: address(node), 'aria-current': last ? 'page' : null }, label));
   });
@@ -108,7 +108,9 @@ function showNode(root, node, view) {
   const parts = [
     el('a', { class: 'back', href: '#browse' }, '← Back to the list'),
     breadcrumbs(view.path),
+    nameOf(node) ? el('p', { class: 'node-name' }, nameOf(node)) : null,
     el('div', { class: 'title-line' }, title, nodeFacts(node)),
+    el('div', { class: 'actions' }, saveButton('node')),
     passage,
   ];
   if (isLeaf(node)) parts.push(documentOf(node, marks), neighbours(node));
@@ -116,7 +118,7 @@ function showNode(root, node, view) {
   parts.push(isLeaf(node) ? null : sourcesSection(node), paidSection(node));
   parts.push(nodeList(node.parents.length === 1 ? 'Parent' : 'Parents', 'parents', node.parents));
   parts.push(el('p', { class: 'identity' }, 'Node ', el('code', {}, node.id)));
-  root.replaceChildren(...parts.filter(Boolean));
+  root.replaceChildren(...sides(parts.filter(Boolean)));
   showSpan(root);
 }
 
@@ -126,4 +128,10 @@ const textBlock = (node, marks) => el('div', { class: 'text prose' }, marked(tex
 function documentOf(node, marks) {
   if (isPlaced(node)) return documentView(node, marks);
   return el('div', {}, textBlock(node, marks), documentView(node, marks));
+}
+
+/** On a wide screen what stands around a text goes beside it. */
+function sides(parts) {
+  const beside = (part) => ['children', 'sources', 'paid', 'parents'].includes(part.className);
+  return [el('div', { class: 'first' }, parts.filter((part) => !beside(part))), el('div', { class: 'second' }, parts.filter(beside))];
 }

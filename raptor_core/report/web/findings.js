@@ -80,12 +80,12 @@ class FindingsView {
   constructor(panel) {
     this.panel = panel;
     this.chosen = new Set(['unsupported', 'not judged']);
-    this.counts = Object.fromEntries(Object.keys(LABELS).map((kind) => [kind, 0]));
-    for (const finding of findings) this.counts[finding.judgement] += 1;
-    byElementId('n-findings').textContent = report.findings ? whole(this.counts.unsupported) : '';
   }
 
   show() {
+    this.counts = Object.fromEntries(Object.keys(LABELS).map((kind) => [kind, 0]));
+    for (const finding of findings) this.counts[finding.judgement] += 1;
+    byElementId('n-findings').textContent = this.counts.unsupported ? whole(this.counts.unsupported) : '';
     if (!report.findings) {
       this.panel.replaceChildren(el('p', { class: 'note' }, 'No audit of this tree is known.'));
       return;

@@ -17,13 +17,86 @@ function go(hash, way = null) {
   else location.hash = hash;
 }
 
-function follow() {
+/** The view that an address names; see `VIEWS`. */
+async function follow() {
   const asked = new URLSearchParams(location.hash.slice(1));
+  const name = asked.get('tree') ?? (asked.has('node') && served ? await treeOf(asked.get('node')) : null);
+  const view = VIEWS.find((one) => asked.has(one.name)) ?? (asked.has('node') || asked.has('tree') || page.report ? null : VIEWS[0]);
+  say('');
+  if (view?.isWhole && !name) return showView(view, null);
+  if (!(await ready(name))) return null;
+  if (view) return showView(view, name);
+  document.body.dataset.view = 'tree';
+  tellViews('tree');
+  head();
   const node = nodes[idIndex.get(asked.get('node'))];
   if (node) openNode(node, asked);
   else if (asked.has('findings')) openFindings();
   else if (asked.has('browse')) setPane('list', byElementId('query'));
   else openOverview();
+  return null;
+}
+
+/** Views beside the tree itself; those that are whole can do without a tree. */
+const VIEWS = [
+  { name: 'corpus', label: 'Corpus', isThere: () => served || page.corpus, isWhole: true, show: showCorpus },
+  { name: 'map', label: 'Map', isThere: () => served || report.atlas, isWhole: served, show: (root, tree) => showAtlas(root, tree, false) },
+  { name: 'layers', label: 'Layers', isThere: () => served || report.atlas, isWhole: served, show: (root, tree) => showAtlas(root, tree, true) },
+  { name: 'changes', label: 'Changes', isThere: () => served || page.report, show: showChanges },
+  { name: 'ask', label: 'Ask', isThere: () => served, isWhole: true, show: showAsk },
+];
+
+async function showView(view, tree) {
+  document.body.dataset.view = view.name;
+  setPane('detail');
+  tellViews(view.name);
+  head(tree ? undefined : (served || page.corpus ? corpusName() : undefined));
+  document.title = `${view.label} · RAPTOR`;
+  detail.scrollTop = 0;
+  stopDrawing();
+  await view.show(detail, tree);
+}
+
+/** Links to the views: of the open tree where there is one. */
+function tellViews(current) {
+  const open = trees.length ? `${trees[openNumber()].name}` : null;
+  const link = (name, label, href) => el('a', { href, 'aria-current': name === current ? 'page' : null }, label);
+  const of = (view) => (open && served && !['corpus', 'ask'].includes(view.name) ? `#${new URLSearchParams({ [view.name]: '', tree: open })}` : `#${view.name}`);
+  const links = VIEWS.filter((view) => view.isThere() && (open || view.isWhole)).map((view) => link(view.name, view.label, of(view)));
+  if (open) links.splice(served ? 1 : 0, 0, link('tree', 'Tree', served ? `#${new URLSearchParams({ tree: open })}` : '#overview'));
+  byElementId('views').replaceChildren(...links);
+}
+
+const openNumber = () => Math.min(current, trees.length - 1);
+
+async function treeOf(id) {
+  if (idIndex.has(id)) return trees[nodes[idIndex.get(id)].t].name;
+  const found = await attempt('', () => call(`nodes/${id}`));
+  return found?.tree ?? null;
+}
+
+/** Whether a tree is loaded: the one named, or any. */
+async function ready(name) {
+  if (!name || trees.some((tree) => tree.name === name)) {
+    if (name) current = trees.findIndex((tree) => tree.name === name);
+    return trees.length > 0;
+  }
+  if (!served) return trees.length > 0;
+  const values = await attempt('Opening the tree …', () => call(`window/report?${new URLSearchParams({ tree: name })}`));
+  if (values) openReport(values);
+  return Boolean(values);
+}
+
+function openReport(values) {
+  load(values);
+  const picker = byElementId('trees');
+  picker.replaceChildren(...trees.map((tree, at) => el('option', { value: at }, titleOf(tree))));
+  byElementId('picker').hidden = trees.length < 2;
+  path = [];
+  results.clear();
+  showTree(0);
+  doubts.show();
+  selectTab(0);
 }
 
 function openNode(node, asked) {
@@ -89,16 +162,29 @@ function setPane(name, focus = null) {
 
 function showTree(number) {
   current = number;
+  head();
+  explorer.show(number);
+}
+
+/** Name and figures above the view: of the open tree, or of the corpus. */
+function head(corpus) {
+  byElementId('picker').classList.toggle('unseen', corpus !== undefined);
+  if (corpus !== undefined) {
+    byElementId('name').textContent = corpus;
+    byElementId('facts').replaceChildren();
+    return;
+  }
+  const number = openNumber();
   const tree = trees[number];
   byElementId('trees').value = String(number);
-  byElementId('name').textContent = trees.length > 1 ? `${report.name} · ${tree.name}` : tree.name;
+  byElementId('name').textContent = trees.length > 1 ? `${report.name} · ${titleOf(tree)}` : titleOf(tree);
   const sizes = tree.layers.map((layer) => whole(layer.nodes)).join(' → ');
   const tokens = tree.layers.reduce((sum, layer) => sum + layer.tokens, 0);
   const told = [`${sizes} nodes`, `${whole(tokens)} tokens`, `published ${time(tree.published)}`];
+  if (tree.title) told.unshift(tree.name);
   const unsupported = findings.filter((f) => f.judgement === 'unsupported' && nodes[f.node].t === number).length;
-  if (unsupported) told.push(el('a', { class: 'flag', href: '#findings' }, `▲ ${counted(unsupported, 'unsupported sentence')}`));
+  if (unsupported) told.push(el('a', { class: 'flag', href: served ? `#${new URLSearchParams({ findings: '', tree: tree.name })}` : '#findings' }, `▲ ${counted(unsupported, 'unsupported sentence')}`));
   byElementId('facts').replaceChildren(...told.map((fact) => el('li', {}, fact)));
-  explorer.show(number);
 }
 
 function selectTab(chosen) {
@@ -126,15 +212,12 @@ function start() {
     setPane('detail', detail);
   });
   const picker = byElementId('trees');
-  trees.forEach((tree, at) => picker.append(el('option', { value: at }, tree.name)));
-  byElementId('picker').hidden = trees.length < 2;
   picker.addEventListener('change', () => {
     showTree(Number(picker.value));
     if (location.hash === '#overview') openOverview();
     else location.hash = '#overview';
   });
-  showTree(0);
-  doubts.show();
+  if (page.report) openReport(page.report);
   window.addEventListener('hashchange', follow);
   // A link to where the reader is already changes no address, and is followed all the same.
   document.addEventListener('click', (event) => {

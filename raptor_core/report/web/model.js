@@ -1,24 +1,49 @@
 // The report's data: nodes refer to each other, and to documents, by index (raptor_core/report/data.py).
 
-const report = JSON.parse(byElementId('data').textContent);
-const { nodes, documents, trees } = report;
-const findings = report.findings ?? [];
-const chosen = report.chosen ?? [];
+let report = {};
+let nodes = [];
+let documents = [];
+let trees = [];
+let findings = [];
+let chosen = [];
+/** What a question chose last, as [{ question, strategy, ids }]: lit in tree, map and layers. */
+let lit = [];
 const idIndex = new Map();
 const findingsOf = new Map();
 
-nodes.forEach((node, index) => {
-  node.index = index;
-  node.parents = [];
-  node.c ??= [];
-  idIndex.set(node.id, index);
-});
-for (const node of nodes) for (const child of node.c) nodes[child].parents.push(node.index);
-findings.forEach((finding, index) => {
-  finding.index = index;
-  if (!findingsOf.has(finding.node)) findingsOf.set(finding.node, []);
-  findingsOf.get(finding.node).push(finding);
-});
+/** Show this report from now on. */
+function load(values) {
+  report = values;
+  ({ nodes, documents, trees } = values);
+  findings = values.findings ?? [];
+  idIndex.clear();
+  findingsOf.clear();
+  nodes.forEach((node, index) => {
+    node.index = index;
+    node.parents = [];
+    node.c ??= [];
+    idIndex.set(node.id, index);
+  });
+  for (const node of nodes) for (const child of node.c) nodes[child].parents.push(node.index);
+  findings.forEach((finding, index) => {
+    finding.index = index;
+    if (!findingsOf.has(finding.node)) findingsOf.set(finding.node, []);
+    findingsOf.get(finding.node).push(finding);
+  });
+  chosen = values.chosen ?? [];
+  light();
+}
+
+/** Mark what the last question chose of this report's nodes. */
+function light() {
+  if (!lit.length) return;
+  chosen = lit.map(({ question, strategy, ids }) => (
+    { question, strategy, nodes: ids.map((id) => idIndex.get(id)).filter((at) => at !== undefined) }));
+  chosen = chosen.filter((one) => one.nodes.length);
+}
+
+const nameOf = (node) => node.m ?? '';
+const titleOf = (tree) => tree.title || tree.name;
 
 /** Ranks of a node by what chose it, as [strategy, its place among the strategies, rank]. */
 const ranksOf = (node) => chosen.map(({ strategy, nodes: found }, place) => [strategy, place, found.indexOf(node.index) + 1])
@@ -96,5 +121,6 @@ function pathFrom(path, node) {
 
 /** Address of a node within this page; `more` may name a finding, or a finding's passage. */
 function address(node, more = {}) {
-  return `#${new URLSearchParams({ node: node.id, ...more })}`;
+  const tree = served ? { tree: trees[node.t].name } : {};
+  return `#${new URLSearchParams({ node: node.id, ...tree, ...more })}`;
 }

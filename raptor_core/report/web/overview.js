@@ -4,6 +4,7 @@ function overview(root, tree) {
   const parts = [
     el('a', { class: 'back', href: '#browse' }, 'Browse the nodes →'),
     el('h2', {}, 'Overview'),
+    el('div', { class: 'actions' }, saveButton('tree')),
     ...chosenSections(), topSection(tree), layersSection(tree), changeSection(tree), auditSection(), costSection(tree),
     documentsSection(tree), settingsSection(),
   ];

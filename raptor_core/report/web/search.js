@@ -61,14 +61,17 @@ class SearchView {
     this.browser.hidden = Boolean(query);
     this.panel.replaceChildren();
     this.status.textContent = '';
+    this.found = [];
     if (!query) return;
     const { found, most, all } = search(query);
     const sought = expressions(query);
     const list = el('ol', { class: 'links-list' });
     const some = `No node holds all ${sought.length} words; ${whole(found.length)} ${found.length === 1 ? 'holds' : 'hold'} ${most}`;
     const told = all ? `${counted(found.length, 'node')} found` : some;
+    this.found = found;
     this.status.textContent = found.length ? told : 'Nothing found';
     this.panel.append(...portioned(list, found.length, (at) => this.row(found[at], sought)));
+    if (found.length) this.panel.append(saveButton('search'));
     this.panel.scrollTop = 0;
   }
 

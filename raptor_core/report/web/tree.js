@@ -50,12 +50,13 @@ class TreeView {
     const node = nodes[group.members[place]];
     const doubts = doubtsOf(node);
     const unsupported = doubts.filter((doubt) => doubt.judgement === 'unsupported').length;
-    const snippet = shorten(node.m ? `${node.m} — ${textOf(node)}` : textOf(node), 130);
-    const told = [`${kindOf(node)}: ${snippet}`, node.w && 'new', ...ranksOf(node).map(([strategy, , rank]) => `${rank} by ${strategy}`), doubts.length && `${unsupported} unsupported`];
+    const snippet = shorten(textOf(node), 130);
+    const name = nameOf(node);
+    const told = [`${kindOf(node)}: ${name ? `${name}: ` : ''}${snippet}`, node.w && 'new', ...ranksOf(node).map(([strategy, , rank]) => `${rank} by ${strategy}`), doubts.length && `${unsupported} unsupported`];
     const row = el('div', { class: 'row' },
       el('span', { class: 'toggle', 'aria-hidden': 'true' }),
       el('span', { class: `badge layer-${Math.min(node.l, 5)}` }, isLeaf(node) ? '¶' : `L${node.l}`),
-      el('span', { class: 'snippet' }, snippet),
+      el('span', { class: 'snippet' }, name ? el('strong', {}, name) : null, name ? ` ${snippet}` : snippet),
       rankMarks(node),
       node.w ? el('span', { class: 'new', title: 'New in the last build' }, 'new') : null,
       unsupported ? el('span', { class: 'flag', title: 'Unsupported sentences' }, `▲ ${unsupported}`) : null);

@@ -19,7 +19,8 @@ TREE = "farness/lighthouse.md"
 def values(path):
     """What the page's script reads."""
     text = path.read_text(encoding="utf-8")
-    return json.loads(re.search(r'<script id="data"[^>]*>(.*?)</script>', text, re.DOTALL)[1])
+    found = re.search(r'<script id="data"[^>]*>(.*?)</script>', text, re.DOTALL)[1]
+    return json.loads(found)["report"]
 
 
 @pytest.fixture

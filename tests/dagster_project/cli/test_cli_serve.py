@@ -9,7 +9,6 @@ import hypothesis
 import pytest
 import schemathesis
 from schemathesis import GenerationMode
-from support.browser import chromium
 from support.command import raptor
 from support.openai_faults import Fault
 from support.openai_server import FakeOpenAI
@@ -47,12 +46,6 @@ def reading(built, reader):
     with serving(built.home, **environ) as address, httpx.Client(base_url=address) as client:
         client.timeout = 60
         yield client
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as running:
-        yield running
 
 
 def make_app_of(built, retriever):
@@ -142,43 +135,6 @@ def test_an_endpoint_that_fails_is_told_as_its_fault(app, reader):
     assert (failed.status_code, failed.json()["error"]) == (502, "ReaderError")
 
 
-def test_the_page_searches_asks_and_shows_sources(reading, browser):
-    page = browser.new_page()
-    faults = []
-    page.on("console", lambda told: faults.append(told.text) if told.type == "error" else None)
-    try:
-        page.goto(str(reading.base_url))
-        page.get_by_label("Question").fill(KEEPER)
-        page.get_by_role("button", name="Search").click()
-        page.wait_for_selector("article")
-        assert "Tom Ferris" in page.locator("#found").inner_text()
-        page.locator("article").first.get_by_role("button", name="Sources").click()
-        page.wait_for_selector(".span")
-        page.get_by_role("button", name="Ask").click()
-        page.wait_for_selector("#answer a")
-        target = page.locator("#answer a").first.get_attribute("href")
-        assert page.locator(f"article[id='{target[1:]}']").count() == 1
-        page.goto(f"{reading.base_url}/docs")
-        assert "POST /ask" in page.inner_text("body")
-        assert faults == []
-    finally:
-        page.close()
-
-
-def test_the_page_asks_for_the_key_of_a_server_that_has_one(keyed, browser):
-    page = browser.new_page()
-    try:
-        page.goto(str(keyed.base_url))
-        page.get_by_label("Question").fill(KEEPER)
-        page.get_by_role("button", name="Search").click()
-        page.get_by_text("send the server's key").wait_for()
-        page.get_by_label("Key").fill(KEY)
-        page.get_by_role("button", name="Search").click()
-        page.wait_for_selector("article")
-    finally:
-        page.close()
-
-
 def test_trees_are_listed_in_parts(keyed):
     second = keyed.get("/trees", params={"offset": 1, "limit": 1}).json()
     assert second["n_trees"] == 3
@@ -188,7 +144,8 @@ def test_trees_are_listed_in_parts(keyed):
 @pytest.mark.parametrize("given", [None, "Bearer another", "Basic x", "Bearer schlüssel"])
 def test_without_the_key_nothing_is_told_but_health(keyed, given):
     headers = {} if given is None else {"Authorization": given.encode()}
-    for path in ("/trees", "/nodes/x", "/nodes/x/spans"):
+    window = ("/window/corpus", "/window/map", "/window/find?words=x", "/window/report?tree=x")
+    for path in ("/trees", "/nodes/x", "/nodes/x/spans", *window):
         refused = httpx.get(f"{keyed.base_url}{path}", headers=headers)
         assert (refused.status_code, refused.json()["error"]) == (401, "WrongKeyError")
     assert httpx.post(f"{keyed.base_url}/search", json={"question": "x"}).status_code == 401

@@ -58,7 +58,7 @@ class Elements(HTMLParser):
 
 
 def values_of(report):
-    return json.loads(Elements(render_report(report)).texts["data"])
+    return json.loads(Elements(render_report(report)).texts["data"])["report"]
 
 
 def shown_text(values, number):

@@ -1,0 +1,108 @@
+"""The nodes of trees on a plane, for the map.
+
+UMAP of all nodes costs the square of their number, for its neighbours are exact. So it places the
+upper layers, at most ``MAX_LAID_OUT`` nodes, and each node below stands about its first parent: in
+the plane of its cluster's two main directions, within half the way to the next cluster. That is
+linear, the same for the same trees, and keeps clusters together, which the map is there to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raptor_core.blas import one_blas_thread
+from raptor_core.clustering.projection import project
+from raptor_core.clustering.reduction import on_grid, umap_layout
+from raptor_core.nodes import Node
+from raptor_core.vectors import Vectors
+
+LAYOUT_VERSION = "1"
+"""Changes with what is computed here: a layout that was kept is then made anew."""
+
+MAX_LAID_OUT = 4096
+NEIGHBORS = 15
+EPOCHS = 200
+SPREAD = 0.45
+"""Of a cluster: its outermost node, as a share of the way to the nearest other cluster."""
+
+Points = NDArray[np.float64]
+
+
+def first_parents(nodes: Sequence[Node]) -> NDArray[np.int32]:
+    """Index of each node's first parent among ``nodes``, -1 for those without, shape ``(n,)``."""
+    places = {node.id: at for at, node in enumerate(nodes)}
+    found = np.full(len(nodes), -1, dtype=np.int32)
+    for at, node in enumerate(nodes):
+        for child in node.children:
+            if (place := places.get(child)) is not None and found[place] < 0:
+                found[place] = at
+    return found
+
+
+@one_blas_thread
+def lay_out(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> NDArray[np.float32]:
+    """Points of shape ``(len(nodes), 2)``, float32, each axis within 0 to 1.
+
+    Args:
+        vectors: by embedding key; a node without one stands at its parent.
+    """
+    if not nodes:
+        return np.zeros((0, 2), dtype=np.float32)
+    parents = first_parents(nodes)
+    layers = np.array([node.layer for node in nodes])
+    rows = _rows(nodes, vectors)
+    points = np.zeros((len(nodes), 2))
+    lowest = _lowest_laid_out(layers, parents)
+    upper = np.flatnonzero((layers >= lowest) | (parents < 0))
+    points[upper] = _umap(rows[upper])
+    for layer in range(lowest - 1, -1, -1):
+        _place_below(points, rows, np.flatnonzero((layers == layer) & (parents >= 0)), parents)
+    points = project(
+        points.astype(np.float32), [range(len(points))]
+    )  # its longer side across, as screens are
+    low, span = points.min(axis=0), np.ptp(points, axis=0).max()
+    return np.asarray((points - low) / max(float(span), 1e-12), dtype=np.float32)
+
+
+def _rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> Vectors:
+    known = next(iter(vectors.values()), np.zeros(2, dtype=np.float32))
+    missing = np.zeros_like(known)
+    return np.stack([vectors.get(node.embedding_key, missing) for node in nodes])
+
+
+def _lowest_laid_out(layers: NDArray[np.int64], parents: NDArray[np.int32]) -> int:
+    """The lowest layer that UMAP places with all above it; roots are placed whatever they are."""
+    for layer in range(int(layers.max()) + 1):
+        if ((layers >= layer) | (parents < 0)).sum() <= MAX_LAID_OUT:
+            return layer
+    return int(layers.max())
+
+
+def _umap(rows: Vectors) -> Points:
+    if len(rows) <= NEIGHBORS or not (rows != rows[0]).any():
+        return project(rows, [range(len(rows))])
+    found = umap_layout(on_grid(rows), n_neighbors=NEIGHBORS, n_dims=2, epochs=EPOCHS, seed=0)
+    return np.asarray(found, dtype=np.float64)
+
+
+def _place_below(
+    points: Points, rows: Vectors, members: NDArray[np.int64], parents: NDArray[np.int32]
+) -> None:
+    """Set the points of some nodes about those of their parents."""
+    from scipy.spatial import cKDTree
+
+    order = members[np.argsort(parents[members], kind="stable")]
+    owners, starts = np.unique(parents[order], return_index=True)
+    near, _ = cKDTree(points[owners]).query(points[owners], k=2)
+    gaps = np.where(np.isfinite(near[:, 1]), near[:, 1], 1.0)
+    usual = float(np.median(gaps)) or 1.0
+    radii = SPREAD * np.clip(gaps, 0.3 * usual, 2.0 * usual)
+    ends = [*starts[1:], len(order)]
+    for owner, start, end, radius in zip(owners, starts, ends, radii, strict=True):
+        cluster = order[start:end]
+        offsets = project(rows[cluster], [range(len(cluster))])
+        reach = float(np.sqrt((offsets**2).sum(axis=1)).max())
+        points[cluster] = points[owner] + offsets * (radius / max(reach, 1e-12))

@@ -1,0 +1,109 @@
+// A question to the corpus: what each strategy chooses, as a model would read it, and the answer.
+
+const STRATEGIES = ['hybrid', 'collapsed', 'collapsed-lexical', 'traversal', 'beam', 'flat', 'lexical'];
+let answers = [];
+const givenTo = { question: '', first: '', second: '', budget: '', trees: '', documents: '', layers: '' };
+
+async function showAsk(root) {
+  corpus ??= await attempt('', () => call('window/corpus'));
+  head(corpusName());
+  const strategies = (first) => [el('option', { value: '' }, first), ...STRATEGIES.map((name) => el('option', { value: name }, name))];
+  const field = (label, name, made) => {
+    made.id = `ask-${name}`;
+    made.value = givenTo[name];
+    made.addEventListener('input', () => { givenTo[name] = made.value; });
+    return el('label', {}, `${label} `, made);
+  };
+  const question = el('input', { id: 'ask-question', placeholder: 'A question, or words', required: true, maxlength: '10000', 'aria-label': 'Question' });
+  question.value = givenTo.question;
+  question.addEventListener('input', () => { givenTo.question = question.value; });
+  const options = el('datalist', { id: 'tree-names' }, (corpus?.trees ?? []).map((row) => el('option', { value: row.name }, titleOf(row))));
+  const form = el('form', { class: 'ask' }, question,
+    el('button', { name: 'search', class: 'main' }, 'Search'), el('button', { name: 'ask' }, 'Ask the model'),
+    el('div', { class: 'asked' },
+      field('Strategy', 'first', el('select', {}, strategies('as the home is set'))),
+      field('Beside it', 'second', el('select', {}, strategies('none'))),
+      field('Tokens', 'budget', el('input', { type: 'number', min: '1', max: '1000000', placeholder: 'as set' })),
+      field('Tree', 'trees', el('input', { list: 'tree-names', placeholder: 'all' })),
+      field('Document', 'documents', el('input', { placeholder: 'all' })),
+      field('Layer', 'layers', el('input', { type: 'number', min: '0', max: '1000', placeholder: 'all' })), options));
+  const found = el('div', { class: 'answers' });
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    askAll(found, event.submitter?.name === 'ask');
+  });
+  root.replaceChildren(form, found);
+  showAnswers(found);
+  question.focus();
+}
+
+function asked(strategy) {
+  const body = { question: givenTo.question };
+  if (strategy) body.strategy = strategy;
+  if (givenTo.budget) body.budget_tokens = Number(givenTo.budget);
+  if (givenTo.trees) body.trees = [givenTo.trees];
+  if (givenTo.documents) body.documents = [givenTo.documents];
+  if (givenTo.layers !== '') body.layers = [Number(givenTo.layers)];
+  return body;
+}
+
+async function askAll(root, withAnswer) {
+  const strategies = [givenTo.first, ...(givenTo.second ? [givenTo.second] : [])];
+  root.replaceChildren();
+  const told = await attempt(withAnswer ? 'Reading …' : 'Searching …', () => Promise.all(strategies.map(
+    async (strategy, at) => (withAnswer && !at ? call('ask', asked(strategy)) : { found: await call('search', asked(strategy)) }))));
+  if (!told) return;
+  answers = told;
+  const ranked = (found) => [...found.nodes].sort((a, b) => b.score - a.score).map((node) => node.id);
+  lit = told.map(({ found }) => ({ question: givenTo.question, strategy: found.strategy, ids: ranked(found) }));
+  light();
+  showAnswers(root);
+}
+
+function showAnswers(root) {
+  if (!answers.length) return;
+  const { answer, citations } = answers[0];
+  const parts = [];
+  if (answer) {
+    parts.push(el('section', { class: 'answer', 'aria-label': 'Answer' }, el('p', { class: 'prose' }, answer),
+      el('ol', {}, citations.map((one) => el('li', {}, el('a', { href: `#ask&hit=${one.node}`, onclick: (event) => { event.preventDefault(); byElementId(`hit-0-${one.node}`)?.scrollIntoView({ block: 'center' }); byElementId(`hit-0-${one.node}`)?.focus(); } }, `[${one.number}] ${one.place}`))))));
+  }
+  if (answers.some(({ found }) => found.nodes.length)) {
+    parts.push(el('p', { class: 'tools' }, 'Lit up: ', el('a', { href: '#map' }, 'in the map'), el('a', { href: '#layers' }, 'in the layers'),
+      ...[...new Set(answers[0].found.nodes.map((node) => node.tree))].slice(0, 4).map((name) => el('a', { href: `#${new URLSearchParams({ tree: name })}` }, `in ${name}`)), saveButton('context')));
+  }
+  parts.push(el('div', { class: `columns of-${answers.length}` }, answers.map(({ found }, at) => answerColumn(found, at))));
+  root.replaceChildren(...parts);
+}
+
+function answerColumn(found, place) {
+  const other = new Set(answers.filter((_, at) => at !== place).flatMap((one) => one.found.nodes.map((node) => node.id)));
+  const best = [...found.nodes].sort((a, b) => b.score - a.score);
+  const fill = el('span', { class: 'fill' });
+  fill.style.width = `${Math.min(100, 100 * found.n_tokens / found.budget_tokens)}%`;
+  const card = (node) => el('article', { id: `hit-${place}-${node.id}`, tabindex: '-1' },
+    el('p', { class: 'hit-head' }, el('span', { class: `lit-rank lit-${place}` }, best.indexOf(node) + 1),
+      el('span', { class: `badge layer-${Math.min(node.layer, 5)}` }, node.layer ? `L${node.layer}` : '¶'),
+      el('a', { href: `#${new URLSearchParams({ node: node.id, tree: node.tree })}` }, placeOfFound(node)),
+      other.has(node.id) ? el('span', { class: 'both' }, 'in both') : null),
+    scoreParts(node, best[0].score),
+    el('p', { class: 'prose hit-text' }, node.text),
+    el('p', { class: 'meta' }, [`${counted(node.n_tokens, 'token')}`, node.start === null ? counted(node.n_documents, 'document') : `${node.documents[0]}, characters ${whole(node.start)} to ${whole(node.end)}`].join(' · ')));
+  return el('section', { 'aria-label': `Context by ${found.strategy}` },
+    el('h2', {}, found.strategy), el('div', { class: 'track', 'aria-hidden': 'true' }, fill),
+    el('p', { class: 'note' }, found.note || `${counted(found.nodes.length, 'node')}, ${whole(found.n_tokens)} of ${whole(found.budget_tokens)} tokens, in the order in which a model reads them`),
+    found.nodes.map(card));
+}
+
+/** The score, and of what it is made where the strategy says so. */
+function scoreParts(node, best) {
+  const parts = Object.entries(node.parts ?? node.scores ?? {}).filter(([, value]) => typeof value === 'number');
+  const row = (name, value) => {
+    const fill = el('span', { class: 'fill layer-1' });
+    fill.style.width = `${Math.max(1, Math.min(100, 100 * Math.abs(value) / Math.max(Math.abs(best), 1e-9)))}%`;
+    return el('div', {}, el('dt', {}, name.replaceAll('_', ' ')), el('dd', {}, el('span', { class: 'track', 'aria-hidden': 'true' }, fill), decimal(value, 3)));
+  };
+  return el('dl', { class: 'scores' }, row('score', node.score), parts.map(([name, value]) => row(name, value)));
+}
+
+const contextText = () => answers.map(({ found }) => found.nodes.map((node) => node.text).join('\n\n')).join('\n\n----\n\n');

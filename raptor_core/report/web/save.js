@@ -1,0 +1,40 @@
+// Saving what is seen as a file.
+
+const SAVES = {
+  node: ['Save as Markdown', () => [`${nodes[path.at(-1)].id}.md`, nodeMarkdown(nodes[path.at(-1)])]],
+  tree: ['Save the tree’s nodes as CSV', () => ['nodes.csv', nodesCsv(nodes.filter((node) => node.t === current))]],
+  search: ['Save these as CSV', () => ['found.csv', nodesCsv(results.found)]],
+  corpus: ['Save the list as CSV', () => ['trees.csv', corpusCsv()]],
+  context: ['Save the context as text', () => ['context.txt', contextText()]],
+  changes: ['Save the changes as Markdown', () => ['changes.md', changesMarkdown()]],
+};
+
+function saveButton(name) {
+  const [label, make] = SAVES[name];
+  return el('button', { type: 'button', class: 'more save', onclick: () => save(...make()) }, label);
+}
+
+function save(name, content) {
+  const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type: 'text/plain' }));
+  el('a', { href: url, download: name.replace(/[^\w.-]+/g, '_') }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+/** Rows as CSV; what a spreadsheet would take for a formula is quoted. */
+function csv(rows) {
+  const cell = (value) => {
+    const text = String(value ?? '');
+    return `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+  };
+  return `\ufeff${rows.map((row) => row.map(cell).join(',')).join('\r\n')}\r\n`;
+}
+
+function nodesCsv(found) {
+  const row = (node) => [node.id, trees[node.t].name, node.l, node.n, nameOf(node), isLeaf(node) ? placeOf(node) : '', textOf(node)];
+  return csv([['node', 'tree', 'layer', 'tokens', 'name', 'place', 'text'], ...found.map(row)]);
+}
+
+function nodeMarkdown(node) {
+  const sources = leavesUnder(node).map((leaf) => `- ${placeOf(leaf)}, characters ${leaf.o[0]} to ${leaf.o[1]}`);
+  return `# ${nameOf(node) || kindOf(node)}\n\n${textOf(node)}\n\n## Sources\n\n${sources.join('\n')}\n\nNode ${node.id} of ${trees[node.t].name}\n`;
+}

@@ -1,0 +1,51 @@
+// What the page knows from the start, and what it asks of its server, where it has one.
+
+const page = JSON.parse(byElementId('data').textContent);
+const served = !page.report && !page.corpus;
+let key = '';
+
+/** What the server answers; where it wants a key the reader is asked for it, and the call goes on. */
+async function call(path, body) {
+  const headers = body ? { 'Content-Type': 'application/json' } : {};
+  if (key) headers.Authorization = `Bearer ${key}`;
+  const answered = await fetch(path, body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers });
+  if (answered.status === 401) {
+    await askKey(Boolean(key));
+    return call(path, body);
+  }
+  const told = await answered.json();
+  if (!answered.ok) throw new Error(told.message);
+  return told;
+}
+
+let asking = null;
+
+function askKey(wasWrong) {
+  asking ??= new Promise((resolve) => {
+    const dialog = byElementId('key-dialog');
+    byElementId('key-told').textContent = wasWrong ? 'This key is not the server’s.' : 'This server asks for its key.';
+    dialog.querySelector('form').onsubmit = () => {
+      key = byElementId('key').value;
+      asking = null;
+      resolve();
+    };
+    dialog.showModal();
+  });
+  return asking;
+}
+
+/** Say what is under way or went wrong. */
+const say = (text) => { byElementId('told').textContent = text; };
+
+/** Run what may fail, and say so. */
+async function attempt(doing, act) {
+  say(doing);
+  try {
+    const found = await act();
+    say('');
+    return found;
+  } catch (error) {
+    say(error.message);
+    return null;
+  }
+}
