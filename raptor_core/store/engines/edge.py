@@ -1,6 +1,6 @@
 """Qdrant Edge: the server's own engine in this process; a directory is one shard.
 
-The engine has no collections, aliases or transactions; ``home.py`` and ``journal.py`` give it
+The engine has no collections, aliases or transactions; ``folder.py`` and ``journal.py`` give it
 those. Its own log is off: the journal and the flush of every publication protect what it would
 protect, and it doubles the time to open and keeps removed text. The engine raises bare
 ``Exception``, and a Rust panic as a ``BaseException``, so both are caught here, and only around

@@ -5,7 +5,7 @@ a published tree is ever changed. A publication writes its nodes as new points, 
 *birth*, a name that no publication had before; then it writes the manifest, a single point, which
 names the births whose points are the tree's nodes, and those points that are left over; then it
 deletes these. A reader takes for nodes what the manifest says that it knows, and looks afterwards
-whether that still stands (``server_engine.py``). A publisher that dies leaves the old tree before
+whether that still stands (``server.py``). A publisher that dies leaves the old tree before
 the manifest is written and the new one after it, and neither waits for anybody.
 
 The manifest is written only where it still is the one that was read (a conditional write), so of
