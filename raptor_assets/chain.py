@@ -22,7 +22,13 @@ from pydantic import Field
 
 from raptor_assets import keys
 from raptor_assets.batches import Size, batches, give_memory_back
-from raptor_assets.evaluations import GOLDEN_KEY, evaluation, golden_events, past_top
+from raptor_assets.evaluations import (
+    GOLDEN_KEY,
+    evaluation,
+    golden_events,
+    past_top,
+    spread_markdown,
+)
 from raptor_assets.failures import failure_events, not_started, run_failure
 from raptor_assets.metadata import past_top_metadata
 from raptor_assets.names import CHAIN, CorpusNames, counted
@@ -175,6 +181,7 @@ class _Run:
             for check in context.selected_asset_check_keys
         }
         self._struck: Failure | None = None
+        self._numbers: dict[dg.AssetCheckKey, dict[str, Mapping[str, float]]] = {}
         resources.declare()
         begin = resources.turns.begin
         self._turn = begin(context.instance, context.run.run_id, context.log.warning)
@@ -365,7 +372,8 @@ class _Run:
         if results:
             provenance.recorded(step.key)
         for result in results:
-            yield from self._evaluations(step, result, provenance)
+            is_last = result is results[-1]
+            yield from self._evaluations(step, result, provenance, is_last=is_last)
             self._stop_if_refused(step, result)
         for state in states:
             if state.failure and state not in failed:
@@ -468,15 +476,22 @@ class _Run:
             tags=provenance.tags(step.key, name, str(result.data_version)),
         )
 
-    def _evaluations(self, step: Step, result: StepResult, provenance: Provenance) -> Events:
+    def _evaluations(
+        self, step: Step, result: StepResult, provenance: Provenance, *, is_last: bool = False
+    ) -> Events:
+        """Verdicts on a partition; those on the last of a step tell of all before it, too."""
         name = result.state.name
         recorded = provenance.latest(step.key).get(name) if result.verdicts else None
         target = self._target(recorded) if recorded else None
         for verdict in result.verdicts:
-            if dg.AssetCheckKey(step.key, verdict.name) in self._checks:
+            check = dg.AssetCheckKey(step.key, verdict.name)
+            if check in self._checks:
                 blocking = verdict.severity == "error"
                 link = node_link(self._settings, name)
-                yield evaluation(step.key, name, verdict, blocking, target, link)
+                found = self._numbers.setdefault(check, {})
+                found |= {name: verdict.numbers} if verdict.numbers else {}
+                spread = spread_markdown(found) if is_last and len(found) > 1 else ""
+                yield evaluation(step.key, name, verdict, blocking, target, link, spread)
 
     def _target(self, recorded: Recorded) -> Target:
         return Target(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from raptor_assets import keys
 from raptor_assets.names import CorpusNames
 from raptor_assets.report_pages import NodeLink
 from raptor_assets.run_context import RunContext
-from raptor_assets.tables_markdown import worst_markdown
+from raptor_assets.tables_markdown import markdown_table, worst_markdown
 from raptor_core.errors import RaptorError
 from raptor_core.evaluation.golden import (
     GOLDEN_RETRIEVAL,
@@ -34,10 +35,12 @@ def evaluation(
     blocking: bool,
     target: Target | None = None,
     link: NodeLink = str,
+    spread: str = "",
 ) -> dg.AssetCheckEvaluation:
     """One verdict on a partition, None for all: its numbers, the worst nodes, the remedy.
 
-    ``link`` leads from the worst nodes into the partition's page.
+    ``link`` leads from the worst nodes into the partition's page. ``spread`` is Markdown on all
+    partitions of the run, for the last of them.
     """
     return dg.AssetCheckEvaluation(
         asset_key=key,
@@ -47,7 +50,8 @@ def evaluation(
         severity=_severity(verdict),
         blocking=blocking,
         description=_description(verdict),
-        metadata=_metadata(verdict, link),
+        metadata=_metadata(verdict, link)
+        | ({"over_partitions": dg.MetadataValue.md(spread)} if spread else {}),
         target_materialization_data=target,
     )
 
@@ -78,7 +82,23 @@ def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:
     return dg.AssetCheckSeverity.ERROR if error else dg.AssetCheckSeverity.WARN
 
 
-def _metadata(verdict: Verdict, link: NodeLink) -> Mapping[str, Any]:
+def spread_markdown(found: Mapping[str, Mapping[str, float]]) -> str:
+    """A check's numbers over partitions: the least, the median, the most, and where.
+
+    Dagster plots what a check measured by time, which says little where a run has many partitions.
+    """
+    rows = []
+    for name in dict.fromkeys(name for numbers in found.values() for name in numbers):
+        values = sorted((of[name], partition) for partition, of in found.items() if name in of)
+        (least, at_least), (most, at_most) = values[0], values[-1]
+        median = statistics.median(value for value, _ in values)
+        figures = (f"{value:.4g}" for value in (least, median, most))
+        rows.append((name, str(len(values)), *figures, at_least, at_most))
+    head = ("number", "partitions", "least", "median", "most", "least in", "most in")
+    return markdown_table(head, rows)
+
+
+def _metadata(verdict: Verdict, link: NodeLink) -> dict[str, Any]:
     metadata: dict[str, Any] = dict(verdict.numbers)
     if verdict.remedy:
         metadata["remedy"] = verdict.remedy

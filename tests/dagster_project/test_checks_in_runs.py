@@ -338,6 +338,10 @@ def test_a_failed_partition_says_why_on_its_pages_and_the_others_keep_their_chec
         metadata = record.asset_observation.metadata
         assert metadata["failed_at"].value == "layer_1/summaries"
         assert "the model refused in words" in metadata["reason"].value
+    asked = ("layer_1/summaries", "cluster_size")
+    first, last = (evaluations(workshop, *asked, name)[0] for name in ("a.md", "c.md"))
+    assert "over_partitions" not in first.metadata
+    assert "| clusters | 2 |" in last.metadata["over_partitions"].value
     status = read_status(workshop.home, workshop.settings)
     assert {tree.partition for tree in status.trees} == {"a.md", "c.md"}
     assert all(check.passed for tree in status.trees for check in tree.checks)
