@@ -125,6 +125,38 @@ def build(
     return report
 
 
+def build_above(
+    home: Home,
+    settings: Settings,
+    *,
+    force: bool = False,
+    components: Components | None = None,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
+) -> BuildReport | None:
+    """Bring the tree above the trees in step with what is published; None where there is none.
+
+    Raises:
+        RaptorError: as ``build``.
+    """
+    from raptor_assets.project.overview import overview_resources, refresh
+    from raptor_core.tree.overview import OVERVIEW
+
+    above = overview_resources(Resources.of(settings, home, components=components))
+    if refresh(above) < settings.corpus.min_trees:
+        with recorded(above.home) as records:
+            there = OVERVIEW in records.partitions()
+        return drop(above.home, above.settings, [OVERVIEW]) if there else None
+    source = above.source.settings
+    return build(
+        above.home,
+        above.settings.model_copy(update={"source": source}),
+        force=force,
+        scan=look(above.tables.tables(), source),
+        components=above.components.components(),
+        on_progress=on_progress,
+    )
+
+
 def _follow(
     report: BuildReport,
     home: Home,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dagster_project.instance import recorded
 from raptor_assets import names
@@ -11,15 +11,17 @@ from raptor_assets.opening import KnownStore
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.project.home import Home
 from raptor_assets.project.home_resources import Resources
+from raptor_assets.project.overview import overview_resources
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.store_state import read_store_state
 from raptor_core.documents import Document, Inventory, Partitions, Scan
 from raptor_core.nodes import Tree
-from raptor_core.rebuild import RebuildPlan, plan_rebuild
+from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import Known
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
+from raptor_core.tree.overview import OVERVIEW, published_tops, top_documents
 from raptor_core.tree.published import PublishedTrees, published_tree
 
 
@@ -63,7 +65,37 @@ def forecast(
     used.curation = resources.tables.curation()
     previous = _earlier(resources, documents, gone, used)
     known: Known | None = KnownStore(resources.store) if previous else None
-    return Forecast(changes, plan_rebuild(previous, documents, components=used, known=known))
+    plan = plan_rebuild(previous, documents, components=used, known=known)
+    if settings.corpus.enabled and partitions is None:
+        plan = RebuildPlan((*plan.trees, *_above(resources, plan)))
+    return Forecast(changes, plan)
+
+
+def _above(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ...]:
+    """The tree above the trees, as if every tree that changes got another top.
+
+    Its texts are not written yet, so each is taken for the one before it, or for a word.
+    """
+    above = overview_resources(below)
+    there: list[Document] = []
+    if below.store.exists():
+        with below.store.open_existing() as store:
+            there = top_documents(published_tops(store))
+    changed = {tree.tree: tree for tree in plan.trees if tree.action != "keep"}
+    tops = [document for document in there if document.source not in changed]
+    for name, tree in changed.items():
+        if tree.action != "drop":
+            was = next((document.text for document in there if document.source == name), name)
+            tops.append(Document(name, f"{was} …", source=name))
+    if len({document.source for document in tops}) < below.settings.corpus.min_trees:
+        return ()
+    components, previous = above.components.components(), {}
+    if above.store.exists():
+        with above.store.open_existing() as store:
+            found = published_tree(store, OVERVIEW)
+            previous = {OVERVIEW: found} if found else {}
+    planned = plan_rebuild(previous, {OVERVIEW: tops}, components=components)
+    return tuple(replace(tree, exact=tree.exact and not changed) for tree in planned.trees)
 
 
 def _documents(

@@ -28,6 +28,7 @@ def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
     from raptor_assets.project.dead_runs import fail_dead_runs
     from raptor_assets.project.records import open_records
 
+    home = home.owner
     if corpus := home.names().corpus:
         folder = _shared_instance(corpus)
     else:

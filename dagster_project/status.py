@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 from dagster_project.instance import recorded
 from raptor_assets import names
 from raptor_assets.project.home import Home
+from raptor_assets.project.overview import OverviewHome
 from raptor_assets.project.record_files import CheckOutcomes
 from raptor_core.documents import partition_key
+from raptor_core.home.published import has_overview
 from raptor_core.settings import Settings
 from raptor_core.store import open_store, stored_identity
 from raptor_core.store.base import Manifest
+from raptor_core.tree.overview import OVERVIEW, overview_settings
 
 if TYPE_CHECKING:
     from raptor_assets.report import Cost, TreeRecord
@@ -84,8 +87,12 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
         outcomes = records.outcomes(checks + together)
     results = {name: _results(checks, outcomes, name) for name in set(owners.values())}
     published = set(owners.values())
+    trees = [_tree(m, owners[m.tree], results[owners[m.tree]], checks) for m in manifests]
+    if has_overview(home, settings):
+        above = OverviewHome(home.path / OVERVIEW)
+        trees += read_status(above, overview_settings(settings)).trees
     return HomeStatus(
-        trees=tuple(_tree(m, owners[m.tree], results[owners[m.tree]], checks) for m in manifests),
+        trees=tuple(trees),
         unpublished=tuple(name for name in partitions if name not in published),
         checks=_results(together, outcomes, None),
     )

@@ -9,6 +9,9 @@ from functools import cached_property
 from raptor_core.documents.base import MetadataValue
 from raptor_core.vectors import Vectors
 
+TOP_NODE = "raptor_node"
+"""Metadata of a leaf of the tree above the trees: id of the top node that it is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -73,6 +76,11 @@ class Node:
     def is_leaf(self) -> bool:
         """Whether the node is a chunk."""
         return self.layer == 0
+
+    @property
+    def stands_for(self) -> str:
+        """Id of the top node that a leaf of the tree above the trees is; empty for any other."""
+        return str(self.metadata.get(TOP_NODE, "")) if self.is_leaf else ""
 
     @property
     def pages(self) -> tuple[int, ...]:

@@ -19,6 +19,11 @@ STRATEGY = click.Choice(
 """Names of ``raptor_core.retrieval.STRATEGIES``, written out so that help loads no model."""
 
 _QUERY = (
+    click.option(
+        "--scope",
+        type=click.Choice(["trees", "corpus"]),
+        help="Where to begin: at the trees, or at the tree above them ([corpus]).",
+    ),
     click.option("--budget-tokens", type=click.IntRange(min=1), help="Tokens of the context."),
     click.option("--top-k", type=click.IntRange(min=1), help="Nodes, or nodes per layer."),
     click.option("--strategy", type=STRATEGY, help="How to search; see docs/retrieval.md."),

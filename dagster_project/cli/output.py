@@ -101,6 +101,8 @@ def place(hit: Hit) -> str:
     from raptor_core.nodes import told_pages
 
     node = hit.node
+    if node.stands_for:
+        return f"the top of {node.documents[0]}"
     if node.is_leaf:
         title = str(node.metadata.get("title", ""))
         path = " > ".join(dict.fromkeys(name for name in (title, *node.section) if name))

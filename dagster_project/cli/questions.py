@@ -15,7 +15,7 @@ from raptor_core.store.base import Where
 
 _GIVEN = (
     *("strategy", "budget_tokens", "top_k", "start_layer", "n_layers", "beam_width"),
-    *("max_per_document", "threshold"),
+    *("max_per_document", "threshold", "scope"),
 )
 """Options that go over the settings."""
 

@@ -35,6 +35,7 @@ from dagster_project.serving.reading import (
     Offset,
     Question,
     Reading,
+    Scope,
     TreesOnly,
 )
 from raptor_core.errors import (
@@ -86,6 +87,7 @@ class Asked(BaseModel):
     metadata: MetadataOnly = None
     strategy: ChosenStrategy = None
     budget_tokens: Budget = None
+    scope: Scope = None
 
 
 class Problem(Answer):

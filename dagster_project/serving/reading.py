@@ -15,11 +15,14 @@ from dagster_project.serving.answers import (
     ReadNode,
     Traced,
 )
+from raptor_core.errors import MissingKeyError
 from raptor_core.home import HomeRetriever
+from raptor_core.home.overview import answer_by, overview_answer
 from raptor_core.models.reading import Passage, Reader
 from raptor_core.retrieval import Retrieval
 from raptor_core.settings import Settings
-from raptor_core.store.base import Where
+from raptor_core.store.base import Hit, Where
+from raptor_core.tree.overview import OVERVIEW
 
 if TYPE_CHECKING:
     from raptor_assets.project.home import Home
@@ -58,6 +61,10 @@ Budget = Annotated[
     int | None,
     Field(ge=1, le=1_000_000, description="Tokens of all texts together; default as set."),
 ]
+Scope = Annotated[
+    Literal["trees", "corpus"] | None,
+    Field(description='"corpus" begins at the tree above the trees, for what is about everything.'),
+]
 NodeId = Annotated[
     str, Field(max_length=64, description="A node's id, as search and read_node give it.")
 ]
@@ -84,10 +91,11 @@ class Reading:
         metadata: MetadataOnly = None,
         strategy: ChosenStrategy = None,
         budget_tokens: Budget = None,
+        scope: Scope = None,
     ) -> Found:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
         where = Where(_tuple(trees), _tuple(documents), _tuple(layers), metadata=metadata or {})
-        return Found.of(self._search(question, where, strategy, budget_tokens))
+        return Found.of(self._search(question, where, strategy, budget_tokens, scope))
 
     def ask(
         self,
@@ -98,6 +106,7 @@ class Reading:
         metadata: MetadataOnly = None,
         strategy: ChosenStrategy = None,
         budget_tokens: Budget = None,
+        scope: Scope = None,
     ) -> Answered:
         """Answer a question from what a search finds, by the reader of the home's settings.
 
@@ -106,14 +115,37 @@ class Reading:
             EndpointError: it failed.
         """
         where = Where(_tuple(trees), _tuple(documents), _tuple(layers), metadata=metadata or {})
-        found = self._search(question, where, strategy, budget_tokens)
+        if scope == "corpus":
+            return self._ask_corpus(question, budget_tokens)
+        found = self._search(question, where, strategy, budget_tokens, scope)
         if not found.hits:
             return Answered.of(None, found)
         passages = [Passage.from_node(hit.node) for hit in found.hits]
         return Answered.of(Reader(self._retriever.settings.reader).read(question, passages), found)
 
+    def _ask_corpus(self, question: str, budget_tokens: int | None) -> Answered:
+        """Of the whole corpus; the overview itself where no reader can be asked."""
+        retriever = self._retriever
+        query = replace(
+            retriever.query, budget_tokens=budget_tokens or retriever.query.budget_tokens
+        )
+        plan = retriever.plan_answer(query)
+        try:
+            answer = answer_by(plan, question, retriever.settings)
+        except MissingKeyError:
+            answer = overview_answer(retriever.nodes(OVERVIEW), query.budget_tokens)
+        hits = tuple(Hit(node, 0.0) for node in plan.nodes)
+        n_tokens = sum(node.n_tokens for node in plan.nodes)
+        found = Retrieval(question, query, hits, n_tokens, len(hits), 0)
+        return Answered.of(answer, found)
+
     def _search(
-        self, question: str, where: Where, strategy: str | None, budget_tokens: int | None
+        self,
+        question: str,
+        where: Where,
+        strategy: str | None,
+        budget_tokens: int | None,
+        scope: Scope,
     ) -> Retrieval:
         base = self._retriever.query
         query = replace(
@@ -121,6 +153,7 @@ class Reading:
             strategy=strategy or base.strategy,
             budget_tokens=budget_tokens or base.budget_tokens,
             where=where,
+            scope=scope or base.scope,
         )
         return self._retriever.search(question, query)
 

@@ -17,6 +17,7 @@ from raptor_assets.project.home import Home
 from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.io_managers import QdrantLayersIOManager, TablesIOManager
 from raptor_assets.project.jobs import build_drop_job, build_evaluate_jobs, build_job
+from raptor_assets.project.overview import overview_resources, overview_source_spec
 from raptor_assets.project.sensors import build_source_sensor
 from raptor_assets.project.store_look import StoreLook
 from raptor_assets.specs import (
@@ -110,7 +111,7 @@ def define_corpus(
     jobs = [build_job(chain, corpus), build_drop_job(settings, resources)]
     look = StoreLook(settings, resources.home, resources.components)
     places = resources.store, resources.components
-    return dg.Definitions(
+    found = dg.Definitions(
         assets=[chain, *evaluations],
         jobs=[*jobs, *build_evaluate_jobs(evaluations, corpus)],
         sensors=[build_source_sensor(settings, resources, look, jobs)],
@@ -119,6 +120,11 @@ def define_corpus(
             corpus.of(QDRANT): QdrantLayersIOManager(resources.tables, corpus, *places),
         },
     )
+    if not settings.corpus.enabled:
+        return found
+    above = overview_resources(resources)
+    source = dg.Definitions(assets=[overview_source_spec(above)])
+    return dg.Definitions.merge(found, source, define_corpus(above.settings, above))
 
 
 class _Declared(RaptorTranslator):

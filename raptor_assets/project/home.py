@@ -39,6 +39,11 @@ class Home(HomeFolder):
     """All paths of one home; what builds write besides what readers need."""
 
     @property
+    def owner(self) -> Home:
+        """The home whose records hold this one's: itself, but for the tree above the trees."""
+        return self
+
+    @property
     def dagster(self) -> Path:
         """Dagster's own home, with its instance settings and SQLite files."""
         return self.path / "dagster"

@@ -41,6 +41,8 @@ class Resources:
     names: CorpusNames
     home: Home
     settings: Settings
+    below: Resources | None = None
+    """Of the corpus whose trees these are above, where they are."""
 
     @classmethod
     def of(

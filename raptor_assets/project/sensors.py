@@ -15,6 +15,7 @@ from raptor_assets.project.active_runs import partitions_under_way
 from raptor_assets.project.dead_runs import fail_dead_runs
 from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.jobs import BUILD, DROP, drop_config
+from raptor_assets.project.overview import prepare
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.run_partitions import run_config, run_tags, runs_over
@@ -128,6 +129,8 @@ def _tick(
 ) -> dg.SensorResult | dg.SkipReason:
     fail_dead_runs(context.instance)
     corpus = resources.names
+    if waits := prepare(resources, context.instance):
+        return dg.SkipReason(waits)
     if not resources.source.settings.is_named:
         waiting = f"{corpus.shown(SOURCE)} was not materialized yet; its upstream asset triggers it"
         named = "no source is named; set paths under [source] in raptor.toml"

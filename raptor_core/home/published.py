@@ -11,6 +11,7 @@ from raptor_core.settings import Settings
 from raptor_core.store import open_store, stored_identity
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.store import VectorStore
+from raptor_core.tree.overview import OVERVIEW, overview_settings
 
 
 @contextmanager
@@ -38,6 +39,23 @@ def require_store(home: HomeFolder, settings: Settings) -> None:
     """
     if stored_identity(settings.store, home.qdrant) is None:
         raise _nothing(home)
+
+
+def overview_folder(home: HomeFolder, settings: Settings) -> tuple[HomeFolder, Settings]:
+    """Where the tree above a home's trees is kept, and its settings."""
+    return HomeFolder(home.path / OVERVIEW), overview_settings(settings)
+
+
+def has_overview(home: HomeFolder, settings: Settings) -> bool:
+    """Whether there is a tree above the trees, without opening a store."""
+    above, own = overview_folder(home, settings)
+    return settings.corpus.enabled and stored_identity(own.store, above.qdrant) is not None
+
+
+def place_of(home: HomeFolder, settings: Settings, tree: str) -> tuple[HomeFolder, Settings]:
+    """The home of a tree: the one given, or that of the tree above its trees."""
+    is_above = tree == OVERVIEW and has_overview(home, settings)
+    return overview_folder(home, settings) if is_above else (home, settings)
 
 
 def _nothing(home: HomeFolder) -> UnknownTreeError:

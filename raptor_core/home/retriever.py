@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
 from raptor_core.errors import StoreError, StoreMismatchError, UnknownTreeError
 from raptor_core.home.folder import HomeFolder
-from raptor_core.home.published import published, require_store, require_trees
+from raptor_core.home.overview import OverviewPlan, no_overview, plan_answer
+from raptor_core.home.published import (
+    has_overview,
+    overview_folder,
+    published,
+    require_store,
+    require_trees,
+)
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
 from raptor_core.retrieval.async_search import AsyncSearch
@@ -18,8 +28,15 @@ from raptor_core.store.base import Manifest, Where
 from raptor_core.store.corpus import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
+from raptor_core.tree.overview import OVERVIEW, TREE
 
 Answer = TypeVar("Answer")
+
+ROUTED_TREES = 5
+"""Top nodes that a search from the tree above the trees goes on under."""
+
+MANY_TOKENS = 1_000_000
+"""No bound, of a search whose texts are not read."""
 
 
 class HomeRetriever(AsyncSearch):
@@ -85,6 +102,11 @@ class HomeRetriever(AsyncSearch):
             SettingsError: the query names no known strategy, or contradicts it.
         """
         query = query or self.query
+        if query.where.trees == (OVERVIEW,) and self._has_above:
+            every = replace(query, where=replace(query.where, trees=None), scope="trees")
+            return self.above.search_many(questions, every)
+        if query.scope == "corpus":
+            return self._from_above(questions, query)
         if self._kept is None:
             require_store(self._home, self.settings)  # before a model is loaded
         embedder = self._components.embedder
@@ -103,7 +125,16 @@ class HomeRetriever(AsyncSearch):
         Raises:
             UnknownTreeError: no published node has this id.
         """
-        return self.asked(lambda store: trace(store, node_id))
+        try:
+            return self.asked(lambda store: trace(store, node_id))
+        except UnknownTreeError:
+            if not self._has_above:
+                raise
+        found = self.above.trace(node_id)
+        leaves = self.above.nodes_of([span.node_id for span in found.spans])
+        below = (self.trace(leaf.stands_for) for leaf in leaves)
+        spans = {span.node_id: span for one in below for span in one.spans}
+        return Trace(found.node, tuple(spans.values()))
 
     def family(self, node_id: str) -> Family:
         """A node, the summaries over it, and what it summarizes.
@@ -111,11 +142,24 @@ class HomeRetriever(AsyncSearch):
         Raises:
             UnknownTreeError: no published node has this id.
         """
-        return self.asked(lambda store: family(store, node_id))
+        try:
+            return self.asked(lambda store: family(store, node_id))
+        except UnknownTreeError:
+            if not self._has_above:
+                raise
+        found = self.above.family(node_id)
+        below = found.node.stands_for
+        return replace(found, children=(self.family(below).node,)) if below else found
 
     def manifests(self) -> list[Manifest]:
         """What is published, by tree name."""
-        return self.asked(lambda store: store.manifests())
+        found = self.asked(lambda store: store.manifests())
+        if not self._has_above:
+            return found
+        try:
+            return [*found, *self.above.manifests()]
+        except UnknownTreeError:  # it was dropped, as too few trees are left
+            return found
 
     def nodes(self, tree: str) -> list[Node]:
         """All nodes of a published tree.
@@ -123,12 +167,58 @@ class HomeRetriever(AsyncSearch):
         Raises:
             UnknownTreeError: nothing is published under this name.
         """
+        if tree == OVERVIEW and self._has_above:
+            return self.above.nodes(tree)
 
         def found(store: VectorStore) -> list[Node]:
             require_trees(store, (tree,))
             return store.nodes(Where(trees=(tree,)))
 
         return self.asked(found)
+
+    def nodes_of(self, node_ids: Sequence[str]) -> list[Node]:
+        """The published nodes with these ids, in document order."""
+        return self.asked(lambda store: store.nodes(Where(ids=tuple(node_ids))))
+
+    @cached_property
+    def above(self) -> HomeRetriever:
+        """The tree above the trees, to search and to read.
+
+        Raises:
+            UnknownTreeError: there is none; it says how there would be one.
+        """
+        if not self._has_above:
+            raise no_overview(self.settings)
+        other = copy(self)
+        other._home, other.settings = overview_folder(self._home, self.settings)  # noqa: SLF001
+        other._components = self._components.above(other.settings)  # noqa: SLF001
+        other._turn, other._kept = Lock(), None  # noqa: SLF001
+        return other
+
+    @property
+    def _has_above(self) -> bool:
+        return has_overview(self._home, self.settings)
+
+    def _from_above(self, questions: Sequence[str], query: Query) -> list[Retrieval]:
+        """Search the trees that the tree above them leads to, a question at a time."""
+        walks = query.strategy in ("traversal", "beam")
+        start = Query(query.strategy if walks else "flat", MANY_TOKENS, top_k=ROUTED_TREES)
+        found = []
+        for question, led in zip(questions, self.above.search_many(questions, start), strict=True):
+            leaves = (hit.node for hit in led.ranked if hit.node.is_leaf)
+            trees = tuple(dict.fromkeys(str(leaf.metadata[TREE]) for leaf in leaves))
+            where = replace(query.where, trees=query.where.trees or trees)
+            found.append(self.search(question, replace(query, where=where, scope="trees")))
+        return found
+
+    def plan_answer(self, query: Query | None = None) -> OverviewPlan:
+        """What an answer about the whole corpus reads and takes; nothing is called.
+
+        Raises:
+            UnknownTreeError: there is no tree above the trees.
+        """
+        budget = (query or self.query).budget_tokens
+        return plan_answer(self.above.nodes(OVERVIEW), self.settings, budget)
 
     def close(self) -> None:
         """Close what is open; the next call opens it again."""

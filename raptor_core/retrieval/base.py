@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Protocol
+from typing import Literal, Protocol
 
 from raptor_core.nodes import Node
 from raptor_core.settings import HybridSettings, Settings
@@ -41,6 +41,7 @@ class Query:
         max_per_document: hybrid only, chunks of one document at most; None is any number.
         reranker: hybrid only, name of a cross-encoder; empty for none.
         hybrid: hybrid only, the weights of its signals.
+        scope: of a home, "corpus" looks first in the tree above the trees, for the trees to search.
     """
 
     strategy: str = "hybrid"
@@ -54,6 +55,7 @@ class Query:
     max_per_document: int | None = None
     reranker: str = ""
     hybrid: HybridSettings = field(default_factory=HybridSettings)
+    scope: Literal["trees", "corpus"] = "trees"
 
     @property
     def limit(self) -> int:

@@ -23,7 +23,12 @@ from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import DatabaseTable, SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.settings.trees import ClusteringSettings, RebuildSettings, TreeSettings
+from raptor_core.settings.trees import (
+    ClusteringSettings,
+    CorpusSettings,
+    RebuildSettings,
+    TreeSettings,
+)
 
 __all__ = [
     "PRESETS",
@@ -33,6 +38,7 @@ __all__ = [
     "ChunkingSettings",
     "ClusteringSettings",
     "ComponentsSettings",
+    "CorpusSettings",
     "DatabaseTable",
     "EmbedderSettings",
     "EndpointPart",

@@ -18,7 +18,12 @@ from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.settings.trees import ClusteringSettings, RebuildSettings, TreeSettings
+from raptor_core.settings.trees import (
+    ClusteringSettings,
+    CorpusSettings,
+    RebuildSettings,
+    TreeSettings,
+)
 
 Name = Annotated[str, StringConstraints(pattern=r"^$|^[\w.]+:[\w.]+$|^[\w-]+$")]
 """Empty, an import path (``package.module:name``), or the name of an entry point."""
@@ -260,6 +265,7 @@ class Settings(Part):
     components: ComponentsSettings = ComponentsSettings()
     tree: TreeSettings = TreeSettings()
     rebuild: RebuildSettings = RebuildSettings()
+    corpus: CorpusSettings = CorpusSettings()
     store: StoreSettings = StoreSettings()
     tables: TablesSettings = TablesSettings()
     runs: RunsSettings = RunsSettings()

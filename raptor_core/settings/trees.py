@@ -55,6 +55,19 @@ class TreeSettings(Part):
     top_nodes: int = Field(1, ge=1)
 
 
+class CorpusSettings(Part):
+    """The tree above the trees: themes of the whole corpus, made of the trees' top nodes.
+
+    Attributes:
+        enabled: whether it is built once trees were published; its summaries are made, and paid
+            for, as any others are.
+        min_trees: from how many trees; with fewer there is none.
+    """
+
+    enabled: bool = False
+    min_trees: int = Field(3, ge=2)
+
+
 class RebuildSettings(Part):
     """How a tree follows its documents.
 

@@ -109,6 +109,17 @@ class Components:
         other.__dict__.pop("summarizer", None)  # it keeps what it makes in the cache
         return other
 
+    def above(self, settings: Settings) -> Components:
+        """The same for the tree above the trees: other settings, with a chunker of theirs."""
+        self.ledger, self.embedder  # noqa: B018 - made now, so that both have them
+        other = copy(self)
+        other.settings = settings.model_copy(update={"embedder": self.settings.embedder})
+        given = {kind: part for kind, part in self._given.items() if kind != "chunker"}
+        other.__dict__["_given"] = given
+        for part in ("chunker", "summarizer", "quoting"):
+            other.__dict__.pop(part, None)
+        return other
+
     @cached_property
     def ledger(self) -> Ledger:
         """What this run has spent, and what it may; ``ledger.begin()`` begins another run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -9,18 +10,28 @@ import click
 
 from dagster_project.cli.options import home_and_json, query_options
 
+NAMED_SPANS = 3
+"""Spans under a citation that are named; ``--json`` has all."""
+
 if TYPE_CHECKING:
     from raptor_core.errors import MissingKeyError
+    from raptor_core.home import HomeRetriever
+    from raptor_core.home.overview import OverviewPlan
     from raptor_core.models.reading import Answer, Quote
-    from raptor_core.retrieval import Retrieval
+    from raptor_core.retrieval import Query, Retrieval
 
 
 @click.command(epilog="\b\nExample:\n  raptor ask 'what did the two incidents have in common?'")
 @click.argument("question")
 @query_options
+@click.option("--plan", is_flag=True, help="With --scope corpus: say calls and cost, call nothing.")
 @home_and_json
-def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
+def command(question: str, plan: bool, home: Path, as_json: bool, **values: Any) -> None:
     """Answer a question from the trees, with its sources.
+
+    With --scope corpus it is about everything: a layer of the tree above the trees is read in
+    parts, and the parts' answers together, within [budget]. Without a reader the overview itself
+    is the answer.
 
     Needs a chat endpoint (settings [reader]). Without its key the context is shown with the
     sentences nearest to the question, what is missing is said, and the exit code is 7.
@@ -35,6 +46,11 @@ def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     require_words(question)
     _, settings = Home.open(home)
     components = Components(settings)
+    if values["scope"] == "corpus":
+        retriever = HomeRetriever(home, components)
+        query = make_query(settings, values)
+        _ask_corpus(retriever, question, query, only_plan=plan, as_json=as_json)
+        return
     retrieval = HomeRetriever(home, components).search(question, make_query(settings, values))
     if not retrieval.hits:
         raise UnknownTreeError(f"nothing to answer from: {why_nothing(retrieval.query)}")
@@ -45,6 +61,70 @@ def command(question: str, home: Path, as_json: bool, **values: Any) -> None:
         quotes = best_sentences(question, passages, components.embedder)
         _show_context(error, retrieval, quotes, as_json=as_json)
     _print(answer, retrieval, as_json=as_json)
+
+
+def _ask_corpus(
+    retriever: HomeRetriever, question: str, query: Query, *, only_plan: bool, as_json: bool
+) -> None:
+    from raptor_core.errors import MissingKeyError
+    from raptor_core.home.overview import answer_by, overview_answer
+    from raptor_core.tree.overview import OVERVIEW
+
+    plan = retriever.plan_answer(query)
+    if only_plan:
+        _print_corpus(retriever, plan, None, as_json=as_json)
+        return
+    if not as_json:
+        click.secho(_told_plan(plan), dim=True, err=True)
+    try:
+        answer = answer_by(plan, question, retriever.settings)
+    except MissingKeyError as error:
+        answer = overview_answer(retriever.nodes(OVERVIEW), query.budget_tokens)
+        told = f"the overview itself, since no reader can be asked: {error}"
+        click.secho(told, dim=True, err=True)
+    _print_corpus(retriever, plan, answer, as_json=as_json)
+
+
+def _told_plan(plan: OverviewPlan) -> str:
+    tokens = plan.prompt_tokens + plan.completion_tokens
+    usd = "money unknown (no price is set)" if plan.usd is None else f"{plan.usd:.4f} USD"
+    calls = "1 call" if plan.calls == 1 else f"{plan.calls} calls"
+    return (
+        f"reads the {len(plan.nodes)} nodes of layer {plan.layer} of the tree above the trees: "
+        f"{calls}, at the most about {tokens:,} tokens, {usd}"
+    )
+
+
+def _print_corpus(
+    retriever: HomeRetriever, plan: OverviewPlan, answer: Answer | None, *, as_json: bool
+) -> None:
+    from dagster_project.cli.output import passage_values, print_json
+
+    foretold = {
+        "layer": plan.layer,
+        "n_nodes": len(plan.nodes),
+        "calls": plan.calls,
+        "prompt_tokens": plan.prompt_tokens,
+        "completion_tokens": plan.completion_tokens,
+        "usd": plan.usd,
+    }
+    if answer is None:
+        print_json({"plan": foretold}) if as_json else click.echo(_told_plan(plan))
+        return
+    spans = [retriever.trace(passage.node_id).spans for passage in answer.citations]
+    if as_json:
+        citations = [
+            {**passage_values(passage), "spans": [asdict(span) for span in found]}
+            for passage, found in zip(answer.citations, spans, strict=True)
+        ]
+        print_json({"answer": answer.text, "citations": citations, "plan": foretold})
+        return
+    click.echo(answer.text)
+    for number, (passage, found) in enumerate(zip(answer.citations, spans, strict=True), 1):
+        click.secho(f"[{number}] {passage.place}  {passage.node_id}", fg="cyan")
+        named = [f"{span.document}[{span.start}:{span.end}]" for span in found[:NAMED_SPANS]]
+        more = f" and {len(found) - len(named)} more" if len(found) > len(named) else ""
+        click.secho(f"    {', '.join(named)}{more}", dim=True)
 
 
 def _show_context(

@@ -50,7 +50,7 @@ def command(
         opened, settings, scan = read_source(home, sources)
         settings = bounded(settings, calls=max_calls, tokens=max_tokens, usd=max_usd)
         chosen = choose_partitions(partitions, scan.inventory, settings)
-        from dagster_project.execute import build
+        from dagster_project.execute import build, build_above
 
         report = build(
             opened,
@@ -61,14 +61,32 @@ def command(
             on_plan=progress.plan,
             on_progress=progress.step,
         )
+        above = None
+        if settings.corpus.enabled and partitions == ():
+            above = build_above(opened, settings, force=force, on_progress=progress.step)
     seconds = time.monotonic() - started
     if as_json:
-        print_json(_values(report, seconds))
+        told = {} if above is None else {"corpus": _values(above, seconds)}
+        print_json(_values(report, seconds) | told)
     else:
         _print(report, opened.path, seconds)
-    if not report.succeeded:
-        names = {failure.error for failure in report.failed.values()}
+        _print_above(above)
+    failed = report.failed | (above.failed if above else {})
+    if failed:
+        names = {failure.error for failure in failed.values()}
         raise SystemExit(failures_code(names, partly=bool(report.built or report.dropped)))
+
+
+def _print_above(above: BuildReport | None) -> None:
+    """What became of the tree above the trees."""
+    from raptor_assets.names import counted
+
+    if above is None:
+        return
+    _name([f"failed {n} at {f.asset}: {f.reason}" for n, f in above.failed.items()], "trees", "red")
+    made = counted(_made(above, "summaries"), "summary", "summaries")
+    state = "built" if above.built else "dropped" if above.dropped else "unchanged"
+    click.echo(f"the tree above the trees: {'failed' if above.failed else state}, {made} made")
 
 
 def _values(report: BuildReport, seconds: float) -> dict[str, Any]:

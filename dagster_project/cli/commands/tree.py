@@ -37,20 +37,26 @@ def command(
     """
     from dagster_project.cli.output import node_values, print_json
     from raptor_assets.project.home import Home
-    from raptor_core.home.published import published, require_trees
+    from raptor_core.home import HomeRetriever
+    from raptor_core.home.published import place_of, published, require_trees
     from raptor_core.quality.sizes import parent_counts
     from raptor_core.retrieval import trace
     from raptor_core.store.base import Where
 
     opened, settings = Home.open(home)
-    with published(opened, settings) as store:
+    place, own = place_of(opened, settings, tree)
+    with published(place, own) as store:
         require_trees(store, (tree,))
         if traced:
-            origin = trace(store, traced)
-            _show_trace(origin, tree, _usage(opened, settings, origin.node), as_json=as_json)
-            return
-        manifest = store.manifests([tree])[0]
-        nodes = store.nodes(Where(trees=(tree,)))
+            found = trace(store, traced)
+        else:
+            manifest = store.manifests([tree])[0]
+            nodes = store.nodes(Where(trees=(tree,)))
+    if traced:
+        if place.path != opened.path:  # down to the documents, not to the nodes below it
+            found = HomeRetriever(opened.path).trace(traced)
+        _show_trace(found, tree, _usage(Home(place.path), own, found.node), as_json=as_json)
+        return
     if as_json:
         print_json({**asdict(manifest), "nodes": [node_values(node) for node in nodes]})
         return
@@ -91,11 +97,14 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     from dagster_project.cli.output import shorten
 
     what = f"layer {node.layer}"
-    if node.is_leaf:
+    if node.stands_for:
+        what = f"the top of {node.documents[0]}"
+    elif node.is_leaf:
         what = f"{node.documents[0] if several else ''}[{node.start}:{node.end}]"
     name = f" {node.id}" if ids else ""
     text = "(its children stand above)" if again else shorten(node.text)
-    about = f" {node.name}:" if node.name else ""
+    about = node.name or (str(node.metadata.get("title", "")) if node.stands_for else "")
+    about = f" {about}:" if about else ""
     return f"{what}{name}{about} ({node.n_tokens} tokens) {text}"
 
 

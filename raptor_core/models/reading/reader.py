@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.fencing import defused, fence
 from raptor_core.models.endpoints.retry import RetryPolicy
 from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.models.money.ledger import Account
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node, told_pages
 from raptor_core.settings.models import ReaderSettings
@@ -43,7 +44,7 @@ class Passage:
             node_id=node.id,
             documents=node.documents,
             source=node.source,
-            span=(node.start, node.end) if node.is_leaf else None,
+            span=(node.start, node.end) if node.is_leaf and not node.stands_for else None,
             pages=node.pages,
         )
 
@@ -118,7 +119,7 @@ def renumber(text: str, n_passages: int) -> Cited:
     new: dict[int, int] = {}
     n_unknown = 0
 
-    def replace(match: re.Match[str]) -> str:
+    def numbered(match: re.Match[str]) -> str:
         nonlocal n_unknown
         cited = _numbers(match["numbers"], n_passages)
         known = [n for n in cited if 1 <= n <= n_passages]
@@ -126,7 +127,7 @@ def renumber(text: str, n_passages: int) -> Cited:
         marks = [f"[{new.setdefault(n, len(new) + 1)}]" for n in dict.fromkeys(known)]
         return match["space"] + "".join(marks) if marks else ""
 
-    replaced = _CITATION.sub(replace, text)
+    replaced = _CITATION.sub(numbered, text)
     return Cited(replaced, tuple(new), n_unknown)
 
 
@@ -143,12 +144,55 @@ def _numbers(listed: str, n_passages: int) -> list[int]:
     return numbers
 
 
+def expand(text: str, behind: Sequence[Sequence[Passage]]) -> tuple[str, tuple[Passage, ...]]:
+    """The text with what stands behind each citation in its place, and all of that by number.
+
+    ``behind[k - 1]`` are the passages that ``[k]`` stands for.
+    """
+    numbers: dict[str, int] = {}
+    passages: dict[str, Passage] = {}
+
+    def expanded(match: re.Match[str]) -> str:
+        cited = behind[int(match["numbers"]) - 1]
+        passages.update((passage.node_id, passage) for passage in cited)
+        marks = [f"[{numbers.setdefault(one.node_id, len(numbers) + 1)}]" for one in cited]
+        return match["space"] + "".join(marks)
+
+    return _CITATION.sub(expanded, text), tuple(passages[name] for name in numbers)
+
+
 class Reader:
     """Reads passages and answers from them, with citations."""
 
-    def __init__(self, settings: ReaderSettings, policy: RetryPolicy | None = None) -> None:
+    def __init__(
+        self,
+        settings: ReaderSettings,
+        policy: RetryPolicy | None = None,
+        account: Account | None = None,
+    ) -> None:
+        """``account`` is where calls are counted, and bounded; None counts none."""
         self._settings = settings
-        self._client = EndpointClient(settings, policy)
+        self._client = EndpointClient(settings, policy, account=account)
+
+    def read_parts(self, question: str, parts: Sequence[Sequence[Passage]]) -> Answer:
+        """The answer from more passages than one call holds: from each part, then from those.
+
+        Citations are of the parts' passages.
+
+        Raises:
+            ValueError, MissingKeyError, EndpointError: as ``read``.
+            BudgetError: the account's budget ends.
+        """
+        answers = [self.read(question, part) for part in parts]
+        found = [answer for answer in answers if answer.citations] or answers[:1]
+        usage = sum((answer.usage for answer in answers), Usage())
+        if len(found) == 1:
+            return replace(found[0], usage=usage)
+        notes = [Passage(_CITATION.sub("", one.text), str(at)) for at, one in enumerate(found)]
+        last = self.read(question, notes)
+        behind = [found[int(passage.node_id)].citations for passage in last.citations]
+        text, citations = expand(last.text, behind)
+        return Answer(text, citations, usage + last.usage, last.unknown_citations)
 
     def read(self, question: str, passages: Sequence[Passage]) -> Answer:
         """The answer to ``question`` from ``passages``, which are numbered in their order.

@@ -1,0 +1,138 @@
+"""The tree above the trees in a home: a corpus of its own in the home's folder ``corpus``.
+
+Its source are the top nodes of what is published. Each look at it reads them again where the store
+below has another stamp, and keeps them as rows, as a corpus does that follows an asset.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+
+from raptor_assets import keys
+from raptor_assets.names import SOURCE, TREE, CorpusNames
+from raptor_assets.project.active_runs import partitions_under_way
+from raptor_assets.project.followed import keep_rows
+from raptor_assets.project.home import Home
+from raptor_assets.project.home_resources import Resources
+from raptor_core.disk import replace_file
+from raptor_core.documents import Document, Scan
+from raptor_core.identity import digest
+from raptor_core.store.folder import store_stamp
+from raptor_core.tree.overview import OVERVIEW, overview_settings, published_tops, top_documents
+
+BELOW_UNDER_WAY = "trees are being built; the tree above them comes after"
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewHome(Home):
+    """The folder of the tree above the trees; Dagster's records are those of its home."""
+
+    @property
+    def owner(self) -> Home:
+        """See ``Home.owner``."""
+        return Home(self.path.parent)
+
+    def names(self) -> CorpusNames:
+        """Its own, after those of the corpus below."""
+        return overview_names(self.owner.names())
+
+
+def overview_names(below: CorpusNames) -> CorpusNames:
+    """What the tree above the trees is called in Dagster: "corpus/tree", "corpus/layer_1/…"."""
+    prefix = f"{below.shown(TREE).removesuffix(TREE)}{OVERVIEW}"
+    own = [key.to_user_string() for key in keys.chain_keys(keys.MAX_LAYERS)]
+    return CorpusNames(below.of(OVERVIEW), {name: f"{prefix}/{name}" for name in (SOURCE, *own)})
+
+
+def overview_resources(
+    below: Resources, *, scan: Scan | None = None, instance: dg.DagsterInstance | None = None
+) -> Resources:
+    """The resources of the tree above the trees of a corpus."""
+    settings = overview_settings(below.settings)
+    home = OverviewHome(below.home.path / OVERVIEW)
+    components = below.components.components(instance).above(settings)
+    made = Resources.of(
+        settings, home, components=components, scan=scan, names=overview_names(below.names)
+    )
+    made.below = below
+    return made
+
+
+def refresh(above: Resources) -> int:
+    """Keep the top nodes below as the rows of the source, where anything was published.
+
+    Number of trees that there are.
+
+    Raises:
+        StoreError: the store below is locked, damaged or unreachable.
+        SourceError: the home cannot be written.
+    """
+    below = above.below
+    assert below is not None  # noqa: S101 - of the overview's resources
+    file = above.home.followed / "stamp.json"
+    before: Mapping[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    stamp = _stamp(below)
+    if stamp != before.get("stamp"):
+        documents = _documents(below)
+        n_trees = len({document.source for document in documents})
+        enough = n_trees >= below.settings.corpus.min_trees
+        keep_rows(above.home.followed, map(_row, documents) if enough else ())
+        before = {"stamp": stamp, "n_trees": n_trees}
+        replace_file(file, json.dumps(before).encode())
+    return int(before["n_trees"])
+
+
+def _stamp(below: Resources) -> str:
+    store = below.settings.store
+    least = str(below.settings.corpus.min_trees)
+    if store.kind != "server":
+        return digest(least, store_stamp(below.home.qdrant, store.corpus))
+    if not below.store.exists():
+        return digest(least)
+    with below.store.open_existing() as opened:
+        return digest(least, *(f"{mark.tree}\0{mark.build_id}" for mark in opened.marks()))
+
+
+def _documents(below: Resources) -> list[Document]:
+    if not below.store.exists():
+        return []
+    with below.store.open_existing() as store:
+        return top_documents(published_tops(store))
+
+
+def _row(document: Document) -> dict[str, Any]:
+    return {
+        "id": document.id,
+        "text": document.text,
+        "title": document.title,
+        **document.metadata,
+    }
+
+
+def prepare(above: Resources, instance: dg.DagsterInstance) -> str:
+    """Make the source ready for a look; why it has to wait, or nothing."""
+    below = above.below
+    if below is None:
+        return ""
+    there = instance.get_dynamic_partitions(below.names.partitions)
+    if partitions_under_way(instance, there, below.names) is not None:
+        return BELOW_UNDER_WAY
+    refresh(above)
+    return ""
+
+
+def overview_source_spec(above: Resources) -> dg.AssetSpec:
+    """The top nodes below, between the trees and the tree above them in the lineage."""
+    assert above.below is not None  # noqa: S101 - of the overview's resources
+    return dg.AssetSpec(
+        keys.shown(above.names, keys.SOURCE),
+        deps=[keys.shown(above.below.names, keys.TREE)],
+        group_name=above.names.corpus,
+        kinds={"qdrant"},
+        description="The top nodes of all published trees, which the tree above them is made of.",
+    )

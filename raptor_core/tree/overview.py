@@ -1,0 +1,132 @@
+"""The tree above the trees: one more tree, whose documents are the top nodes of published trees.
+
+It is built, anchored, checked and published by the code of any tree, in a store of its own: so no
+ordinary search meets a text twice. Each leaf is one top node, named in its metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from raptor_core.chunking.base import Chunk
+from raptor_core.documents.base import Document
+from raptor_core.identity import fingerprint
+from raptor_core.nodes import TOP_NODE, Node, Tree
+from raptor_core.settings import GroupingSettings, Settings, SourceSettings
+from raptor_core.store.base import Where
+from raptor_core.store.store import VectorStore
+from raptor_core.tokens.base import TokenCounter
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.cache import Known
+from raptor_core.tree.components import Components
+
+OVERVIEW = "corpus"
+"""Name of the tree, of its partition, and of its folder in a home."""
+
+TREE = "raptor_tree"
+"""Metadata of a leaf: the tree whose top node it is, beside ``TOP_NODE``."""
+
+
+class WholeDocuments:
+    """The chunker of the tree above the trees: every document is one chunk."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+
+    @property
+    def fingerprint(self) -> str:
+        """See ``Chunker``."""
+        return fingerprint("whole documents", {"version": 1})
+
+    def chunk(self, document: Document) -> list[Chunk]:
+        """See ``Chunker.chunk``."""
+        text = document.text.strip()
+        if not text:
+            return []
+        start = document.text.index(text)
+        return [Chunk(text, start, start + len(text), self._counter.count([text])[0])]
+
+
+def overview_settings(settings: Settings) -> Settings:
+    """Those of the tree above the trees that settings build."""
+    longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
+    parts = {
+        "source": SourceSettings(),
+        "grouping": GroupingSettings(by="corpus"),
+        "chunking": settings.chunking.model_copy(update={"context": False, "max_tokens": longest}),
+        "components": settings.components.model_copy(
+            update={"chunker": f"{__name__}:{WholeDocuments.__name__}"}
+        ),
+        "store": settings.store.model_copy(update={"corpus": f"{settings.store.corpus}_overview"}),
+        "checks": settings.checks.model_copy(update={"golden": None}),
+        "evaluation": settings.evaluation.model_copy(update={"datasets": {}}),
+        "corpus": settings.corpus.model_copy(update={"enabled": False}),
+    }
+    if settings.tables.url:
+        url = f"{settings.tables.url.rstrip('/')}/{OVERVIEW}"
+        parts["tables"] = settings.tables.model_copy(update={"url": url})
+    return settings.model_copy(update=parts)
+
+
+def top_documents(nodes: Iterable[Node]) -> list[Document]:
+    """A document for each top node of some trees.
+
+    It goes by the name of its tree, with its number where the tree has several.
+    """
+    by_tree: dict[str, list[Node]] = {}
+    for node in nodes:
+        by_tree.setdefault(node.tree, []).append(node)
+    return [
+        Document(
+            id=tree if len(tops) == 1 else f"{tree}#{number}",
+            text=node.text,
+            title=node.name,
+            source=tree,
+            metadata={TREE: tree, TOP_NODE: node.id},
+        )
+        for tree, tops in sorted(by_tree.items())
+        for number, node in enumerate(tops, 1)
+    ]
+
+
+def published_tops(store: VectorStore) -> list[Node]:
+    """The top nodes of all trees of a store."""
+    by_layer: dict[int, list[str]] = {}
+    for manifest in store.manifests():
+        by_layer.setdefault(len(manifest.layer_sizes) - 1, []).append(manifest.tree)
+    return [
+        node
+        for layer, trees in sorted(by_layer.items())
+        for node in store.nodes(Where(trees=tuple(trees), layers=(layer,)))
+    ]
+
+
+def build_corpus_tree(
+    trees: Sequence[Tree],
+    settings: Settings | None = None,
+    *,
+    components: Components | None = None,
+    known: Known | None = None,
+    previous: Tree | None = None,
+) -> Tree:
+    """The tree above trees, as a plain function call.
+
+    Args:
+        trees: at least one, as ``build_tree`` returns them.
+        settings: that they were built with; None for the defaults, or those of ``components``.
+        components: that they were built with.
+        known: as of ``build_tree``.
+        previous: the tree above the trees as they were.
+
+    Raises:
+        RaptorError: as ``build_tree``.
+    """
+    below = Components.either(settings, components)
+    tops = (node for tree in trees for node in tree.layers[-1].nodes)
+    return build_tree(
+        top_documents(tops),
+        name=OVERVIEW,
+        components=below.above(overview_settings(below.settings)),
+        known=known,
+        previous=previous,
+    )
