@@ -79,7 +79,8 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
     if hasattr(value, "to_pandas"):
         value = value.to_pandas()
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
-        yield from value.to_dict("records")
+        # What is missing is null in a row, and no text such as "nan" or "NaT".
+        yield from value.astype(object).where(value.notna(), None).to_dict("records")
     elif isinstance(value, Mapping) and settings.source.text_field in value:
         yield value
     elif isinstance(value, Document):

@@ -204,3 +204,15 @@ def test_rows_of_what_teams_have():
     ]
     with pytest.raises(SourceError, match="gave str; expected a data frame"):
         rows("a text")
+
+
+def test_what_a_data_frame_lacks_is_null_and_not_a_text_like_nan():
+    frame = pd.DataFrame(
+        [
+            {"id": "a", "text": "One.", "title": None, "year": 1999, "day": pd.Timestamp(0)},
+            {"id": "b", "text": "Two.", "title": "B", "year": None, "day": pd.NaT},
+        ]
+    )
+    first, second = rows_of(frame, Settings())
+    assert (first["title"], first["year"]) == (None, 1999)
+    assert second == {"id": "b", "text": "Two.", "title": "B", "year": None, "day": None}
