@@ -7,7 +7,8 @@ from pydantic import ValidationError
 from support.word_counter import WordCounter
 
 from raptor_core.models.summarizing.prompts import prompt_of, prompt_overhead, prompt_tokens
-from raptor_core.settings import Settings
+from raptor_core.settings import Settings, SummarizerSettings
+from raptor_core.tree.publish import content_settings
 
 
 @pytest.mark.parametrize("prompt", ["bounded", "paper", "simple"])
@@ -50,3 +51,14 @@ def test_words_of_ones_own_take_the_place_of_the_prompts():
 def test_a_prompt_without_the_text_or_with_an_unknown_place_is_refused(prompt, told):
     with pytest.raises(ValidationError, match=re.escape(told)):
         own(user_prompt=prompt)
+
+
+def test_titles_are_asked_for_only_where_they_are_wanted():
+    plain, titled = (
+        prompt_of(SummarizerSettings(kind="openai", titles=titles)) for titles in (False, True)
+    )
+    assert "title" not in plain.question(["a"], 200)
+    assert titled.question(["a"], 200).startswith(plain.question(["a"], 200))
+    assert "title" in titled.question(["a"], 200)
+    assert titled.version != plain.version
+    assert content_settings(Settings(), "summarizer").keys().isdisjoint({"titles"})
