@@ -74,7 +74,7 @@ def main() -> None:
             page.goto(path.as_uri())
             page.locator("main .top-texts").wait_for()
             ready = page.evaluate(READY)
-            page.wait_for_function("performance.getEntriesByType('paint').length > 1")
+            page.wait_for_function("() => performance.getEntriesByType('paint').length > 1")
             paint = page.evaluate(PAINT)
             search = page.evaluate(SEARCH)
             begun = page.evaluate(READY)
