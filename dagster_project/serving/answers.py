@@ -72,14 +72,19 @@ def _whole(node: Node) -> dict[str, Any]:
 
 
 class FoundNode(WholeNode):
-    """A node that a search found; a higher score is better, within one search."""
+    """A node that a search found; a higher score is better, within one search.
+
+    ``parts`` are what its score is made of, by name, where the strategy tells them.
+    """
 
     score: float
+    parts: dict[str, float]
 
     @classmethod
     def of(cls, hit: Hit) -> FoundNode:
         """Of a hit."""
-        return cls(score=round(hit.score, 4), **_whole(hit.node))
+        parts = {name: round(part, 4) for name, part in hit.why.items()}
+        return cls(score=round(hit.score, 4), parts=parts, **_whole(hit.node))
 
 
 class Found(Answer):

@@ -32,6 +32,7 @@ _SCRIPTS = (
     "marks.js",
     "tree.js",
     "source.js",
+    "decide.js",
     "findings.js",
     "detail.js",
     "overview.js",

@@ -97,7 +97,7 @@ function answerColumn(found, place) {
 
 /** The score, and of what it is made where the strategy says so. */
 function scoreParts(node, best) {
-  const parts = Object.entries(node.parts ?? node.scores ?? {}).filter(([, value]) => typeof value === 'number');
+  const parts = Object.entries(node.parts);
   const row = (name, value) => {
     const fill = el('span', { class: 'fill layer-1' });
     fill.style.width = `${Math.max(1, Math.min(100, 100 * Math.abs(value) / Math.max(Math.abs(best), 1e-9)))}%`;

@@ -111,6 +111,7 @@ function showNode(root, node, view) {
     nameOf(node) ? el('p', { class: 'node-name' }, nameOf(node)) : null,
     el('div', { class: 'title-line' }, title, nodeFacts(node)),
     el('div', { class: 'actions' }, saveButton('node')),
+    decideSection(node),
     passage,
   ];
   if (isLeaf(node)) parts.push(documentOf(node, marks), neighbours(node));

@@ -40,7 +40,8 @@ function findingCard(finding) {
   }
   if (finding.reason) parts.push(el('p', { class: 'reason' }, finding.reason));
   if (finding.child >= 0) parts.push(evidence(finding));
-  return el('li', { class: `finding ${kindName(finding)}`, id: `finding-${finding.index}`, tabindex: '-1' }, parts);
+  parts.push(markForm(finding));
+  return el('li', { class: `finding ${kindName(finding)}`, id: `finding-${finding.index}`, tabindex: '-1' }, parts.filter(Boolean));
 }
 
 function evidence(finding) {

@@ -23,6 +23,7 @@ async function follow() {
   const name = asked.get('tree') ?? (asked.has('node') && served ? await treeOf(asked.get('node')) : null);
   const view = VIEWS.find((one) => asked.has(one.name)) ?? (asked.has('node') || asked.has('tree') || page.report ? null : VIEWS[0]);
   say('');
+  if (served && !decisions) await readDecisions();
   if (view?.isWhole && !name) return showView(view, null);
   if (!(await ready(name))) return null;
   if (view) return showView(view, name);
@@ -43,6 +44,7 @@ const VIEWS = [
   { name: 'map', label: 'Map', isThere: () => served || report.atlas, isWhole: served, show: (root, tree) => showAtlas(root, tree, false) },
   { name: 'layers', label: 'Layers', isThere: () => served || report.atlas, isWhole: served, show: (root, tree) => showAtlas(root, tree, true) },
   { name: 'changes', label: 'Changes', isThere: () => served || page.report, show: showChanges },
+  { name: 'decisions', label: 'Decisions', isThere: () => served, isWhole: true, show: showDecisions },
   { name: 'ask', label: 'Ask', isThere: () => served, isWhole: true, show: showAsk },
 ];
 
@@ -61,7 +63,7 @@ async function showView(view, tree) {
 function tellViews(current) {
   const open = trees.length ? `${trees[openNumber()].name}` : null;
   const link = (name, label, href) => el('a', { href, 'aria-current': name === current ? 'page' : null }, label);
-  const of = (view) => (open && served && !['corpus', 'ask'].includes(view.name) ? `#${new URLSearchParams({ [view.name]: '', tree: open })}` : `#${view.name}`);
+  const of = (view) => (open && served && !['corpus', 'ask', 'decisions'].includes(view.name) ? `#${new URLSearchParams({ [view.name]: '', tree: open })}` : `#${view.name}`);
   const links = VIEWS.filter((view) => view.isThere() && (open || view.isWhole)).map((view) => link(view.name, view.label, of(view)));
   if (open) links.splice(served ? 1 : 0, 0, link('tree', 'Tree', served ? `#${new URLSearchParams({ tree: open })}` : '#overview'));
   byElementId('views').replaceChildren(...links);

@@ -5,13 +5,14 @@ const served = !page.report && !page.corpus;
 let key = '';
 
 /** What the server answers; where it wants a key the reader is asked for it, and the call goes on. */
-async function call(path, body) {
+async function call(path, body = null, method = body ? 'POST' : 'GET') {
   const headers = body ? { 'Content-Type': 'application/json' } : {};
   if (key) headers.Authorization = `Bearer ${key}`;
-  const answered = await fetch(path, body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers });
+  const answered = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
   if (answered.status === 401) {
-    await askKey(Boolean(key));
-    return call(path, body);
+    const writes = method === 'DELETE' || path === 'decisions' && method === 'POST';
+    await askKey(writes ? 'A decision needs the key to write.' : key ? 'This key is not the server’s.' : 'This server asks for its key.');
+    return call(path, body, method);
   }
   const told = await answered.json();
   if (!answered.ok) throw new Error(told.message);
@@ -20,10 +21,10 @@ async function call(path, body) {
 
 let asking = null;
 
-function askKey(wasWrong) {
+function askKey(told) {
   asking ??= new Promise((resolve) => {
     const dialog = byElementId('key-dialog');
-    byElementId('key-told').textContent = wasWrong ? 'This key is not the server’s.' : 'This server asks for its key.';
+    byElementId('key-told').textContent = told;
     dialog.querySelector('form').onsubmit = () => {
       key = byElementId('key').value;
       asking = null;

@@ -1,6 +1,7 @@
 """The page of `raptor serve` in a real browser: corpus, tree, map, layers, changes, ask."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support.axe import serious_faults
@@ -19,6 +20,7 @@ VIEWS = {
     "map": ("#map", ".plane[data-frames]"),
     "layers": (f"#layers=&tree={LIGHTHOUSE}", ".icicle[data-frames]"),
     "changes": (f"#changes=&tree={LIGHTHOUSE}", "main .note"),
+    "decisions": ("#decisions", "main .note"),
     "ask": ("#ask", "#ask-question"),
 }
 
@@ -234,6 +236,47 @@ def test_a_server_with_a_key_asks_for_it_once(built, show):
         page.locator(".plane[data-frames]").wait_for()
     assert all("401" in told for told in show.troubles)
     show.troubles.clear()
+
+
+def test_people_decide_with_the_key_to_write_and_take_it_back(own, show):
+    with serving(own.home, RAPTOR_API_KEY=KEY, RAPTOR_WRITING_KEY="to write") as keyed:
+        page = show(f"#tree={LIGHTHOUSE}", at=keyed)
+        give_key(page, KEY)
+        page.locator("main .top-texts a").first.click()
+        page.get_by_text("Correct or pin this summary").click()
+        assert serious_faults(page) == []
+        page.get_by_label("Text of the summary").fill("The lamp burned from 1872.")
+        page.get_by_label("Your name").fill("Ines")
+        page.get_by_role("button", name="Correct it").click()
+        page.get_by_text("A decision needs the key to write.").wait_for()
+        give_key(page, "to write")
+        page.get_by_text("Recorded.").wait_for()
+        assert apart(own.call, "build", "--json").json["failed"] == {}
+        texts = {
+            node["text"] for node in apart(own.call, "tree", LIGHTHOUSE, "--json").json["nodes"]
+        }
+        assert "The lamp burned from 1872." in texts
+        page.get_by_role("link", name="Decisions").click()
+        page.get_by_text("by Ines").wait_for()
+        assert "The lamp burned from 1872." in page.locator("main").inner_text()
+        page.locator("summary", has_text="Take it back").click()
+        page.get_by_role("button", name="Take it back").click()
+        page.get_by_text("taken back by Ines").wait_for()
+        (decision,) = apart(own.call, "curate", "list", "--all", "--json").json["decisions"]
+        assert decision["undone"].startswith("by Ines")
+    assert all("401" in told for told in show.troubles)
+    show.troubles.clear()
+
+
+def apart(call, *arguments):
+    """The command in a thread of its own: the browser's has an event loop."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(call, *arguments).result()
+
+
+def give_key(page, key):
+    page.locator("#key").fill(key)
+    page.get_by_role("button", name="Go on").click()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
