@@ -146,6 +146,28 @@ def test_a_check_points_at_the_materialization_that_it_judged(built):
         assert pointed == latest[evaluation.partition]
 
 
+def test_in_the_log_every_check_result_follows_what_it_judged(built):
+    with built.instance() as instance:
+        records = instance.get_records_for_run(built.report.run_ids[0]).records
+    made, judged = {}, set()
+    for at, record in enumerate(records):
+        event = record.event_log_entry.dagster_event
+        if event and event.is_step_materialization:
+            made[(event.asset_key, event.partition)] = (at, record)
+        elif event and event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+            check = event.asset_check_evaluation_data
+            of_what = (check.asset_key, check.partition)
+            before, materialization = made[of_what]
+            assert before < at
+            assert materialization.storage_id < record.storage_id
+            assert materialization.timestamp <= record.timestamp
+            assert check.target_materialization_data.storage_id == materialization.storage_id
+            judged.add(of_what)
+    specs = build_check_specs(built.settings)
+    checked = {spec.asset_key for spec in specs}
+    assert judged == {(k, name) for name in TOPS for k in checked & expected(built, name)}
+
+
 def test_a_run_is_filed_under_its_job(built):
     with built.instance() as instance:
         runs = [instance.get_run_by_id(run_id) for run_id in built.report.run_ids]
