@@ -158,7 +158,7 @@ def published_metadata(
     rows = [
         (
             tree.name,
-            shorten(manifests[tree.name].title, 60),
+            shorten(", ".join(_titles(tree)), 60),
             " → ".join(map(str, manifests[tree.name].layer_sizes)),
             tree.end.reason,
         )
@@ -187,6 +187,12 @@ def published_metadata(
             markdown_table(("tree", "title", "nodes by layer", "end"), rows)
         ),
     }
+
+
+def _titles(tree: Tree) -> list[str]:
+    """The titles of the documents of a tree, each once."""
+    found = (str(leaf.metadata.get("title", "")) for leaf in tree.layers[0].nodes)
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def _distributions(nodes: Sequence[Node], below: Mapping[str, Node]) -> Metadata:

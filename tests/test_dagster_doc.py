@@ -2,6 +2,7 @@
 
 import csv
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -92,6 +93,20 @@ def test_the_first_block_loads():
 def test_the_project_is_valid(project):
     told = call(project, "dagster", "definitions", "validate", "-f", "definitions.py")
     assert "Validation successful" in told
+
+
+def test_dg_checks_the_project(project, tmp_path):
+    package = tmp_path / "src" / "team"
+    shutil.copytree(project, package)
+    (tmp_path / "instance").mkdir()
+    (tmp_path / "pyproject.toml").write_text(PROJECT)
+    (package / "__init__.py").touch()
+    environment = {
+        "PYTHONPATH": str(tmp_path / "src"),
+        "DAGSTER_DG_CLI_CONFIG": str(tmp_path / "none"),
+    }
+    told = call(tmp_path, "dagster_dg_cli.cli", "check", "defs", **environment)
+    assert "All definitions loaded" in told
 
 
 class Watched:

@@ -14,7 +14,7 @@ from raptor_core.store.store import VectorStore
 class SourceSpan:
     """A leaf's place: characters ``start`` to ``end`` (exclusive) of a document, and its text.
 
-    ``pages`` are those of ``Node``.
+    ``pages`` are those of ``Node``; ``title`` is the document's, empty where it has none.
     """
 
     document: str
@@ -25,6 +25,7 @@ class SourceSpan:
     text: str
     node_id: str
     pages: tuple[int, ...] = ()
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +83,5 @@ def _span(leaf: Node) -> SourceSpan:
         text=leaf.text,
         node_id=leaf.id,
         pages=leaf.pages,
+        title=str(leaf.metadata.get("title", "")),
     )

@@ -118,6 +118,14 @@ def test_the_tree_says_its_shape(built):
     assert len(manifest.layer_sizes) == 3
 
 
+def test_a_tree_of_several_documents_is_told_by_their_titles(tmp_path):
+    workshop = Workshop(tmp_path, grouping={"by": "folder"})
+    for name, title in (("guides/a.md", "Pumps"), ("guides/b.md", "Valves")):
+        workshop.write(name, f"# {title}\n\n{prose(2, seed=1)}")
+    workshop.build()
+    assert "| guides | Pumps, Valves |" in workshop.metadata("tree", "guides")["trees"]
+
+
 def test_every_check_of_what_a_tree_has_has_a_result(built):
     specs = build_check_specs(built.settings)
     with built.instance() as instance:

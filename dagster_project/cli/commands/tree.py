@@ -61,7 +61,8 @@ def command(
         print_json({**asdict(manifest), "nodes": [node_values(node) for node in nodes]})
         return
     sizes = " → ".join(str(size) for size in manifest.layer_sizes)
-    click.secho(f"{tree}: {sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
+    title = f"{manifest.title}, " if manifest.title else ""
+    click.secho(f"{tree}: {title}{sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
     click.secho(f"ended at layer {len(manifest.layer_sizes) - 1}: {manifest.end}", dim=True)
     if parents := parent_counts(nodes):
         several = sum(n > 1 for n in parents.values())
@@ -103,7 +104,8 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
         what = f"{node.documents[0] if several else ''}[{node.start}:{node.end}]"
     name = f" {node.id}" if ids else ""
     text = "(its children stand above)" if again else shorten(node.text)
-    about = node.name or (str(node.metadata.get("title", "")) if node.stands_for else "")
+    titled = node.stands_for or (several and node.is_leaf)
+    about = node.name or (str(node.metadata.get("title", "")) if titled else "")
     about = f" {about}:" if about else ""
     return f"{what}{name}{about} ({node.n_tokens} tokens) {text}"
 
@@ -141,7 +143,7 @@ def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool)
     click.echo(shorten(node.text, 2000))
     for span in origin.spans:
         place = f"{span.document}[{span.start}:{span.end}]{told_pages(span.pages)}"
-        click.secho(f"  {place}", fg="cyan")
+        click.secho(f"  {place} {span.title}".rstrip(), fg="cyan")
         click.echo(f"    {shorten(span.text)}")
 
 

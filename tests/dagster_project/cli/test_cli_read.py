@@ -102,7 +102,7 @@ def test_tree_prints_every_layer_down_to_the_spans(built):
     printed = built.call("tree", "farness/lighthouse.md")
     assert printed.code == 0
     lines = printed.out.splitlines()
-    assert lines[0].startswith("farness/lighthouse.md: ")
+    assert lines[0].startswith("farness/lighthouse.md: The lighthouse at Skerry Point, ")
     assert any("layer 1 " in line for line in lines)
     assert any("[0:" in line and "# The lighthouse" in line for line in lines)
     shallow = built.call("tree", "farness/lighthouse.md", "--depth", 1).out.splitlines()
@@ -123,7 +123,10 @@ def test_tree_as_json_holds_the_nodes_and_a_trace_ends_in_the_document(built):
     for span in traced["spans"]:
         assert span["text"] == text[span["start"] : span["end"]]
     people = built.call("tree", "farness/harbour.md", "--trace", top["id"])
-    assert f"farness/harbour.md[{traced['spans'][0]['start']}:" in people.out
+    first = traced["spans"][0]
+    assert first["title"] == "The harbour of Farness"
+    place = f"farness/harbour.md[{first['start']}:{first['end']}]"
+    assert f"  {place} The harbour of Farness\n" in people.out
     assert traced["cost"] is None
     assert "it took" not in people.out
     assert built.call("tree", "soup.md", "--trace", top["id"]).code == 4
