@@ -131,6 +131,7 @@ def build_above(
     *,
     force: bool = False,
     components: Components | None = None,
+    on_plan: Callable[[Collection[str], Sequence[str]], None] = lambda _partitions, _assets: None,
     on_progress: Callable[[Progress], None] = lambda _progress: None,
 ) -> BuildReport | None:
     """Bring the tree above the trees in step with what is published; None where there is none.
@@ -153,6 +154,7 @@ def build_above(
         force=force,
         scan=look(above.tables.tables(), source),
         components=above.components.components(),
+        on_plan=on_plan,
         on_progress=on_progress,
     )
 

@@ -20,7 +20,7 @@ from raptor_assets.report import TreeRecord, read_findings, read_records
 from raptor_assets.report_pages import ReportFolder
 from raptor_core.disk import replace_file
 from raptor_core.documents import partition_key
-from raptor_core.home.published import require_trees
+from raptor_core.home.published import has_overview, require_trees
 from raptor_core.nodes import Node
 from raptor_core.report import Report, ReportTree, settings_text
 from raptor_core.report.atlas import atlas_values, tree_titles
@@ -30,6 +30,7 @@ from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.tables import read_curation, table_to_documents
+from raptor_core.tree.overview import OVERVIEW
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 NAMED_DOCUMENTS = 20
 """Documents of a tree that the corpus page names."""
+
+ABOVE = "The tree above the trees"
 
 
 def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
@@ -47,12 +50,17 @@ def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[st
     """
     status = status_of(home, settings, store.manifests())
     titles = store.titles()
+    above = has_overview(home, settings)
     partitions = dict.fromkeys(tree.partition for tree in status.trees)
     records = {record.tree: record for record in read_tree_records(home, settings, partitions)}
     return {
         "home": home.path.parent.name if home.path.name.startswith(".") else home.path.name,
         "sources": list(settings.source.paths),
-        "trees": [_row(tree, titles, records.get(tree.manifest.tree)) for tree in status.trees],
+        "trees": [
+            _row(tree, titles, records.get(tree.manifest.tree))
+            | ({"title": ABOVE, "above": True} if above and tree.manifest.tree == OVERVIEW else {})
+            for tree in status.trees
+        ],
         "unpublished": list(status.unpublished),
         "checks": [_check(result) for result in status.checks],
     }
@@ -67,6 +75,7 @@ def _row(tree: TreeStatus, titles: Mapping[str, str], record: TreeRecord | None)
         "name": manifest.tree,
         "title": titles.get(documents[0], "") if len(documents) == 1 else "",
         "partition": tree.partition,
+        "above": False,
         "n_documents": len(documents),
         "documents": [[name, titles.get(name, "")] for name in documents[:NAMED_DOCUMENTS]],
         "layers": list(manifest.layer_sizes),

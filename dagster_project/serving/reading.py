@@ -20,7 +20,6 @@ from raptor_core.home import HomeRetriever
 from raptor_core.home.overview import answer_by, overview_answer
 from raptor_core.models.reading import Passage, Reader
 from raptor_core.retrieval import Retrieval
-from raptor_core.settings import Settings
 from raptor_core.store.base import Hit, Where
 from raptor_core.tree.overview import OVERVIEW
 
@@ -176,17 +175,17 @@ class Reading:
         """See ``window.corpus_values``."""
         from dagster_project.window import corpus_values
 
-        home, settings = self._home()
-        return self._retriever.asked(lambda store: corpus_values(home, settings, store))
+        retriever, home = self._of(None)
+        return retriever.asked(lambda store: corpus_values(home, retriever.settings, store))
 
     def report(self, tree: str) -> dict[str, Any]:
         """What the page shows of one tree."""
         from dagster_project.window import read_report
         from raptor_core.report.data import report_values
 
-        home, settings = self._home()
-        found = self._retriever.asked(
-            lambda store: read_report(home, settings, store, tree, with_map=False)
+        retriever, home = self._of(tree)
+        found = retriever.asked(
+            lambda store: read_report(home, retriever.settings, store, tree, with_map=False)
         )
         return report_values(found)
 
@@ -194,13 +193,15 @@ class Reading:
         """See ``window.map_values``."""
         from dagster_project.window import map_values
 
-        home, _ = self._home()
-        return self._retriever.asked(lambda store: map_values(home, store, tree))
+        retriever, home = self._of(tree)
+        return retriever.asked(lambda store: map_values(home, store, tree))
 
-    def _home(self) -> tuple[Home, Settings]:
+    def _of(self, tree: str | None) -> tuple[HomeRetriever, Home]:
+        """What reads a tree, and its home: another one of the tree above the trees."""
         from raptor_assets.project.home import Home
 
-        return Home(self._retriever.home.path), self._retriever.settings
+        found = self._retriever.reader_of(tree)
+        return found, Home(found.home.path)
 
     def list_trees(
         self, name_contains: NameContains = "", offset: Offset = 0, limit: Limit = 50

@@ -167,8 +167,9 @@ class HomeRetriever(AsyncSearch):
         Raises:
             UnknownTreeError: nothing is published under this name.
         """
-        if tree == OVERVIEW and self._has_above:
-            return self.above.nodes(tree)
+        reader = self.reader_of(tree)
+        if reader is not self:
+            return reader.nodes(tree)
 
         def found(store: VectorStore) -> list[Node]:
             require_trees(store, (tree,))
@@ -194,6 +195,10 @@ class HomeRetriever(AsyncSearch):
         other._components = self._components.above(other.settings)  # noqa: SLF001
         other._turn, other._kept = Lock(), None  # noqa: SLF001
         return other
+
+    def reader_of(self, tree: str | None) -> HomeRetriever:
+        """What reads a tree: this, or that of the tree above the trees."""
+        return self.above if tree == OVERVIEW and self._has_above else self
 
     @property
     def _has_above(self) -> bool:

@@ -63,7 +63,13 @@ def command(
         )
         above = None
         if settings.corpus.enabled and partitions == ():
-            above = build_above(opened, settings, force=force, on_progress=progress.step)
+            above = build_above(
+                opened,
+                settings,
+                force=force,
+                on_plan=progress.plan,
+                on_progress=progress.step,
+            )
     seconds = time.monotonic() - started
     if as_json:
         told = {} if above is None else {"corpus": _values(above, seconds)}

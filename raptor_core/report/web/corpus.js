@@ -20,7 +20,7 @@ async function showCorpus(root) {
   const { trees: rows } = corpus;
   const money = rows.map((row) => row.cost?.spent_usd).filter((usd) => typeof usd === 'number');
   const failed = rows.filter((row) => row.failed.length).length;
-  const documentsIn = sum(rows.map((row) => row.n_documents));
+  const documentsIn = sum(rows.map((row) => (row.above ? 0 : row.n_documents)));
   const numbers = figures([
     ['documents', whole(documentsIn)], ['trees', whole(rows.length)],
     ['nodes', whole(sum(rows.map((row) => sum(row.layers))))], ['tokens', whole(sum(rows.map((row) => row.tokens)))],
@@ -83,7 +83,7 @@ function corpusTable(words, order) {
   const [, by, way] = ORDERS[order];
   const said = (row) => [row.name, row.title, ...row.documents.flat()].join(' ');
   const rows = corpus.trees.filter((row) => sought.every((word) => said(row).search(word) >= 0))
-    .sort((a, b) => way * (by(a) > by(b) ? 1 : by(a) < by(b) ? -1 : 0) || (a.name > b.name ? 1 : -1));
+    .sort((a, b) => Number(b.above) - Number(a.above) || way * (by(a) > by(b) ? 1 : by(a) < by(b) ? -1 : 0) || (a.name > b.name ? 1 : -1));
   if (!rows.length) return [el('p', { class: 'note' }, corpus.trees.length ? 'No title holds these words.' : 'Nothing is published yet.')];
   const most = Math.max(...corpus.trees.map((row) => row.tokens));
   const list = el('ul', { class: 'trees' });
@@ -97,7 +97,7 @@ function treeRow(row, most) {
   fill.style.width = `${Math.max(2, 100 * row.tokens / most)}%`;
   const change = row.change?.previous ? `${whole(row.change.added)} new, ${whole(row.change.removed)} gone` : 'first build';
   const spent = row.cost ? figure('usd', row.cost.spent_usd ?? null) : 'cost unknown';
-  const named = row.n_documents > 1 ? `${counted(row.n_documents, 'document')}: ${row.documents.slice(0, 3).map(([id, title]) => title || id).join(', ')}${row.n_documents > 3 ? ' …' : ''}` : row.name;
+  const named = row.above ? `over the tops of ${counted(row.n_documents, 'tree')}` : row.n_documents > 1 ? `${counted(row.n_documents, 'document')}: ${row.documents.slice(0, 3).map(([id, title]) => title || id).join(', ')}${row.n_documents > 3 ? ' …' : ''}` : row.name;
   return el('li', {}, el('a', { class: 'tree-row', href: treeAddress(row.name, row) },
     el('span', { class: 'tree-title' }, titleOf(row), el('span', { class: 'meta' }, named)),
     el('span', { class: 'tree-size' }, el('span', { class: 'track', 'aria-hidden': 'true' }, fill), el('span', { class: 'meta' }, `${row.layers.map(whole).join(' → ')} nodes · ${whole(row.tokens)} tokens`)),

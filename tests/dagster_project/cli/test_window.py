@@ -274,6 +274,24 @@ def apart(call, *arguments):
         return pool.submit(call, *arguments).result()
 
 
+def test_the_tree_above_the_trees_is_shown_and_walked(own, show):
+    own.configure("[corpus]\nenabled = true")
+    assert apart(own.call, "build", "--json").json["corpus"]["failed"] == {}
+    with serving(own.home) as address:
+        page = show(at=address)
+        row = page.locator(".tree-row").first
+        row.wait_for()
+        assert "The tree above the trees" in row.inner_text()
+        assert page.get_by_text("3 documents", exact=False).count() == 0
+        assert page.locator(".tree-row").count() == 4
+        row.click()
+        page.locator("main .top-texts a").first.click()
+        page.get_by_role("heading", name="Children (3)").wait_for()
+        page.get_by_role("link", name="Map").click()
+        page.locator(".plane[data-frames]").wait_for()
+        assert serious_faults(page) == []
+
+
 def give_key(page, key):
     page.locator("#key").fill(key)
     page.get_by_role("button", name="Go on").click()
