@@ -44,10 +44,11 @@ class RetrievalSettings(Part):
     """Defaults of a query.
 
     Attributes:
-        strategy: "hybrid" scores chunks by all signals of the tree, "collapsed" searches all
-            layers at once (by vectors, "collapsed-lexical" by BM25) and "traversal" walks down
-            from the top, all as in the paper; "beam" walks down and returns chunks alone; "flat"
-            (vectors) and "lexical" (BM25) search the chunks without the tree.
+        strategy: "hybrid" scores chunks by vectors, words, neighbours and document, and packs
+            whole paragraphs; "collapsed" searches all layers at once (by vectors,
+            "collapsed-lexical" by BM25) and "traversal" walks down from the top, all as in the
+            paper; "beam" walks down and returns chunks alone; "flat" (vectors) and "lexical"
+            (BM25) search the chunks without the tree.
         budget_tokens: tokens of the context.
         top_k: nodes at the most, or per layer (traversal); 0 is what the budget holds, and 20 per
             layer.
