@@ -4,9 +4,7 @@ A fit looks at all rows at once, so one changed row moves most of the others: it
 summaries again. Here only what a change touches is looked at. A new row joins the clusters that
 it is most similar to, of those about equally similar one that is touched anyhow; new rows that
 resemble nothing old form clusters among themselves; a touched cluster that grew over its bounds
-is split by the layer's own method; one that lost all but one row is merged into the nearest. The
-summaries of touched clusters are made again anyhow, so their rows are clustered anew, together,
-where that is more cohesive: of a layer that is touched everywhere that is a whole fit.
+is split by the layer's own method; one that lost all but one row is merged into the nearest.
 Compare adRAP (arXiv:2410.01736) and EraRAG (arXiv:2506.20963), which handle growth only.
 """
 
@@ -20,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusterer
-from raptor_core.clustering.groups import Rows, cohesion, divides, match_origins
+from raptor_core.clustering.groups import Rows, divides, match_origins
 from raptor_core.clustering.guards import BLOCK_ROWS, Grid, Guard
 from raptor_core.clustering.reduction import on_grid
 from raptor_core.vectors import Vectors
@@ -39,15 +37,10 @@ Doubles = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a cluster may hold, and how far it may drift.
-
-    ``max_members`` are rows, ``max_tokens`` their tokens; ``max_loss`` is the share by which the
-    cohesion of touched clusters may be under that of a fit of their rows.
-    """
+    """What a cluster may hold: ``max_members`` rows (after growth) and ``max_tokens`` tokens."""
 
     max_members: int
     max_tokens: int
-    max_loss: float = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +48,13 @@ class Anchored:
     """Clusters of a layer after a change.
 
     ``members`` are as in ``Clusters``. ``origins[i]`` is the number of the earlier cluster that
-    cluster ``i`` goes on from, or -1. ``details`` counts rows placed, clusters split, merged and
-    refitted, and the rows of the refitted ones. ``drift`` is what a fit of the touched clusters
-    would add to the layer's cohesion, and was not worth it.
+    cluster ``i`` goes on from, or -1. ``details`` counts rows placed and outliers, clusters split
+    and merged.
     """
 
     members: tuple[tuple[int, ...], ...]
     origins: tuple[int, ...]
     details: dict[str, float] = field(default_factory=dict)
-    drift: float = 0.0
 
 
 def anchored(
@@ -96,17 +87,12 @@ def anchored(
     found = guard.finish(groups, run.parts, {})
     details = {key: float(value) for key, value in sorted(run.counts.items())}
     origins = match_origins(found.members, kept)
-    drift = run.missed / sum(map(len, found.members))
-    return Anchored(found.members, origins, {**found.details, **details}, drift)
+    return Anchored(found.members, origins, {**found.details, **details})
 
 
 @dataclass(eq=False)
 class _Run:
-    """One layer on its way.
-
-    ``warm`` are the groups whose summary is made again anyhow; ``missed`` is the cohesion that
-    their fit would add, summed over its rows.
-    """
+    """One layer on its way. ``warm`` are the groups whose summary is made again anyhow."""
 
     vectors: Vectors
     n_tokens: NDArray[np.int64]
@@ -116,7 +102,6 @@ class _Run:
     groups: list[Rows] = field(default_factory=list)
     warm: set[int] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
-    missed: float = 0.0
 
     def placed(self, kept: Sequence[Sequence[int]], touched: Collection[int]) -> list[Rows]:
         """Groups that cover all rows, none that grew over its bounds."""
@@ -130,23 +115,7 @@ class _Run:
         self.counts["placed_rows"] = len(homeless)
         if len(homeless):
             self.settle(homeless)
-        cold = [rows for at, rows in enumerate(self.groups) if at not in self.warm]
-        warm = [part for at in sorted(self.warm) for part in self.bounded(self.groups[at])]
-        return cold + self.refitted(warm)
-
-    def refitted(self, groups: list[Rows]) -> list[Rows]:
-        """The touched groups, or a fit of their rows where it is so much more cohesive."""
-        if len(groups) < 2:
-            return groups
-        rows = np.unique(np.concatenate(groups))
-        fitted = [part for found in self.parts(rows) for part in self.bounded(found)]
-        now, anew = (cohesion(self.vectors, found) for found in (groups, fitted))
-        if now >= anew * (1 - self.bounds.max_loss):
-            self.missed = max(anew - now, 0.0) * len(rows)
-            return groups
-        self.counts["refitted_clusters"] = len(groups)
-        self.counts["refitted_rows"] = len(rows)
-        return fitted
+        return [part for at in range(len(self.groups)) for part in self.bounded(at)]
 
     def homeless(self) -> Rows:
         """Rows that are in no group."""
@@ -195,12 +164,12 @@ class _Run:
                 self.counts["founded_clusters"] += 1
         return housed
 
-    def bounded(self, rows: Rows) -> list[Rows]:
-        """The group, or its parts where it is over its bounds."""
-        waiting, done = [rows], []
+    def bounded(self, at: int) -> list[Rows]:
+        """The group, or its parts when it grew over its bounds."""
+        waiting, done = [self.groups[at]], []
         while waiting:
             rows = waiting.pop()
-            if len(rows) <= self.bounds.max_members:
+            if at not in self.warm or len(rows) <= self.bounds.max_members:
                 done.append(np.sort(rows))
                 continue
             self.counts["split_clusters"] += 1

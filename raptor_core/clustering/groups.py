@@ -8,8 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.vectors import Vectors, mean_direction
-
 Rows = NDArray[np.int64]
 
 MAX_SHARE = 0.75
@@ -76,13 +74,3 @@ def match_origins(
             origins[number] = old
             taken.add(old)
     return tuple(origins)
-
-
-def cohesion(vectors: Vectors, members: Sequence[Sequence[int] | Rows]) -> float:
-    """Mean cosine of every member to the centre of its cluster, over all memberships."""
-    total, count = 0.0, 0
-    for rows in members:
-        found = vectors[list(rows)].astype(np.float64)
-        total += float((found @ mean_direction(found)).sum())
-        count += len(rows)
-    return total / max(count, 1)

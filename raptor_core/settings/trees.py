@@ -74,11 +74,14 @@ class RebuildSettings(Part):
     Attributes:
         anchored: unchanged nodes keep their clusters, new ones are placed beside them; without
             it every changed layer is fitted anew, at the price of most of its summaries.
-        max_members: a cluster over it is split.
-        max_cohesion_loss: share by which the cohesion of the clusters that a change touches may
-            be under that of a fit of their nodes; beyond it they are clustered anew.
+        max_members: a cluster that grows over it is split.
+        max_placed: share of a layer's nodes that may be placed one by one before the whole
+            layer is fitted again; lower follows new themes sooner and costs more summaries.
+        max_cohesion_loss: share of its cohesion that placing may cost a layer before it is fitted
+            again, if a fit is better.
     """
 
     anchored: bool = True
     max_members: int = Field(24, ge=4, le=1000)
+    max_placed: float = Field(0.5, ge=0, le=10)
     max_cohesion_loss: float = Field(0.02, ge=0, le=1)

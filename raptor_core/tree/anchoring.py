@@ -1,8 +1,8 @@
 """The clusters of one layer from those of the tree that is published: kept, placed or fitted anew.
 
-A layer without earlier clusters is fitted as a whole. An anchored one keeps the memberships of all
-nodes that are still there (``raptor_core.clustering.anchored``), by their anchors: a leaf's id, a
-summary's slot. So a summary whose text changed stays where it was in the layer above.
+A fitted layer is clustered as a whole. An anchored one keeps the memberships of all nodes that
+are still there (``raptor_core.clustering.anchored``), by their anchors: a leaf's id, a summary's
+slot. So a summary whose text changed stays where it was in the layer above.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from raptor_core.blas import one_blas_thread
 from raptor_core.clustering.anchored import Bounds, anchored
-from raptor_core.clustering.base import Clusters
-from raptor_core.clustering.groups import cohesion
+from raptor_core.clustering.groups import match_origins
 from raptor_core.identity import slot_id
 from raptor_core.nodes import Fit, Layer, Node, Tree
 from raptor_core.tree.components import Components
-from raptor_core.tree.earlier import Earlier
+from raptor_core.tree.earlier import Earlier, mean_direction
+from raptor_core.vectors import Vectors
 
 NEW_SHARE = 0.5
 """A tree of which more leaves than these are new is built as if it were the first time."""
@@ -74,9 +74,15 @@ def arrange(
     """
     n_tokens = np.array([node.n_tokens for node in layer.nodes], dtype=np.int64)
     if earlier is None:
-        return _fitted(tree, layer, n_tokens, components, reason or "a new layer")
+        return _fitted(tree, layer, n_tokens, components, None, reason or "a new layer")
     if {node.id for node in layer.nodes} == {one for ids in earlier.ids for one in ids}:
         return _unchanged(layer, earlier)
+    n_new = len(layer.nodes) - _n_known(layer.nodes, earlier)
+    share = (earlier.fit.n_placed + n_new) / len(layer.nodes)
+    bound = components.settings.rebuild.max_placed
+    if n_new and share > bound:
+        told = f"drift: {share:.0%} placed since the last fit, over {bound:.0%}"
+        return _fitted(tree, layer, n_tokens, components, earlier, told)
     return _anchored(tree, layer, n_tokens, components, earlier)
 
 
@@ -90,10 +96,11 @@ def _fitted(
     layer: Layer,
     n_tokens: NDArray[np.int64],
     components: Components,
+    earlier: Earlier | None,
     reason: str,
 ) -> Arranged:
     found = components.clusterer.cluster(layer.vectors, n_tokens)
-    found = _bounded(found, layer, n_tokens, components)
+    origins = match_origins(found.members, _kept(layer.nodes, earlier) if earlier else ())
     now = cohesion(layer.vectors, found.members)
     fit = Fit(
         fingerprint=components.clusterer.fingerprint,
@@ -102,33 +109,8 @@ def _fitted(
         cohesion=now,
         reason=reason,
     )
-    slots = _slots(tree, layer.nodes, found.members, (-1,) * len(found.members), None)
+    slots = _slots(tree, layer.nodes, found.members, origins, earlier)
     return Arranged(found.members, slots, fit, found.details, found.responsibilities)
-
-
-def _bounded(
-    found: Clusters, layer: Layer, n_tokens: NDArray[np.int64], components: Components
-) -> Clusters:
-    """Fitted clusters, those over ``rebuild.max_members`` split as if they had grown over it."""
-    bounds = _bounds(components)
-    large = [at for at, rows in enumerate(found.members) if len(rows) > bounds.max_members]
-    chosen = components.settings.clustering
-    ours = chosen.method == "raptor" and chosen.engine == "compiled"
-    if not large or not ours or not components.settings.rebuild.anchored:
-        return found
-    split = anchored(layer.vectors, n_tokens, found.members, large, components.clusterer, bounds)
-    likely = dict(zip(found.members, found.responsibilities, strict=False))
-    return Clusters(
-        split.members,
-        {**found.details, **split.details},
-        tuple(likely.get(rows, ()) for rows in split.members),
-    )
-
-
-def _bounds(components: Components) -> Bounds:
-    limits = components.settings.rebuild
-    max_tokens = components.settings.clustering.max_tokens
-    return Bounds(limits.max_members, max_tokens, limits.max_cohesion_loss)
 
 
 def _unchanged(layer: Layer, earlier: Earlier) -> Arranged:
@@ -146,20 +128,29 @@ def _unchanged(layer: Layer, earlier: Earlier) -> Arranged:
 def _anchored(
     tree: str, layer: Layer, n_tokens: NDArray[np.int64], components: Components, earlier: Earlier
 ) -> Arranged:
+    limits = components.settings.rebuild
     ids = {node.id for node in layer.nodes}
     touched = {at for at, before in enumerate(earlier.ids) if not ids.issuperset(before)}
+    bounds = Bounds(limits.max_members, components.settings.clustering.max_tokens)
     kept = _kept(layer.nodes, earlier)
-    clusterer, bounds = components.clusterer, _bounds(components)
-    found = anchored(layer.vectors, n_tokens, kept, touched, clusterer, bounds)
+    found = anchored(layer.vectors, n_tokens, kept, touched, components.clusterer, bounds)
     now = cohesion(layer.vectors, found.members)
-    anew, n_anew = (int(found.details.get(f"refitted_{of}", 0)) for of in ("clusters", "rows"))
-    n_placed = earlier.fit.n_placed + len(layer.nodes) - _n_known(layer.nodes, earlier)
+    left = cohesion(layer.vectors, [rows for rows in kept if len(rows) > 1])
+    # What left with removed nodes, or came with vectors that were only expected, is no drift.
+    fitted = earlier.fit.fitted_cohesion + left - earlier.fit.cohesion
+    least = fitted * (1 - limits.max_cohesion_loss)
+    n_new = len(layer.nodes) - _n_known(layer.nodes, earlier)
+    if now < least and now < left:
+        reason = f"drift: cohesion {now:.3f} under {least:.3f}"
+        anew = _fitted(tree, layer, n_tokens, components, earlier, reason)
+        if anew.fit.cohesion > now:
+            return anew
+        fitted = now  # the nodes have become more various, a fit finds nothing better
     fit = Fit(
         fingerprint=earlier.fit.fingerprint,
-        n_placed=round(n_placed * (1 - n_anew / len(layer.nodes))),
-        fitted_cohesion=now + found.drift,
+        n_placed=earlier.fit.n_placed + n_new,
+        fitted_cohesion=fitted,
         cohesion=now,
-        reason=f"drift of {anew} touched clusters ({n_anew} nodes)" if anew else "",
     )
     slots = _slots(tree, layer.nodes, found.members, found.origins, earlier)
     return Arranged(found.members, slots, fit, found.details)
@@ -194,3 +185,13 @@ def _slots(
         taken.add(slot)
         slots.append(slot)
     return tuple(slots)
+
+
+def cohesion(vectors: Vectors, members: Members) -> float:
+    """Mean cosine of every member to the centre of its cluster, over all memberships."""
+    total, count = 0.0, 0
+    for rows in members:
+        found = vectors[list(rows)].astype(np.float64)
+        total += float((found @ mean_direction(found)).sum())
+        count += len(rows)
+    return total / max(count, 1)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from raptor_core.clustering.groups import cohesion
 from raptor_core.errors import InvariantError
 from raptor_core.nodes import End, Fit, Layer, Tree
 from raptor_core.tree.anchoring import arrange, why_from_scratch
 from raptor_core.tree.components import Components
 from raptor_core.tree.earlier import earlier_clusters, planning_vectors
-from raptor_core.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ def cluster_top(
     if end:
         return Clustering(tree, number, (), End(number, end))
     reason = why_from_scratch(previous, layers[0].nodes, components)
-    earlier, made = None, top.vectors
+    earlier = None
     if previous and not reason:
         vectors = planning_vectors([layer.nodes for layer in layers], layers[0].vectors, previous)
         top = Layer(top.nodes, vectors)
@@ -68,21 +66,9 @@ def cluster_top(
             "clusterer: report it with the settings"
         )
     groups = tuple(tuple(top.nodes[row].id for row in rows) for rows in found.members)
-    fit = measured(found.fit, made, found.members)
     return Clustering(
-        tree, number, groups, None, found.details, found.slots, fit, found.responsibilities
+        tree, number, groups, None, found.details, found.slots, found.fit, found.responsibilities
     )
-
-
-def measured(fit: Fit, vectors: Vectors, members: Sequence[Sequence[int]]) -> Fit:
-    """The fit with its cohesion by the vectors of the layer, where they are made already.
-
-    A plan has none, and the layer was arranged by planning vectors.
-    """
-    if not vectors.shape[1]:
-        return fit
-    now = cohesion(vectors, members)
-    return replace(fit, cohesion=now, fitted_cohesion=now + fit.fitted_cohesion - fit.cohesion)
 
 
 def end_before(n_nodes: int, number: int, components: Components) -> str:

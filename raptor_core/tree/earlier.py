@@ -1,22 +1,23 @@
 """What a rebuild knows of the published tree: its clusters, and vectors to arrange layers by.
 
 All of it is known before any summary is written: content keys need no texts, and where a vector
-would, the layer is arranged by *planning vectors*: an unchanged summary has the vector that it was
-published with, another one the mean direction of its children, moved as far as the published
-summaries lie from theirs. That is why a plan can foretell the calls of a rebuild exactly.
+would, the layer is arranged by *planning vectors*: a summary has the vector that its slot was
+published with, one in a new slot the mean direction of its children. That is why a plan can
+foretell the calls of a rebuild exactly.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raptor_core.identity import digest
 from raptor_core.nodes import Fit, Node, Tree
-from raptor_core.vectors import Vectors, mean_direction
+from raptor_core.vectors import Vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,33 +62,24 @@ def planning_vectors(
         leaf_vectors: of layer 0, shape ``(len(layers[0]), n_dims)``.
         previous: the tree that is published.
     """
+    known = {
+        node.anchor: vector
+        for layer in previous.layers[1:]
+        for node, vector in zip(layer.nodes, layer.vectors, strict=True)
+    }
     below = {node.id: row for node, row in zip(layers[0], leaf_vectors, strict=True)}
-    for number, nodes in enumerate(layers[1:], 1):
-        means = {node.id: mean_direction([below[c] for c in node.children]) for node in nodes}
-        below = _expected(nodes, means, previous, number)
+    for nodes in layers[1:]:
+        below = {
+            node.id: known[node.anchor]
+            if node.anchor in known
+            else mean_direction([below[child] for child in node.children])
+            for node in nodes
+        }
     return np.stack([below[node.id] for node in layers[-1]])
 
 
-def _expected(
-    nodes: Sequence[Node], means: Mapping[str, Vectors], previous: Tree, number: int
-) -> dict[str, Vectors]:
-    """Expected vectors of a layer's summaries, whose children have the mean directions ``means``.
-
-    A summary lies beside that mean by much the same way as the others of its layer, and as it
-    did before: half of both is added to it. One that is as it was has the vector that it had.
-    """
-    if number >= len(previous.layers):
-        return dict(means)
-    was, under = previous.layers[number], previous.layers[number - 1]
-    known = dict(zip((node.id for node in under.nodes), under.vectors, strict=True))
-    before = np.stack([mean_direction([known[c] for c in node.children]) for node in was.nodes])
-    offsets = was.vectors - before
-    usual = offsets.mean(axis=0)
-    own = {node.anchor: offset for node, offset in zip(was.nodes, offsets, strict=True)}
-    same = {node.id: vector for node, vector in zip(was.nodes, was.vectors, strict=True)}
-    return {
-        node.id: same[node.id]
-        if node.id in same
-        else mean_direction([means[node.id], usual / 2, own.get(node.anchor, 0 * usual) / 2])
-        for node in nodes
-    }
+def mean_direction(rows: Sequence[Vectors] | NDArray[np.float64]) -> Vectors:
+    """Unit vector of the rows' sum."""
+    total = np.sum(rows, axis=0, dtype=np.float64)
+    norm = max(float(np.linalg.norm(total)), 1e-12)
+    return np.asarray(total / norm, dtype=np.float32)

@@ -12,8 +12,9 @@ from raptor_core.errors import DamagedTreeError
 from raptor_core.nodes import End, Layer, Node, Tree
 from raptor_core.store.base import Manifest, Where, content_of
 from raptor_core.store.store import VectorStore
+from raptor_core.tree.earlier import mean_direction
 from raptor_core.tree.renamed import renamed, renamed_documents
-from raptor_core.vectors import Vectors, mean_direction
+from raptor_core.vectors import Vectors
 
 Grouped = Mapping[str, Sequence[Document]]
 """Documents by tree."""

@@ -53,11 +53,12 @@ def test_drift_over_its_bound_fits_the_layer_again_and_says_why(workshop):
         grouping={"by": "corpus"},
         clustering={"method": "raptor", "window": 4},
         tree={"max_layers": 3},
-        rebuild={"max_cohesion_loss": 0.0},
+        rebuild={"max_placed": 0.01},
     )
     workshop.write("c.md", prose(20, seed=3))
     workshop.build()
     then = workshop.metadata("tree", "corpus")
     assert then["layers_fitted"] >= 1
-    assert "drift of" in then["plan"]
+    assert "placed since the last fit" in then["plan"]
+    assert then["drift_layer_1"] == 0.0
     assert then["summaries_made"] == then["summaries_planned"]
