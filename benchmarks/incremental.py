@@ -2,18 +2,19 @@
 
     python benchmarks/incremental.py states fastapi-docs/ --group-by corpus --plot calls.png
     python benchmarks/incremental.py edits narrativeqa.jsonl --documents 1
+    python benchmarks/incremental.py rewrites qasper.jsonl --documents 10
 
-``states`` takes a folder whose sub-folders, in order of their names, are successive states of one
-source. ``edits`` takes documents and changes paragraphs at random: one, 1 %, 5 %, then 20 rounds
-of 2 %. Of every step, over all its trees:
+The histories are told in ``histories.py``: successive states of a folder, paragraphs changed at
+random, heavy rewriting. Of every step, over all its trees:
 
+    leaves     of the state, and the share of them that is new
     calls      summaries that the rebuild made
-    plan       the same as ``plan_rebuild`` foretold it
+    plan       the same as ``plan_rebuild`` foretold it, in brackets where it is an estimate
     least      distinct ancestors of changed leaves
     cache      summaries with clusters fitted anew and a cache of all earlier texts (baseline)
     scratch    summaries of a build from scratch (baseline)
     tokens     prompt tokens of our calls, and the share of those of a build from scratch
-    cohesion   mean cosine of a node to its cluster's centre, ours and from scratch
+    cohesion   mean cosine of a node to its cluster's centre, by layer, ours and from scratch
     largest    members of the largest cluster, ours and from scratch
     own        seconds of the rebuild beside embedder and summarizer
 
@@ -25,31 +26,28 @@ holds.
 from __future__ import annotations
 
 import argparse
-import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from histories import Grouped, edits, rewrites, states
 from measuring import print_head, print_row
 
-from raptor_core import Components, Document, Query, Retriever, Settings, Tree, load_documents
-from raptor_core.documents import Partitions
+from raptor_core import Components, Document, Query, Retriever, Settings, Tree
 from raptor_core.evaluation.datasets import load_dataset
 from raptor_core.evaluation.measures import evidence_recall
 from raptor_core.rebuild import plan_rebuild
-from raptor_core.settings.models import GroupingSettings
 from raptor_core.tree.anchoring import cohesion
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.cache import MemoryCache
 
-Grouped = Mapping[str, Sequence[Document]]
 EVIDENCE_TOKENS = 1000
-ROUNDS = 20
 HEAD = (
-    *("step", "calls", "plan", "least", "cache", "scratch", "tokens", "share"),
+    *("step", "leaves", "new", "calls", "plan", "least", "cache", "scratch", "tokens", "share"),
     *("cohesion", "fresh", "largest", "fresh", "own"),
 )
 
@@ -60,7 +58,8 @@ def main() -> None:
     if arguments.what == "states":
         steps = states(arguments.source, arguments.group_by)
     else:
-        steps = edits(arguments.source, arguments.skip, arguments.documents, arguments.seed)
+        history = edits if arguments.what == "edits" else rewrites
+        steps = history(arguments.source, arguments.skip, arguments.documents, arguments.seed)
     run = Run(components, fresh=not arguments.no_fresh)
     print_head(*HEAD)
     for name, documents in steps:
@@ -72,58 +71,13 @@ def main() -> None:
         plot(run.rows, arguments.plot)
 
 
-def states(source: Path, group_by: Any) -> Iterator[tuple[str, Grouped]]:
-    """Successive states of a folder, by tree."""
-    for folder in sorted(path for path in source.iterdir() if path.is_dir()):
-        found = load_documents(folder).documents
-        partitions = Partitions(found, GroupingSettings(by=group_by))
-        yield folder.name, {tree: docs for p in partitions.values() for tree, docs in p.items()}
-
-
-def edits(source: Path, skip: int, n_documents: int, seed: int) -> Iterator[tuple[str, Grouped]]:
-    """A corpus as one tree, then with more and more of its paragraphs changed."""
-    rng = random.Random(seed)
-    documents = list(load_documents(source).documents)[skip : skip + n_documents]
-    yield "0", {"corpus": documents}
-    plan = [("one", 0.0), ("1 %", 0.01), ("5 %", 0.05)]
-    plan += [(f"2 %, {number}", 0.02) for number in range(1, ROUNDS + 1)]
-    for name, share in plan:
-        documents = edited(documents, share, rng)
-        yield name, {"corpus": documents}
-
-
-def edited(documents: Sequence[Document], share: float, rng: random.Random) -> list[Document]:
-    """The documents with a share of their paragraphs changed, one at the least.
-
-    Half of them get a sentence from elsewhere, a quarter goes, a quarter is put in elsewhere.
-    """
-    texts = [document.text.split("\n\n") for document in documents]
-    places = [
-        (d, p) for d, found in enumerate(texts) for p, text in enumerate(found) if len(text) > 80
-    ]
-    for d, p in sorted(rng.sample(places, max(1, round(share * len(places)))), reverse=True):
-        from_d, from_p = rng.choice(places)
-        other = texts[from_d][min(from_p, len(texts[from_d]) - 1)]
-        kind = rng.random()
-        if kind < 0.5 or share == 0.0:
-            sentences = texts[d][p].split(". ")
-            sentences[rng.randrange(len(sentences))] = other.split(". ")[0]
-            texts[d][p] = ". ".join(sentences)
-        elif kind < 0.75:
-            del texts[d][p]
-        else:
-            texts[d].insert(p, other)
-    return [
-        Document(document.id, "\n\n".join(found), title=document.title)
-        for document, found in zip(documents, texts, strict=True)
-    ]
-
-
 @dataclass
 class Row:
     """One step."""
 
     name: str
+    leaves: int
+    new: int
     calls: int
     plan: int
     least: int
@@ -131,8 +85,8 @@ class Row:
     scratch: int
     tokens: int
     scratch_tokens: int
-    cohesion: float
-    fresh_cohesion: float
+    cohesion: Sequence[float]
+    fresh_cohesion: Sequence[float]
     largest: int
     fresh_largest: int
     own: float
@@ -229,15 +183,17 @@ class Run:
         refit = self._refit(changed)
         row = Row(
             name=name,
+            leaves=sum(len(tree.layers[0].nodes) for tree in self.ours.values()),
+            new=sum(_n_new(self.ours[tree], before.get(tree)) for tree in changed),
             calls=counted.calls - start[0],
             plan=plan.summaries.calls,
-            least=plan.lower_bound,
+            least=sum(_least(self.ours[tree], before.get(tree)) for tree in changed),
             cache=refit,
             scratch=sum(tree.n_nodes - len(tree.layers[0].nodes) for tree in self.theirs.values()),
             tokens=counted.tokens - start[1],
             scratch_tokens=sum(map(_prompt_tokens, self.theirs.values())),
-            cohesion=_cohesion(self.ours),
-            fresh_cohesion=_cohesion(self.theirs),
+            cohesion=cohesions(self.ours),
+            fresh_cohesion=cohesions(self.theirs),
             largest=_largest(self.ours),
             fresh_largest=_largest(self.theirs),
             own=seconds,
@@ -257,10 +213,11 @@ class Run:
     def _print(self, row: Row) -> None:
         share = f"{row.tokens / row.scratch_tokens:.1%}" if row.scratch_tokens else "-"
         plan = str(row.plan) if row.exact else f"({row.plan})"
-        cohesions = (f"{row.cohesion:.4f}", f"{row.fresh_cohesion:.4f}")
+        leaves = (row.leaves, f"{row.new / max(row.leaves, 1):.0%}")
         calls = (row.calls, plan, row.least, row.cache, row.scratch, row.tokens, share)
+        cohesions = (_shown(row.cohesion), _shown(row.fresh_cohesion))
         sizes = (row.largest, row.fresh_largest, f"{row.own:.2f}")
-        print_row(row.name, *calls, *cohesions, *sizes)
+        print_row(row.name, *leaves, *calls, *cohesions, *sizes)
 
     def totals(self) -> None:
         """Sums over all steps after the first, which builds everything."""
@@ -282,7 +239,7 @@ class Run:
                 ratio = np.mean([node.quality["compression_ratio"] for node in nodes])
                 size = np.mean([len(node.children) for node in nodes])
                 print(
-                    f"{name}: {len(nodes)} summaries, cohesion {_cohesion(trees):.4f}, "
+                    f"{name}: {len(nodes)} summaries, cohesion {_shown(cohesions(trees))}, "
                     f"{size:.2f} children, compression {ratio:.3f}, largest {_largest(trees)}"
                 )
 
@@ -314,17 +271,43 @@ def _stored(trees: Mapping[str, Tree]) -> MemoryCache:
     return cache
 
 
-def _cohesion(trees: Mapping[str, Tree]) -> float:
-    """Of the leaves' clusters, by membership."""
-    total, count = 0.0, 0
+def cohesions(trees: Mapping[str, Tree]) -> list[float]:
+    """Of the clusters over each layer, by membership."""
+    sums: list[Any] = []
     for tree in trees.values():
-        if len(tree.layers) > 1:
-            row_of = {node.id: row for row, node in enumerate(tree.layers[0].nodes)}
-            members = [[row_of[c] for c in node.children] for node in tree.layers[1].nodes]
+        for number, (below, above) in enumerate(pairwise(tree.layers)):
+            row_of = {node.id: row for row, node in enumerate(below.nodes)}
+            members = [[row_of[c] for c in node.children] for node in above.nodes]
             n = sum(map(len, members))
-            total += n * cohesion(tree.layers[0].vectors, members)
-            count += n
-    return total / max(count, 1)
+            sums += [np.zeros(2)] * (number + 1 - len(sums))
+            sums[number] = sums[number] + (n * cohesion(below.vectors, members), n)
+    return [total / n for total, n in sums]
+
+
+def _shown(values: Sequence[float]) -> str:
+    return " ".join(f"{value:.3f}" for value in values)
+
+
+def _n_new(tree: Tree, before: Tree | None) -> int:
+    """Leaves that were not there before."""
+    known = {node.id for node in before.layers[0].nodes} if before else set()
+    return sum(node.id not in known for node in tree.layers[0].nodes)
+
+
+def _least(tree: Tree, before: Tree | None) -> int:
+    """Summaries that have a new leaf below them, or lost one."""
+    old = before.layers if before else ()
+    known = {node.id for node in old[0].nodes} if old else set()
+    fresh = {node.id for node in tree.layers[0].nodes} - known
+    gone = known - {node.id for node in tree.layers[0].nodes}
+    count = 0
+    for number, layer in enumerate(tree.layers[1:], 1):
+        was = old[number].nodes if number < len(old) else ()
+        fresh = {node.id for node in layer.nodes if not fresh.isdisjoint(node.children)}
+        gone = {node.id for node in was if not gone.isdisjoint(node.children)}
+        lost = {node.slot for node in was if node.id in gone}
+        count += sum(node.id in fresh or node.slot in lost for node in layer.nodes)
+    return count
 
 
 def _largest(trees: Mapping[str, Tree]) -> int:
@@ -361,11 +344,11 @@ def plot(rows: Sequence[Row], target: Path) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("what", choices=["states", "edits"])
+    parser.add_argument("what", choices=["states", "edits", "rewrites"])
     parser.add_argument("source", type=Path)
     parser.add_argument("--group-by", choices=["document", "corpus"], default="corpus")
-    parser.add_argument("--documents", type=int, default=1, help="edits: so many documents")
-    parser.add_argument("--skip", type=int, default=0, help="edits: after the first so many")
+    parser.add_argument("--documents", type=int, default=1, help="of one tree: so many documents")
+    parser.add_argument("--skip", type=int, default=0, help="of one tree: after the first so many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-fresh", action="store_true", help="leave out both baselines")
     parser.add_argument("--plot", type=Path)
