@@ -11,7 +11,6 @@ from raptor_assets.opening import KnownStore
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.project.home import Home
 from raptor_assets.project.home_resources import Resources
-from raptor_assets.project.overview import overview_resources
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.store_state import read_store_state
 from raptor_core.documents import Document, Inventory, Partitions, Scan
@@ -76,6 +75,8 @@ def _above(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ...]:
 
     Its texts are not written yet, so each is taken for the one before it, or for a word.
     """
+    from raptor_assets.project.overview import overview_resources  # it loads Dagster
+
     above = overview_resources(below)
     there: list[Document] = []
     if below.store.exists():

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from dagster_project.instance import recorded
 from raptor_assets import names
 from raptor_assets.project.home import Home
-from raptor_assets.project.overview import OverviewHome
 from raptor_assets.project.record_files import CheckOutcomes
 from raptor_core.documents import partition_key
 from raptor_core.home.published import has_overview
@@ -89,6 +88,8 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
     published = set(owners.values())
     trees = [_tree(m, owners[m.tree], results[owners[m.tree]], checks) for m in manifests]
     if has_overview(home, settings):
+        from raptor_assets.project.overview import OverviewHome  # it loads Dagster
+
         above = OverviewHome(home.path / OVERVIEW)
         trees += read_status(above, overview_settings(settings)).trees
     return HomeStatus(

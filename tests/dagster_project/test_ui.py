@@ -122,6 +122,7 @@ def test_execute_all_on_the_tab_of_checks_checks_what_is_recorded(page, workshop
     page.goto("/assets/layer_1/summaries?view=checks")
     # What says nothing of any tree was logged first: the last verdict is a real one.
     page.get_by_text("children on average").first.wait_for()
+    seen(page, "Failed").first.wait_for()
     n_failed = seen(page, "Failed").count()
     page.get_by_text("Execute all").click()
     page.get_by_text("Launched run").wait_for()
@@ -133,4 +134,5 @@ def test_execute_all_on_the_tab_of_checks_checks_what_is_recorded(page, workshop
     assert len(latest("b.md")) == 1
     page.reload()
     page.get_by_text("children on average").first.wait_for()
+    seen(page, "Failed").first.wait_for()
     assert seen(page, "Failed").count() == n_failed
