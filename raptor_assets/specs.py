@@ -31,7 +31,19 @@ def build_source_spec() -> dg.AssetSpec:
         description="The documents as the upstream asset gave them last. The sensor requests the "
         "partitions whose documents changed.",
         kinds={"json"},
-        automation_condition=dg.AutomationCondition.eager(),
+        automation_condition=_eager_or_missing(),
+    )
+
+
+def _eager_or_missing() -> dg.AutomationCondition:
+    """Dagster's ``eager``, and also what is missing already at its first evaluation, once."""
+    condition = dg.AutomationCondition
+    return condition.eager() | (
+        condition.missing()
+        & ~condition.any_deps_missing()
+        & ~condition.any_deps_in_progress()
+        & ~condition.in_progress()
+        & ~condition.execution_failed()
     )
 
 
