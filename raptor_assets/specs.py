@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import dagster as dg
 
@@ -35,7 +36,7 @@ def build_source_spec() -> dg.AssetSpec:
     )
 
 
-def _eager_or_missing() -> dg.AutomationCondition:
+def _eager_or_missing() -> dg.AutomationCondition[Any]:
     """Dagster's ``eager``, and also what is missing already at its first evaluation, once."""
     condition = dg.AutomationCondition
     return condition.eager() | (
