@@ -114,8 +114,10 @@ class HomeRetriever(AsyncSearch):
 
         def found(store: VectorStore) -> list[Retrieval]:
             check_identity(store.identity, self._components.store_identity, str(self._home.path))
-            require_trees(store, query.where.trees or ())
-            return Retriever(store, embedder).search_vectors(questions, vectors, query)
+            retrievals = Retriever(store, embedder).search_vectors(questions, vectors, query)
+            met = {hit.node.tree for one in retrievals for hit in one.hits}  # so they are published
+            require_trees(store, [tree for tree in query.where.trees or () if tree not in met])
+            return retrievals
 
         return self.asked(found)
 
@@ -172,8 +174,9 @@ class HomeRetriever(AsyncSearch):
             return reader.nodes(tree)
 
         def found(store: VectorStore) -> list[Node]:
-            require_trees(store, (tree,))
-            return store.nodes(Where(trees=(tree,)))
+            nodes = store.nodes(Where(trees=(tree,)))
+            require_trees(store, () if nodes else (tree,))
+            return nodes
 
         return self.asked(found)
 

@@ -13,6 +13,7 @@ from raptor_core import HomeRetriever
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.identity import fingerprint
 from raptor_core.retrieval import Query
+from raptor_core.store import Where
 from raptor_core.store.engines import retries
 from raptor_core.tree.components import Components
 
@@ -115,6 +116,10 @@ def test_an_application_opens_the_store_once(served, application):
     found = application.search("the second question", Query("flat"))
     assert found.hits
     assert len(server.requests) - n_before <= 2
+    n_before, named = len(server.requests), Where(trees=(found.hits[0].node.tree,))
+    assert application.search("the second question", Query("flat", where=named)).hits
+    assert application.nodes(named.trees[0])
+    assert len(server.requests) - n_before <= 4
     assert application.trace(found.hits[0].node.id).spans
 
 
