@@ -9,8 +9,7 @@ from typing import Literal, Protocol
 
 from raptor_core.nodes import Node
 from raptor_core.settings import HybridSettings, Settings
-from raptor_core.store.base import Hit, Where
-from raptor_core.store.store import VectorStore
+from raptor_core.store.base import Hit, Searcher, Where
 from raptor_core.vectors import Vectors
 
 LAYER_TOP_K = 20
@@ -131,7 +130,7 @@ def goes_on(node: Node, following: Node) -> bool:
 class Strategy(Protocol):
     """A way from questions to the nodes of their contexts."""
 
-    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
+    def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """One retrieval for each question, in order."""
 
 

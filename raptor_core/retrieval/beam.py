@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets
 from raptor_core.retrieval.traversal import best, start_filters
-from raptor_core.store.base import Hit, Where
-from raptor_core.store.store import VectorStore
+from raptor_core.store.base import Hit, Searcher, Where
 from raptor_core.vectors import Vectors
 
 
@@ -18,7 +17,7 @@ class Beam:
     above, because its tree is but one layer high, stays among the candidates.
     """
 
-    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
+    def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
         starts = start_filters(query, store)
         rows = [questions.one(row).vectors for row in range(len(questions.texts))]
@@ -29,7 +28,7 @@ class Beam:
         )
 
     def _leaves(
-        self, vector: Vectors, query: Query, starts: list[Where], store: VectorStore, most: int
+        self, vector: Vectors, query: Query, starts: list[Where], store: Searcher, most: int
     ) -> list[Hit]:
         wanted = max(query.beam_width, most)
         front = best((h for at in starts for h in store.search(vector, wanted, at)[0]), wanted)

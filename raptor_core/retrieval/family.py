@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from raptor_core.nodes import Node
 from raptor_core.retrieval.trace import published_node
-from raptor_core.store.base import Where
-from raptor_core.store.store import VectorStore
+from raptor_core.store.base import Searcher, Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,7 @@ class Family:
     children: tuple[Node, ...]
 
 
-def family(store: VectorStore, node_id: str) -> Family:
+def family(store: Searcher, node_id: str) -> Family:
     """A published node with its neighbours one layer up and down, each in document order.
 
     Parents are looked for among the summaries one layer up that share a document with the node.

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets
-from raptor_core.store.base import Where
-from raptor_core.store.store import VectorStore
+from raptor_core.store.base import Searcher, Where
 
 
 class Flat:
     """The chunks most similar to the question by vector."""
 
-    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
+    def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
         where = chunks_of(query)
         return fill_budgets(
@@ -24,7 +23,7 @@ class Flat:
 class Lexical:
     """The chunks that match the question's words best (BM25)."""
 
-    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
+    def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
         where = chunks_of(query)
         return fill_budgets(

@@ -19,7 +19,7 @@ from raptor_core.retrieval.trace import Trace, trace
 from raptor_core.retrieval.traversal import Traversal
 from raptor_core.settings import StoreSettings
 from raptor_core.store import open_store
-from raptor_core.store.store import VectorStore
+from raptor_core.store.base import Searcher
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import make_manifest
 from raptor_core.vectors import Vectors
@@ -48,7 +48,7 @@ class Retriever(AsyncSearch):
         embedder: the one that the store was built with.
     """
 
-    def __init__(self, store: VectorStore, embedder: Embedder) -> None:
+    def __init__(self, store: Searcher, embedder: Embedder) -> None:
         self._store = store
         self._embedder = embedder
 

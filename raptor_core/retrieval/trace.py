@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from raptor_core.errors import InvariantError, UnknownTreeError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Where
-from raptor_core.store.store import VectorStore
+from raptor_core.store.base import Searcher, Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Trace:
     spans: tuple[SourceSpan, ...]
 
 
-def trace(store: VectorStore, node_id: str) -> Trace:
+def trace(store: Searcher, node_id: str) -> Trace:
     """Resolve a published node, layer by layer, to the leaves under it.
 
     Raises:
@@ -59,7 +58,7 @@ def trace(store: VectorStore, node_id: str) -> Trace:
     return Trace(node, tuple(_span(leaf) for leaf in ordered))
 
 
-def published_node(store: VectorStore, node_id: str) -> Node:
+def published_node(store: Searcher, node_id: str) -> Node:
     """The published node with this id.
 
     Raises:

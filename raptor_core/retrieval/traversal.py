@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
-from raptor_core.store.base import Hit, Where
-from raptor_core.store.store import VectorStore
+from raptor_core.store.base import Hit, Searcher, Where
 from raptor_core.vectors import Vectors
 
 MOST_OVER = 10_000
@@ -22,7 +21,7 @@ class Traversal:
     ``top_k`` of all trees together.
     """
 
-    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
+    def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """See ``Strategy.retrieve``; nodes of higher layers come first."""
         starts = start_filters(query, store)
         rows = (questions.one(row).vectors for row in range(len(questions.texts)))
@@ -30,7 +29,7 @@ class Traversal:
         return fit_budgets(questions, query, found)
 
     def _walk(
-        self, vector: Vectors, query: Query, starts: list[Where], store: VectorStore
+        self, vector: Vectors, query: Query, starts: list[Where], store: Searcher
     ) -> list[Hit]:
         chosen = _layer(vector, query, starts, store)
         found = list(chosen)
@@ -46,7 +45,7 @@ class Traversal:
         return found
 
 
-def _layer(vector: Vectors, query: Query, filters: list[Where], store: VectorStore) -> list[Hit]:
+def _layer(vector: Vectors, query: Query, filters: list[Where], store: Searcher) -> list[Hit]:
     """What the walk keeps of a layer: the best, or all of at least the threshold."""
     most, least = query.limit, -2.0
     if query.threshold is not None:
@@ -55,7 +54,7 @@ def _layer(vector: Vectors, query: Query, filters: list[Where], store: VectorSto
     return best((hit for hit in found if hit.score >= least), most)
 
 
-def start_filters(query: Query, store: VectorStore) -> list[Where]:
+def start_filters(query: Query, store: Searcher) -> list[Where]:
     """One filter per start layer: trees of equal height are searched together."""
     where = query.where
     if where.layers is not None:

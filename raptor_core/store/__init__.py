@@ -19,9 +19,12 @@ from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import (
     Edition,
     Hit,
+    Maintainer,
     Manifest,
     Mark,
     Published,
+    Publisher,
+    Searcher,
     StoreIdentity,
     Where,
 )
@@ -33,10 +36,13 @@ from raptor_core.store.store import VectorStore
 __all__ = [
     "Edition",
     "Hit",
+    "Maintainer",
     "Manifest",
     "Mark",
     "Published",
+    "Publisher",
     "Publishing",
+    "Searcher",
     "StoreIdentity",
     "VectorStore",
     "Where",

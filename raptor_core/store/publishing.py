@@ -31,8 +31,10 @@ from raptor_core.store.payload import (
     node_digest,
     node_to_payload,
 )
-from raptor_core.store.reader import UNIT_TOLERANCE
 from raptor_core.vectors import Vectors
+
+UNIT_TOLERANCE = 1e-3
+"""How far from 1 the length of a vector may be that is let in."""
 
 COMMIT_POINTS = 2500
 """Points that a commit of several trees writes or deletes, some 8 MB of 384 dimensions. Where a

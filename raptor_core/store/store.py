@@ -1,4 +1,4 @@
-"""The store over any engine: the rules of publishing and forgetting.
+"""The store over any engine: the rules of publishing, forgetting and reading.
 
 - A store holds what is published; the work on trees that are not is in a cache
   (``raptor_core.tree.cache``).
@@ -11,89 +11,259 @@
   ``optimize()`` every segment of which a fifth is deleted; local mode's SQLite reuses freed pages;
   a server vacuums on its own. To erase bytes at once, build into an empty home.
 - One store object may be shared by threads. On embedded engines its calls take turns.
-
-Reading is in ``reader.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from operator import attrgetter
+from threading import RLock
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
+
+from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
-from raptor_core.store.engines.base import Batch, Engine
-from raptor_core.store.publishing import Publishing
-from raptor_core.store.reader import StoreReader, damaged_points
+from raptor_core.store.base import Edition, Hit, Manifest, Mark, Published, StoreIdentity, Where
+from raptor_core.store.engines.base import (
+    EVERYWHERE,
+    LIVE,
+    MANIFEST,
+    Asked,
+    Batch,
+    Condition,
+    Engine,
+    Match,
+    Question,
+    Record,
+    live_condition,
+    query_units,
+)
+from raptor_core.store.lexical import query_vector
+from raptor_core.store.outlines import NOTHING, Candidates
+from raptor_core.store.payload import payload_to_manifest, payload_to_mark, payload_to_node
+from raptor_core.store.publishing import UNIT_TOLERANCE, Publishing
 from raptor_core.vectors import Vectors
 
-Commit = Callable[[Batch], None]
-"""Applies a batch so that a crash leaves all or nothing of it for the next reader."""
+_STORED_TOLERANCE = UNIT_TOLERANCE + 1e-6
+"""With rounding: Edge stores a vector with length 1 within 5e-7, local mode just as it came."""
+
+READ_POINTS = 1000
+"""Points that are read at once, and keys of a look-up; longer filters gain nothing."""
+
+Row = TypeVar("Row")
 
 
-class VectorStore(StoreReader):
+class VectorStore(AbstractContextManager["VectorStore"]):
     """One open collection, made by ``open_store``. An embedded engine is locked while it is open.
 
-    A corpus has one live collection, which readers open, and while its embedder changes another
-    beside it (``open_store`` with ``beside``), which is built like any and promoted at the end.
+    It is a ``Searcher``, a ``Publisher`` and a ``Maintainer``. A corpus has one live collection,
+    which readers open, and while its embedder changes another beside it (``open_store`` with
+    ``beside``), which is built like any and promoted at the end.
     """
 
     def __init__(
         self,
         engine: Engine,
         identity: StoreIdentity,
-        commit: Commit,
+        commit: Callable[[Batch], None],
         release: Callable[[], None],
         promote: Callable[[], None] | None = None,
-        **reading: Any,
+        steady: Callable[[Callable[[], Any]], Any] = lambda read: read(),
+        turn: AbstractContextManager[Any] | None = None,
     ) -> None:
-        """``promote`` makes the collection the live one; None where it is.
-
-        ``reading`` is for ``StoreReader``.
-        """
-        super().__init__(engine, identity, release, **reading)
-        self._commit = commit
-        self._promote = promote
-
-    @property
-    def live(self) -> bool:
-        """Whether this is the live collection of its corpus."""
-        return self._promote is None
-
-    def promote(self, trees: Collection[str]) -> bool:
-        """Make this the live collection, once every tree of ``trees`` is published in it.
-
-        The switch is one durable write; the corpus's other collections are removed after it, if
-        need be by whoever opens the corpus next to write. Stores that others hold open on a server
-        fail once theirs is removed. Allowed on the live collection, where it does nothing.
+        """An engine of one process holds still while it is asked, and is asked by turns.
 
         Args:
-            trees: what readers must go on finding: as a rule all trees of the source.
-
-        Returns:
-            Whether this collection is live now; False while a tree is missing.
+            commit: applies a batch so that a crash leaves all or nothing for the next reader.
+            release: gives back what was taken to open the engine.
+            promote: makes the collection the live one; None where it is.
+            steady: what ``steady`` does, of another engine.
+            turn: what its calls hold; None is a lock of their own.
         """
+        self._engine = engine
+        self._identity = identity
+        self._commit = commit
+        self._release = release
+        self._promote = promote
+        self._steady = steady
+        self._turn = turn or RLock()
+        self._closed = False
+
+    @property
+    def identity(self) -> StoreIdentity:
+        """What the store was made for."""
+        return self._identity
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        with self._turn:
+            if self._closed:
+                raise StoreError(f"store {self._identity.corpus!r} is closed; open it again")
+            yield
+
+    def close(self) -> None:
+        """Release the engine and its lock; closing twice is allowed."""
+        with self._turn:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self._engine.close()
+            finally:
+                self._release()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- searching
+
+    def search(
+        self, vectors: Vectors, limit: int, where: Where = EVERYWHERE, *, exact: bool = False
+    ) -> list[list[Hit]]:
+        """See ``Searcher``."""
+        units = query_units(vectors, self._identity)
+        return self._hits([_question(unit, where, exact=exact) for unit in units], limit)
+
+    def search_text(
+        self, texts: Sequence[str], limit: int, where: Where = EVERYWHERE
+    ) -> list[list[Hit]]:
+        """See ``Searcher``."""
+        return self._hits([_question(query_vector(text), where) for text in texts], limit)
+
+    def _hits(self, questions: Sequence[Question | None], limit: int) -> list[list[Hit]]:
+        found = self._found(self._engine.search, questions, limit)
+        return [
+            [Hit(payload_to_node(one.payload), one.score) for one in row or ()] for row in found
+        ]
+
+    def candidates(
+        self,
+        vectors: Vectors,
+        texts: Sequence[str],
+        limit: int,
+        where: Where | Sequence[Where] = EVERYWHERE,
+    ) -> list[tuple[Candidates, Candidates]]:
+        """See ``Searcher``."""
+        filters = [where] * len(texts) if isinstance(where, Where) else where
+        asked = [*query_units(vectors, self._identity), *map(query_vector, texts)]
+        questions = list(map(_question, asked, [*filters, *filters]))
+        rows = [row or NOTHING for row in self._found(self._engine.outlines, questions, limit)]
+        return list(zip(rows[: len(texts)], rows[len(texts) :], strict=True))
+
+    def _found(
+        self,
+        search: Callable[[list[Question], int], list[Row]],
+        questions: Sequence[Question | None],
+        limit: int,
+    ) -> list[Row | None]:
+        """What one search finds for each question that asks for anything."""
+        asked = {row: one for row, one in enumerate(questions) if one is not None}
+        if limit < 1 or not asked:
+            return [None] * len(questions)
         with self._open():
-            if self._promote is None:
-                return True
-            if not set(trees) <= {mark.tree for mark in self.marks()}:
-                return False
-            self._promote()
-            self._promote = None
-            return True
+            found = dict(zip(asked, search(list(asked.values()), limit), strict=True))
+        return [found.get(row) for row in range(len(questions))]
+
+    def steady(self, read: Callable[[], Row]) -> Row:
+        """See ``Searcher``."""
+        with self._open():
+            found: Row = self._steady(read)
+        return found
+
+    def nodes(self, where: Where = EVERYWHERE) -> list[Node]:
+        """See ``Searcher``."""
+        found = [payload_to_node(record.payload) for record in self._live(where, None)]
+        return sorted(found, key=lambda n: (n.tree, n.layer, *n.order))
+
+    def _live(self, where: Where, fields: Sequence[str] | None) -> list[Record]:
+        condition = live_condition(where)
+        if condition is None:
+            return []
+        with self._open():
+            return self._engine.scroll(condition, fields)
+
+    def titles(self) -> dict[str, str]:
+        """The titles of all documents that have one, by document; no text is read."""
+        records = self._live(Where(layers=(0,)), ("documents", "metadata"))
+        found = ((r.payload["documents"][0], r.payload["metadata"].get("title")) for r in records)
+        return {document: str(title) for document, title in found if title}
+
+    def point_ids(self, tree: str) -> list[str]:
+        """Ids of the tree's live points, sorted: what an audit compares."""
+        return sorted(record.id for record in self._live(Where(trees=(tree,)), ("state",)))
+
+    def count(self, where: Where = EVERYWHERE) -> int:
+        """Number of live nodes."""
+        condition = live_condition(where)
+        if condition is None:
+            return 0
+        with self._open():
+            return self._engine.count(condition)
+
+    def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
+        """Live vectors by embedding key, of any tree; unknown keys left out.
+
+        One that was damaged on disk counts as unknown.
+        """
+        keyed = "embedding_key"
+        records = self._lookup(keyed, embedding_keys, (keyed,), dense=True)
+        found = [(record.payload[keyed], _sound_vector(record)) for record in records]
+        return {key: vector for key, vector in found if vector is not None}
+
+    def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
+        """Live summary texts by content key, of any tree; unknown keys left out.
+
+        One that was damaged on disk counts as unknown.
+        """
+        records = self._lookup("content_key", content_keys, None, dense=False)
+        nodes = [node for record in records if (node := _whole_node(record))]
+        return {node.content_key: node.text for node in nodes if node.layer}
+
+    def _lookup(
+        self, field: str, keys: Iterable[str], fields: Sequence[str] | None, *, dense: bool
+    ) -> list[Record]:
+        distinct = _unique(keys)
+        found: list[Record] = []
+        with self._open():
+            for at in range(0, len(distinct), READ_POINTS):
+                match = Match(field, distinct[at : at + READ_POINTS])
+                found += self._engine.scroll(Condition((match,)), fields, dense=dense)
+        return found
+
+    def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
+        """See ``Searcher``."""
+        if trees is None:
+            return self._manifests(MANIFEST)
+        return self._manifests(MANIFEST, Match("tree", _unique(trees))) if trees else []
+
+    def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:
+        """What is published with one of these contents (``Manifest.content``), by tree name."""
+        match = Match("content_key", _unique(contents))
+        return self._manifests(MANIFEST, match) if contents else []
+
+    def _manifests(self, *matches: Match) -> list[Manifest]:
+        with self._open():
+            records = self._engine.scroll(Condition(matches), None)
+        return sorted((payload_to_manifest(r.payload) for r in records), key=attrgetter("tree"))
+
+    def marks(self) -> list[Mark]:
+        """See ``Publisher``."""
+        with self._open():
+            records = self._engine.scroll(Condition((MANIFEST,)), ("mark",))
+            marks = [payload_to_mark(record.payload) for record in records]
+        found = [mark for mark in marks if mark is not None]
+        if len(found) < len(marks):  # some have none that can be read
+            found = [manifest.mark for manifest in self.manifests()]
+        return sorted(found, key=attrgetter("tree"))
+
+    # -- publishing
 
     @contextmanager
     def publishing(self) -> Iterator[Publishing]:
-        """Publish and drop many trees at the price of a few, which are the commits.
-
-        Readers see each tree old or new, whole. A crash leaves all trees of a commit as they were
-        or all new. A block that an exception ends leaves what was not committed as it was.
-
-        Raises:
-            StoreError: at the end, where a commit failed; the store is closed then.
-        """
+        """See ``Publisher``."""
         with self._open():
             begun = Publishing(self._engine, self.vectors, self._commit_whole, self._identity)
             yield begun
@@ -105,18 +275,15 @@ class VectorStore(StoreReader):
         nodes: Sequence[Node],
         vectors: Mapping[str, Vectors] = MappingProxyType({}),
     ) -> Published:
-        """Make an edition of these its tree.
-
-        Its nodes become live, every other point of the tree goes, and the manifest is written, so
-        that a reader sees the old tree or the new one. Repeating it after a crash at any point
-        completes it.
-
-        Raises:
-            StoreError, StoreMismatchError: as ``Publishing.publish``; nothing was changed.
-        """
+        """See ``Publisher``."""
         with self.publishing() as publishing:
             (published,) = publishing.publish([Edition(manifest, nodes, vectors)])
         return published
+
+    def drop(self, tree: str) -> int:
+        """See ``Publisher``."""
+        with self.publishing() as publishing:
+            return publishing.drop([tree])
 
     def _commit_whole(self, batch: Batch) -> None:
         # A failed commit may be half applied here; the next opening completes it before reading.
@@ -126,25 +293,75 @@ class VectorStore(StoreReader):
             self.close()
             raise
 
-    def drop(self, tree: str) -> int:
-        """Remove a tree with all its points and its manifest; number of live nodes removed."""
-        with self.publishing() as publishing:
-            return publishing.drop([tree])
+    # -- maintaining
+
+    @property
+    def live(self) -> bool:
+        """See ``Maintainer``."""
+        return self._promote is None
+
+    def promote(self, trees: Collection[str]) -> bool:
+        """See ``Maintainer``."""
+        with self._open():
+            if self._promote is None:
+                return True
+            if not set(trees) <= {mark.tree for mark in self.marks()}:
+                return False
+            self._promote()
+            self._promote = None
+            return True
 
     def mend(self) -> int:
-        """Take away what is published and damaged, so that the next build makes it anew.
-
-        Every live node and manifest is read: a node that is not what was written (its digest
-        tells), that lost its vector or whose vector has another length goes, and so does a manifest
-        that cannot be read. Number of points removed.
-        """
+        """See ``Maintainer``."""
         with self._open():
-            damaged = damaged_points(self._engine)
+            damaged = sorted(self._damaged())
             if damaged:
                 self._commit_whole(Batch(deletes=tuple(damaged)))
             return len(damaged)
 
+    def _damaged(self) -> Iterator[str]:
+        """Ids of published points that are not what was written; every one is read."""
+        for record in self._engine.scroll(Condition((MANIFEST,)), None):
+            try:
+                payload_to_manifest(record.payload)
+            except DamagedTreeError:
+                yield record.id
+        ids = [record.id for record in self._engine.scroll(Condition((LIVE,)), ("state",))]
+        for at in range(0, len(ids), READ_POINTS):
+            part = Condition((LIVE,), tuple(ids[at : at + READ_POINTS]))
+            for record in self._engine.scroll(part, None, dense=True):
+                node = _whole_node(record)
+                lacks = record.payload.get("embedded", True) and _sound_vector(record) is None
+                if node is None or node.id != record.id or lacks:
+                    yield record.id
+
     def optimize(self) -> None:
-        """Build what makes search fast, where the engine does not do so by itself."""
+        """See ``Maintainer``."""
         with self._open():
             self._engine.optimize()
+
+
+def _sound_vector(record: Record) -> Vectors | None:
+    """The vector of a point that was read with it; None where it is damaged."""
+    if record.dense is None:
+        return None
+    length = float(np.linalg.norm(record.dense.astype(np.float64)))
+    return record.dense if abs(length - 1) <= _STORED_TOLERANCE else None
+
+
+def _whole_node(record: Record) -> Node | None:
+    """The node of a point that was read whole; None where it is damaged."""
+    try:
+        return payload_to_node(record.payload)
+    except DamagedTreeError:
+        return None
+
+
+def _unique(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(values))
+
+
+def _question(asked: Asked | None, where: Where, *, exact: bool = False) -> Question | None:
+    """None where nothing is asked, or nothing can match."""
+    condition = live_condition(where)
+    return None if asked is None or condition is None else Question(asked, condition, exact)

@@ -10,9 +10,15 @@ import numpy as np
 
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
+from raptor_core.store.base import (
+    Edition,
+    Manifest,
+    Published,
+    Publisher,
+    Searcher,
+    StoreIdentity,
+)
 from raptor_core.store.publishing import Publishing, check_vectors
-from raptor_core.store.store import VectorStore
 from raptor_core.transfer.values import (
     MANIFEST,
     Export,
@@ -101,7 +107,7 @@ def verify(folder: ExportFolder, export: Export, tables: Sequence[TableFile] = (
         folder.read(table.name, table.stamp)
 
 
-def import_trees(store: VectorStore, folder: ExportFolder, export: Export) -> list[Imported]:
+def import_trees(store: Publisher, folder: ExportFolder, export: Export) -> list[Imported]:
     """Publish the trees as they were exported, some in one commit; again is the same as once.
 
     Raises:
@@ -120,7 +126,7 @@ def _import_tree(
     return Imported(file.manifest.tree, published)
 
 
-def differing(store: VectorStore, export: Export) -> list[str]:
+def differing(store: Searcher, export: Export) -> list[str]:
     """Trees of the export that are published with other content, sorted."""
     wanted = {file.manifest.tree: file.manifest for file in export.trees}
     live = store.manifests(sorted(wanted))

@@ -13,8 +13,7 @@ from raptor_core.documents.base import Document
 from raptor_core.identity import fingerprint
 from raptor_core.nodes import TOP_NODE, Node, Tree
 from raptor_core.settings import GroupingSettings, Settings, SourceSettings
-from raptor_core.store.base import Where
-from raptor_core.store.store import VectorStore
+from raptor_core.store.base import Searcher, Where
 from raptor_core.tokens.base import TokenCounter
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import Known
@@ -89,7 +88,7 @@ def top_documents(nodes: Iterable[Node]) -> list[Document]:
     ]
 
 
-def published_tops(store: VectorStore) -> list[Node]:
+def published_tops(store: Searcher) -> list[Node]:
     """The top nodes of all trees of a store."""
     by_layer: dict[int, list[str]] = {}
     for manifest in store.manifests():

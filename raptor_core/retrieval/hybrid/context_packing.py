@@ -10,9 +10,8 @@ import numpy as np
 from raptor_core.retrieval.hybrid.groups import Numbers, Scores, numbered
 from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
 from raptor_core.retrieval.hybrid.scoring import Ranked
-from raptor_core.store.base import Hit, Where
+from raptor_core.store.base import Hit, Searcher, Where
 from raptor_core.store.outlines import Outlines
-from raptor_core.store.store import VectorStore
 
 
 @dataclass(slots=True)
@@ -110,7 +109,7 @@ class Packing:
             self.ids.append(name)
             self.scores.append(round(score, 6))
 
-    def hits(self, store: VectorStore) -> list[Hit]:
+    def hits(self, store: Searcher) -> list[Hit]:
         """What it holds, in document order; without nodes that were removed meanwhile."""
         score_of = dict(zip(self.ids, self.scores, strict=True))
         nodes = store.nodes(Where(ids=tuple(self.ids)))

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from raptor_core.retrieval.base import Query, Questions
 from raptor_core.retrieval.hybrid.groups import Scores, best_means
-from raptor_core.store.base import Where
+from raptor_core.store.base import Searcher, Where
 from raptor_core.store.outlines import Candidates, Keys, Outlines, full_id
-from raptor_core.store.store import VectorStore
 
 Look = tuple[Candidates, Candidates]
 """What a dense and a lexical search found."""
@@ -53,7 +52,7 @@ class Pool:
         return Pool(self.outlines.take(chosen), self.dense[chosen], self.lexical[chosen])
 
 
-def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]:
+def gather(questions: Questions, query: Query, store: Searcher) -> list[Pool]:
     """Candidates for each question: found everywhere, then inside the best documents.
 
     Where the first searches find all that the filter allows, there is no second.
@@ -63,7 +62,7 @@ def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]
     return [_gathered(questions.one(row), query, look, store) for row, look in enumerate(looks)]
 
 
-def _gathered(question: Questions, query: Query, first: Look, store: VectorStore) -> Pool:
+def _gathered(question: Questions, query: Query, first: Look, store: Searcher) -> Pool:
     """The pool of one question: the best documents, and the children of the best summaries."""
     near, matching = first
     is_cut = len(near.scores) == query.hybrid.candidates
@@ -84,7 +83,7 @@ def _gathered(question: Questions, query: Query, first: Look, store: VectorStore
     return _pool([first, *looks], is_cut=True)
 
 
-def _best_documents(leaves: Pool, query: Query, store: VectorStore) -> tuple[str, ...]:
+def _best_documents(leaves: Pool, query: Query, store: Searcher) -> tuple[str, ...]:
     """Names of the documents whose best chunks are the best; ties by name."""
     documents, first, groups = np.unique(
         leaves.outlines.nodes["document"], return_index=True, return_inverse=True

@@ -13,14 +13,13 @@ from raptor_core.retrieval.base import Query
 from raptor_core.retrieval.hybrid.groups import Scores
 from raptor_core.retrieval.hybrid.pool import standardized
 from raptor_core.retrieval.hybrid.scoring import Ranked
-from raptor_core.store.base import Where
-from raptor_core.store.store import VectorStore
+from raptor_core.store.base import Searcher, Where
 
 RERANKED = 48
 """Chunks that are read again: about twice what 2,000 tokens hold."""
 
 
-def reranked(question: str, leaves: Ranked, query: Query, store: VectorStore) -> Ranked:
+def reranked(question: str, leaves: Ranked, query: Query, store: Searcher) -> Ranked:
     """Scores with the cross-encoder's added to the best of them, in standard deviations.
 
     The others stay under what the second look was given to.

@@ -9,7 +9,7 @@ from raptor_core.retrieval.hybrid.pool import Pool, gather
 from raptor_core.retrieval.hybrid.reranking import reranked
 from raptor_core.retrieval.hybrid.scoring import Ranked, surrounded
 from raptor_core.retrieval.hybrid.themes import theme
-from raptor_core.store.store import VectorStore
+from raptor_core.store.base import Searcher
 
 
 class Hybrid:
@@ -21,14 +21,14 @@ class Hybrid:
     count them. The context is in document order.
     """
 
-    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
+    def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
         pools = gather(questions, query, store)
         pairs = zip(questions.texts, pools, strict=True)
         return [_retrieval(question, pool, query, store) for question, pool in pairs]
 
 
-def _retrieval(question: str, pool: Pool, query: Query, store: VectorStore) -> Retrieval:
+def _retrieval(question: str, pool: Pool, query: Query, store: Searcher) -> Retrieval:
     weights = query.hybrid
     leaves, summaries = (Ranked.of(part, weights.lexical) for part in (pool.leaves, pool.summaries))
     own = leaves.scores
