@@ -6,17 +6,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from pydantic_core import to_json
 
-if TYPE_CHECKING:
-    from raptor_core.evaluation.tables import Table as EvaluationTable
-    from raptor_core.models.reading import Passage, Quote
-    from raptor_core.nodes import Node
-    from raptor_core.retrieval import Retrieval
-    from raptor_core.store.base import Hit
+from raptor_core.evaluation.tables import Table as EvaluationTable
+from raptor_core.models.reading import Passage, Quote
+from raptor_core.nodes import Node, told_pages
+from raptor_core.retrieval import Retrieval
+from raptor_core.store.base import Hit
 
 TEXT_CHARS = 300
 PIPE_COLUMNS = 160
@@ -98,8 +97,6 @@ def quote_values(quote: Quote) -> dict[str, Any]:
 
 def place(hit: Hit) -> str:
     """Where a node comes from, in one line."""
-    from raptor_core.nodes import told_pages
-
     node = hit.node
     if node.stands_for:
         return f"the top of {node.documents[0]}"

@@ -21,10 +21,10 @@ from rich.progress import (
 )
 
 from raptor_assets.names import counted
+from raptor_core.models.money import Usage
 
 if TYPE_CHECKING:
     from raptor_assets.chain import Progress as Step
-    from raptor_core.models.money import Usage
 
 TOLD_SECONDS = 2.0
 """Where there is no terminal, steps that took this long get a line of their own."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -15,16 +15,15 @@ from dagster_project.serving.answers import (
     ReadNode,
     Traced,
 )
+from raptor_assets.project.home import Home
 from raptor_core.errors import MissingKeyError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.overview import answer_by, overview_answer
 from raptor_core.models.reading import Passage, Reader
+from raptor_core.report.data import report_values
 from raptor_core.retrieval import Retrieval
 from raptor_core.store.base import Hit, Where
 from raptor_core.tree.overview import OVERVIEW
-
-if TYPE_CHECKING:
-    from raptor_assets.project.home import Home
 
 Item = TypeVar("Item")
 
@@ -181,7 +180,6 @@ class Reading:
     def report(self, tree: str) -> dict[str, Any]:
         """What the page shows of one tree."""
         from dagster_project.window import read_report
-        from raptor_core.report.data import report_values
 
         retriever, home = self._of(tree)
         found = retriever.asked(
@@ -198,8 +196,6 @@ class Reading:
 
     def _of(self, tree: str | None) -> tuple[HomeRetriever, Home]:
         """What reads a tree, and its home: another one of the tree above the trees."""
-        from raptor_assets.project.home import Home
-
         found = self._retriever.reader_of(tree)
         return found, Home(found.home.path)
 

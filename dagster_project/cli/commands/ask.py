@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
+from dagster_project.cli.exits import exit_code, fail
 from dagster_project.cli.options import home_and_json, query_options
+from dagster_project.cli.output import (
+    passage_values,
+    print_hits,
+    print_json,
+    print_quotes,
+    quote_values,
+    retrieval_values,
+)
+from dagster_project.cli.questions import make_query, require_words, why_nothing
+from raptor_assets.project.home import Home
+from raptor_core.errors import MissingKeyError, UnknownTreeError
+from raptor_core.home import HomeRetriever
+from raptor_core.home.overview import OverviewPlan, answer_by, overview_answer
+from raptor_core.models.reading import Answer, Passage, Quote, Reader, best_sentences
+from raptor_core.retrieval import Query, Retrieval
+from raptor_core.tree.components import Components
+from raptor_core.tree.overview import OVERVIEW
 
 NAMED_SPANS = 3
 """Spans under a citation that are named; ``--json`` has all."""
-
-if TYPE_CHECKING:
-    from raptor_core.errors import MissingKeyError
-    from raptor_core.home import HomeRetriever
-    from raptor_core.home.overview import OverviewPlan
-    from raptor_core.models.reading import Answer, Quote
-    from raptor_core.retrieval import Query, Retrieval
 
 
 @click.command(epilog="\b\nExample:\n  raptor ask 'what did the two incidents have in common?'")
@@ -36,13 +47,6 @@ def command(question: str, plan: bool, home: Path, as_json: bool, **values: Any)
     Needs a chat endpoint (settings [reader]). Without its key the context is shown with the
     sentences nearest to the question, what is missing is said, and the exit code is 7.
     """
-    from dagster_project.cli.questions import make_query, require_words, why_nothing
-    from raptor_assets.project.home import Home
-    from raptor_core.errors import MissingKeyError, UnknownTreeError
-    from raptor_core.home import HomeRetriever
-    from raptor_core.models.reading import Passage, Reader, best_sentences
-    from raptor_core.tree.components import Components
-
     require_words(question)
     _, settings = Home.open(home)
     components = Components(settings)
@@ -66,9 +70,6 @@ def command(question: str, plan: bool, home: Path, as_json: bool, **values: Any)
 def _ask_corpus(
     retriever: HomeRetriever, question: str, query: Query, *, only_plan: bool, as_json: bool
 ) -> None:
-    from raptor_core.errors import MissingKeyError
-    from raptor_core.home.overview import answer_by, overview_answer
-    from raptor_core.tree.overview import OVERVIEW
 
     plan = retriever.plan_answer(query)
     if only_plan:
@@ -98,7 +99,6 @@ def _told_plan(plan: OverviewPlan) -> str:
 def _print_corpus(
     retriever: HomeRetriever, plan: OverviewPlan, answer: Answer | None, *, as_json: bool
 ) -> None:
-    from dagster_project.cli.output import passage_values, print_json
 
     foretold = {
         "layer": plan.layer,
@@ -130,8 +130,6 @@ def _print_corpus(
 def _show_context(
     error: MissingKeyError, retrieval: Retrieval, quotes: list[Quote], *, as_json: bool
 ) -> NoReturn:
-    from dagster_project.cli.exits import exit_code, fail
-    from dagster_project.cli.output import print_hits, print_quotes, quote_values, retrieval_values
 
     told: dict[str, Any] = {}
     if as_json:
@@ -145,7 +143,6 @@ def _show_context(
 
 
 def _print(answer: Answer, retrieval: Retrieval, *, as_json: bool) -> None:
-    from dagster_project.cli.output import passage_values, print_json, retrieval_values
 
     if as_json:
         citations = [passage_values(passage) for passage in answer.citations]

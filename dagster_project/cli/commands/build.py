@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from dagster_project.cli.exits import failures_code
 from dagster_project.cli.options import budget_options, home_and_json
-
-if TYPE_CHECKING:
-    from dagster_project.execute import BuildReport
+from dagster_project.cli.output import print_json, told_together
+from dagster_project.cli.session import bounded, choose_partitions, read_source
+from dagster_project.execute import BuildReport, build, build_above
+from raptor_assets.names import counted
+from raptor_assets.project.home import Home
+from raptor_core.home.folder import hint
 
 NAMED = 20
 """Skipped files and failed partitions that are named one by one."""
@@ -40,17 +44,13 @@ def command(
     its successor is. A run stops before it would pass a bound and keeps what is finished; the
     next one goes on from there.
     """
-    from dagster_project.cli.exits import failures_code
-    from dagster_project.cli.output import print_json
     from dagster_project.cli.progress import build_progress
-    from dagster_project.cli.session import bounded, choose_partitions, read_source
 
     started = time.monotonic()
     with build_progress(visible=not as_json) as progress:
         opened, settings, scan = read_source(home, sources)
         settings = bounded(settings, calls=max_calls, tokens=max_tokens, usd=max_usd)
         chosen = choose_partitions(partitions, scan.inventory, settings)
-        from dagster_project.execute import build, build_above
 
         report = build(
             opened,
@@ -85,8 +85,6 @@ def command(
 
 def _print_above(above: BuildReport | None) -> None:
     """What became of the tree above the trees."""
-    from raptor_assets.names import counted
-
     if above is None:
         return
     _name([f"failed {n} at {f.asset}: {f.reason}" for n, f in above.failed.items()], "trees", "red")
@@ -119,9 +117,6 @@ def _made(report: BuildReport, kind: str) -> int:
 
 
 def _print(report: BuildReport, home: Path, seconds: float) -> None:
-    from dagster_project.cli.output import told_together
-    from raptor_assets.names import counted
-    from raptor_core.home.folder import hint
 
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files", "yellow")
     _name(
@@ -147,7 +142,6 @@ def _print(report: BuildReport, home: Path, seconds: float) -> None:
         f"{counted(_made(report, 'embeddings'), 'text')} embedded, "
         f"{counted(_made(report, 'summaries'), 'summary', 'summaries')} made in {seconds:.1f} s"
     )
-    from raptor_assets.project.home import Home
 
     if report.run_ids and not Home(home).names().corpus:
         click.secho(f"see the run in the UI: {hint('ui', home)}", dim=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import getpass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dagster_project.cli.options import add_options, home_and_json
-
-if TYPE_CHECKING:
-    from raptor_core.curation import Decision
+from dagster_project.cli.output import print_json
+from dagster_project.curating import Author, Curator
+from raptor_core.curation import Decision
 
 _AUTHOR = (
     click.option("--who", help="Who decides; the name of the system's user by default."),
@@ -110,9 +110,6 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
     """List the decisions, oldest first."""
     from dataclasses import asdict
 
-    from dagster_project.cli.output import print_json
-    from dagster_project.curating import Curator
-
     found = [d for d in Curator(home).decisions() if everything or not d.undone]
     if as_json:
         print_json({"decisions": [asdict(decision) for decision in found]})
@@ -144,15 +141,12 @@ def _told(decision: Decision) -> str:
 
 
 def _curator(home: Path, who: str | None, why: str) -> Any:
-    from dagster_project.curating import Author, Curator
 
     return Curator(home), Author(getpass.getuser() if who is None else who, why)
 
 
 def _show(decision: Decision, as_json: bool) -> None:
     from dataclasses import asdict
-
-    from dagster_project.cli.output import print_json
 
     if as_json:
         print_json(asdict(decision))

@@ -6,15 +6,18 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dagster_project.cli.options import home_and_json
-
-if TYPE_CHECKING:
-    from raptor_core.settings import CheckSettings
-    from raptor_core.tree.preview import Preview, Previews
+from dagster_project.cli.output import print_json, told_together
+from dagster_project.cli.session import home_settings
+from raptor_core.nodes import told_pages
+from raptor_core.quality.document_text import told_repeated
+from raptor_core.settings import CheckSettings
+from raptor_core.tree.components import Components
+from raptor_core.tree.preview import Preview, Previews
 
 NAMED = 20
 """Reasons for leaving something out that are told; ``--json`` names all."""
@@ -35,11 +38,6 @@ def command(source: str | None, name: str | None, home: Path, as_json: bool) -> 
     home's where there is one. With the NAME of a document: its text as it will be cut into chunks.
     What is no file, folder or URL is taken for a NAME in the home's source.
     """
-    from dagster_project.cli.output import print_json
-    from dagster_project.cli.session import home_settings
-    from raptor_core.tree.components import Components
-    from raptor_core.tree.preview import Previews
-
     if source and not name and "://" not in source and not Path(source).expanduser().exists():
         source, name = None, source
     _, settings = home_settings(home, needed=not source)
@@ -71,7 +69,6 @@ def _document(previews: Previews, name: str) -> dict[str, Any]:
 
 
 def _print_document(told: dict[str, Any]) -> None:
-    from raptor_core.nodes import told_pages
 
     for chunk in told["chunks"]:
         place = f"[{chunk['start']}:{chunk['end']}]{told_pages(chunk['pages'])}"
@@ -127,8 +124,6 @@ def _row(preview: Preview) -> str:
 
 
 def _told(previews: Previews, checks: CheckSettings) -> Iterator[str]:
-    from dagster_project.cli.output import told_together
-    from raptor_core.quality.document_text import told_repeated
 
     both = (*previews.skipped, *previews.omitted)
     left_out = told_together((item.name, item.reason) for item in both)

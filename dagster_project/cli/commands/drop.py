@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from dagster_project.cli.exits import failures_code
 from dagster_project.cli.options import home_and_json
-
-if TYPE_CHECKING:
-    from raptor_assets.project.home import Home
-    from raptor_core.settings import Settings
+from dagster_project.cli.output import print_json
+from dagster_project.execute import drop
+from dagster_project.status import read_partitions
+from raptor_assets.project.home import Home
+from raptor_core.documents import partition_key
+from raptor_core.home.published import refuse_unknown
+from raptor_core.settings import Settings
 
 
 @click.command(epilog="\b\nExample:\n  raptor drop guides/pumps.md --yes")
@@ -24,17 +27,12 @@ def command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -> Non
     A tree whose documents are still in the source is built again by the next `raptor build`.
     With `grouping.shards` a partition holds several trees; name the partition then.
     """
-    from dagster_project.cli.exits import failures_code
-    from dagster_project.cli.output import print_json
-    from raptor_assets.project.home import Home
-
     if as_json and not yes:
         raise click.UsageError("--json cannot ask whether to remove; add --yes")
     opened, settings = Home.open(home)
     names = _partitions(trees, opened, settings)
     if not yes:
         click.confirm(f"remove {', '.join(names)} from {opened.path}?", abort=True, err=True)
-    from dagster_project.execute import drop
 
     report = drop(opened, settings, names)
     if as_json:
@@ -56,10 +54,6 @@ def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[
     Raises:
         UnknownTreeError: there is no such tree; or it shares its partition with others.
     """
-    from dagster_project.status import read_partitions
-    from raptor_core.documents import partition_key
-    from raptor_core.home.published import refuse_unknown
-
     known = read_partitions(home)
     own = not settings.grouping.shards
     keys = {

@@ -7,6 +7,10 @@ from pathlib import Path
 import click
 
 from dagster_project.cli.options import home_and_json
+from dagster_project.cli.output import print_json
+from raptor_assets.project.home import Home
+from raptor_core.home.published import published
+from raptor_core.redaction import hide_credentials
 
 
 @click.command(epilog="\b\nExample:\n  raptor export backups/monday")
@@ -19,11 +23,7 @@ def command(folder: str, trees: tuple[str, ...], home: Path, as_json: bool) -> N
     Nodes and vectors go as Parquet, a file for each tree, with the tables of their partitions and
     a manifest. `raptor import` reads it into any home or server with the same embedder.
     """
-    from dagster_project.cli.output import print_json
     from dagster_project.transfer import export_home
-    from raptor_assets.project.home import Home
-    from raptor_core.home.published import published
-    from raptor_core.redaction import hide_credentials
 
     opened, settings = Home.open(home)
     with published(opened, settings):

@@ -7,6 +7,12 @@ from pathlib import Path
 import click
 
 from dagster_project.cli.options import home_and_json
+from dagster_project.cli.output import print_json
+from raptor_assets.names import counted
+from raptor_assets.project.home import Home
+from raptor_core.home.folder import hint
+from raptor_core.transfer import ExportFolder, read_export
+from raptor_core.tree.components import Components
 
 
 @click.command(name="import", epilog="\b\nExample:\n  raptor import backups/monday --home restored")
@@ -21,13 +27,7 @@ def command(folder: str, trees: tuple[str, ...], replace: bool, home: Path, as_j
     all, and importing again changes nothing. The home's settings must name the same embedder; a
     home is made with the default settings where there is none.
     """
-    from dagster_project.cli.output import print_json
     from dagster_project.transfer import import_home
-    from raptor_assets.names import counted
-    from raptor_assets.project.home import Home
-    from raptor_core.home.folder import hint
-    from raptor_core.transfer import ExportFolder, read_export
-    from raptor_core.tree.components import Components
 
     if not (fresh := Home.at(home)).settings.exists():
         read_export(ExportFolder(folder))  # a mistyped one makes no home

@@ -7,6 +7,11 @@ from pathlib import Path
 import click
 
 from dagster_project.cli.options import home_and_json
+from dagster_project.cli.output import print_json
+from dagster_project.cli.session import kept_sources
+from raptor_assets.project.home import Home
+from raptor_core.errors import SourceError
+from raptor_core.home.folder import hint
 
 
 @click.command(epilog="\b\nExample:\n  raptor init docs/ --group-by folder")
@@ -24,12 +29,6 @@ def command(
     sources: tuple[str, ...], preset: str, group_by: str, home: Path, as_json: bool
 ) -> None:
     """Make a home with a commented settings file. An existing file is never overwritten."""
-    from dagster_project.cli.output import print_json
-    from dagster_project.cli.session import kept_sources
-    from raptor_assets.project.home import Home
-    from raptor_core.errors import SourceError
-    from raptor_core.home.folder import hint
-
     missing = [source for source in sources if not _is_there(source)]
     if missing:
         raise SourceError(f"there is no file or folder {missing[0]!r}; nothing was written")

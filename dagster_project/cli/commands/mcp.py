@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from dagster_project.cli.options import home_and_json
+from dagster_project.serving.mcp import make_server
+from raptor_core.home import HomeRetriever
 
 
 @click.command(epilog="\b\nExample:\n  raptor mcp --home /srv/handbook/.raptor")
@@ -23,9 +25,6 @@ def command(home: Path, port: int | None, as_json: bool) -> None:  # noqa: ARG00
     http://127.0.0.1:PORT/mcp; tools: search, read_node, trace, list_trees. A client starts this
     command itself: see docs/applications.md. Needs the extra 'mcp'.
     """
-    from dagster_project.serving.mcp import make_server
-    from raptor_core.home import HomeRetriever
-
     retriever = HomeRetriever(home)
     retriever.load_model()
     server = make_server(retriever)

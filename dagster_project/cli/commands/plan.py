@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dagster_project.cli.options import home_and_json
-
-if TYPE_CHECKING:
-    from dagster_project.forecast import Forecast
-    from raptor_core.models.money import Cost
-    from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
+from dagster_project.cli.output import print_json
+from dagster_project.cli.session import choose_partitions, look_at_source
+from dagster_project.forecast import Forecast, forecast
+from raptor_assets.names import counted
+from raptor_core.models.money import Cost
+from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
 
 NAMED = 20
 """Trees that are told one by one; ``--json`` tells all."""
@@ -30,10 +31,6 @@ def command(
     SOURCES are taken beside those of the home's settings. A tree that goes on from its published
     state is foretold exactly, one that is built from scratch is estimated.
     """
-    from dagster_project.cli.output import print_json
-    from dagster_project.cli.session import choose_partitions, look_at_source
-    from dagster_project.forecast import forecast
-
     opened, settings, scan = look_at_source(home, sources)
     chosen = choose_partitions(partitions, scan.inventory, settings)
     planned = forecast(opened, settings, scan, chosen)
@@ -99,7 +96,6 @@ def _layer(layer: LayerPlan) -> str:
 
 
 def _summaries(count: int) -> str:
-    from raptor_assets.names import counted
 
     return counted(count, "summary", "summaries")
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dagster_project.cli.options import STRATEGY, home_and_json, query_options
-
-if TYPE_CHECKING:
-    from raptor_core import HomeRetriever
-    from raptor_core.retrieval import Retrieval
+from dagster_project.cli.output import print_beside, print_hits, print_json, retrieval_values
+from dagster_project.cli.questions import make_query, require_words, why_nothing
+from raptor_assets.tree_picture import tree_svg
+from raptor_core.errors import SettingsError
+from raptor_core.home import HomeRetriever
+from raptor_core.retrieval import Retrieval
 
 
 @click.command(
@@ -47,10 +49,6 @@ def command(
 
     `raptor tree TREE --trace NODE` shows what a summary was made from.
     """
-    from dagster_project.cli.output import print_beside, print_hits, print_json, retrieval_values
-    from dagster_project.cli.questions import make_query, require_words, why_nothing
-    from raptor_core.home import HomeRetriever
-
     require_words(question)
     retriever = HomeRetriever(home)
     query = make_query(retriever.settings, values)
@@ -75,9 +73,6 @@ def _draw(path: Path, retriever: HomeRetriever, retrievals: Sequence[Retrieval])
     Raises:
         SettingsError: the file cannot be written.
     """
-    from raptor_assets.tree_picture import tree_svg
-    from raptor_core.errors import SettingsError
-
     names = sorted({hit.node.tree for one in retrievals for hit in one.hits})
     trees = {name: retriever.nodes(name) for name in names}
     chosen = {one.query.strategy: [hit.node.id for hit in one.ranked] for one in retrievals}

@@ -8,17 +8,22 @@ import webbrowser
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
 
 from dagster_project.cli.options import STRATEGY, home_and_json
-
-if TYPE_CHECKING:
-    from raptor_assets.project.home import Home
-    from raptor_core.report import Chosen, Report
-    from raptor_core.settings import Settings
+from dagster_project.cli.output import print_json
+from dagster_project.cli.questions import require_words
+from raptor_assets.project.home import Home
+from raptor_assets.report_pages import write_page
+from raptor_core.errors import UnknownTreeError
+from raptor_core.home import HomeRetriever
+from raptor_core.home.published import published
+from raptor_core.report import Chosen, Report, render_corpus, render_report
+from raptor_core.settings import Settings
+from raptor_core.store.base import Where
 
 
 @click.command(epilog="\b\nExample:\n  raptor report guides/pumps.md --output pumps.html --no-open")
@@ -57,10 +62,6 @@ def command(
     address at that node is printed, to be opened in any browser.
     """
     from dagster_project.window import read_report, report_address
-    from raptor_assets.project.home import Home
-    from raptor_assets.report_pages import write_page
-    from raptor_core.home.published import published
-    from raptor_core.report import render_report
 
     opened, settings = Home.open(home)
     if tree is None:
@@ -84,8 +85,6 @@ def command(
 
 def _tell(path: Path, url: str, values: dict[str, Any], *, as_json: bool, no_open: bool) -> None:
     """Print where the page is, and open it where a person asked for it."""
-    from dagster_project.cli.output import print_json
-
     if as_json:
         print_json({**values, "path": str(path), "url": url, "n_bytes": path.stat().st_size})
     else:
@@ -97,9 +96,6 @@ def _tell(path: Path, url: str, values: dict[str, Any], *, as_json: bool, no_ope
 def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
     """Write the corpus page; it links to those pages of trees that are there."""
     from dagster_project.window import corpus_values, report_address
-    from raptor_assets.report_pages import write_page
-    from raptor_core.home.published import published
-    from raptor_core.report import render_corpus
 
     path = (output or home.reports / "index.html").absolute()
     with published(home, settings) as store:
@@ -114,11 +110,6 @@ def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
 
 def _chosen(home: Path, tree: str, question: str, strategies: Sequence[str]) -> tuple[Chosen, ...]:
     """What each strategy chooses from a tree."""
-    from dagster_project.cli.questions import require_words
-    from raptor_core import HomeRetriever
-    from raptor_core.report import Chosen
-    from raptor_core.store.base import Where
-
     require_words(question)
     retriever = HomeRetriever(home)
     query = replace(retriever.query, where=Where(trees=(tree,)))
@@ -135,8 +126,6 @@ def _require_node(report: Report, node: str) -> None:
     Raises:
         UnknownTreeError: the published tree has no such node.
     """
-    from raptor_core.errors import UnknownTreeError
-
     if not any(shown.id == node for tree in report.trees for shown in tree.nodes):
         raise UnknownTreeError(
             f"the published tree {report.name!r} has no node {node}; "

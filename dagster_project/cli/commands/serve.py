@@ -9,7 +9,10 @@ from pathlib import Path
 import click
 
 from dagster_project.cli.options import home_and_json
+from dagster_project.curating import Curator
+from dagster_project.serving.reading import Reading
 from raptor_core.errors import MissingKeyError, SettingsError
+from raptor_core.home import HomeRetriever
 
 _LOOPBACK = ("localhost", "127.0.0.1")
 
@@ -62,10 +65,7 @@ def command(
             "them different keys"
         )
 
-    from dagster_project.curating import Curator
     from dagster_project.serving.http import make_app
-    from dagster_project.serving.reading import Reading
-    from raptor_core.home import HomeRetriever
 
     hosts = None if key else (*_LOOPBACK, host)
     retriever = HomeRetriever(home)

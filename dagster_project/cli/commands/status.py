@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dagster_project.cli.options import home_and_json
+from dagster_project.cli.output import print_json, shorten
+from dagster_project.status import CheckResult, HomeStatus, TreeStatus, read_costs, read_status
+from raptor_assets.names import counted
+from raptor_assets.project.home import Home
+from raptor_core.home.folder import hint
 
 if TYPE_CHECKING:
-    from dagster_project.status import CheckResult, HomeStatus, TreeStatus
     from raptor_assets.report import Cost
 
 _TITLE_CHARS = 40
@@ -24,13 +28,7 @@ _TITLE_CHARS = 40
 @home_and_json
 def command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
     """Show what is published, whether its checks passed, and what it took."""
-    from dagster_project.cli.output import print_json
-    from raptor_assets.project.home import Home
-
     opened, settings = Home.open(home)
-    # Dagster, so not before the home is known.
-    from dagster_project.status import read_costs, read_status
-
     state = read_status(opened, settings)
     partitions = dict.fromkeys(tree.partition for tree in state.trees)
     costs = read_costs(opened, settings, partitions) if cost else None
@@ -82,8 +80,6 @@ def _told_cost(figures: Cost) -> str:
 
 
 def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
-    from raptor_assets.names import counted
-    from raptor_core.home.folder import hint
 
     click.secho(f"{home} holds {', '.join(sources) or 'no source yet'}", dim=True)
     if state.trees:
@@ -132,7 +128,6 @@ def _color(trees: Sequence[TreeStatus], row: int) -> str | None:
 
 
 def _row(tree: TreeStatus) -> tuple[str, ...]:
-    from dagster_project.cli.output import shorten
 
     manifest = tree.manifest
     failed = sum(not check.passed for check in tree.checks)

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from dagster_project.cli.options import home_and_json
-
-if TYPE_CHECKING:
-    from raptor_assets.project.home import Home
-    from raptor_core.models.money import Usage
-    from raptor_core.nodes import Node
-    from raptor_core.retrieval import Trace
-    from raptor_core.settings import Settings
+from dagster_project.cli.output import node_values, print_json, shorten
+from raptor_assets.costs import read_usages
+from raptor_assets.project.home import Home
+from raptor_core.documents import partition_key
+from raptor_core.errors import UnknownTreeError
+from raptor_core.home import HomeRetriever
+from raptor_core.home.published import place_of, published, require_trees
+from raptor_core.models.money import Usage
+from raptor_core.nodes import Node, told_pages
+from raptor_core.quality.sizes import parent_counts
+from raptor_core.retrieval import Trace, trace
+from raptor_core.settings import Settings
+from raptor_core.store.base import Where
+from raptor_core.tables import TableStore
 
 PIPE_COLUMNS = 160
 """Width of a line where there is no terminal."""
@@ -35,14 +41,6 @@ def command(
 
     A node under several summaries stands under each of them, and what is under it only once.
     """
-    from dagster_project.cli.output import node_values, print_json
-    from raptor_assets.project.home import Home
-    from raptor_core.home import HomeRetriever
-    from raptor_core.home.published import place_of, published, require_trees
-    from raptor_core.quality.sizes import parent_counts
-    from raptor_core.retrieval import trace
-    from raptor_core.store.base import Where
-
     opened, settings = Home.open(home)
     place, own = place_of(opened, settings, tree)
     with published(place, own) as store:
@@ -95,8 +93,6 @@ def _print_tree(nodes: Sequence[Node], depth: int | None, ids: bool) -> None:
 
 def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     """One line: what it is, its size, its id, its beginning; cut to the terminal by rich."""
-    from dagster_project.cli.output import shorten
-
     what = f"layer {node.layer}"
     if node.stands_for:
         what = f"the top of {node.documents[0]}"
@@ -112,10 +108,6 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
 
 def _usage(home: Home, settings: Settings, node: Node) -> Usage | None:
     """What a summary was paid for; None where that is not known or it took nothing."""
-    from raptor_assets.costs import read_usages
-    from raptor_core.documents import partition_key
-    from raptor_core.tables import TableStore
-
     if node.is_leaf:
         return None
     tables = TableStore(home.tables_url(settings))
@@ -124,9 +116,6 @@ def _usage(home: Home, settings: Settings, node: Node) -> Usage | None:
 
 
 def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool) -> None:
-    from dagster_project.cli.output import print_json, shorten
-    from raptor_core.errors import UnknownTreeError
-    from raptor_core.nodes import told_pages
 
     node = origin.node
     if node.tree != tree:

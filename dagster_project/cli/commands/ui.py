@@ -10,6 +10,9 @@ from pathlib import Path
 import click
 
 from dagster_project.cli.options import home_and_json
+from dagster_project.cli.output import print_json
+from dagster_project.instance import open_instance
+from raptor_assets.project.home import Home
 
 
 @click.command(epilog="\b\nExample:\n  raptor ui --port 3333")
@@ -23,10 +26,6 @@ from dagster_project.cli.options import home_and_json
 @home_and_json
 def command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> None:
     """Open the Dagster UI on this home: web server and daemon, until interrupted."""
-    from dagster_project.cli.output import print_json
-    from dagster_project.instance import open_instance
-    from raptor_assets.project.home import Home
-
     opened, settings = Home.open(home)
     if corpus := opened.names().corpus:
         raise click.UsageError(

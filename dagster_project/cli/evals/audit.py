@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING
 import click
 
 from dagster_project.cli.options import home_and_json
+from dagster_project.cli.output import print_json, print_table
+from dagster_project.cli.session import home_settings
+from raptor_core.audit import make_judge
+from raptor_core.audit.base import Judge
+from raptor_core.evaluation.bootstrap import interval_text
+from raptor_core.evaluation.tables import Table
+from raptor_core.models.money import Ledger
 
 if TYPE_CHECKING:
-    from raptor_core.audit.base import Judge
     from raptor_core.evaluation.labelled import DatasetScore
 
 SPLIT = "documents whose hash is odd are reported, the others calibrate"
@@ -36,7 +42,6 @@ def command(folder: Path, kind: str | None, model: str | None, home: Path, as_js
     intervals are of 95 %, bootstrapped over documents. A judge that calls an endpoint is paid
     for every pair, within the home's budget.
     """
-    from dagster_project.cli.output import print_json
     from raptor_core.evaluation.labelled import load_labelled, score_judge
 
     labelled = load_labelled(folder)
@@ -52,9 +57,6 @@ def command(folder: Path, kind: str | None, model: str | None, home: Path, as_js
 
 
 def _judge(path: Path, kind: str | None, model: str | None) -> Judge:
-    from dagster_project.cli.session import home_settings
-    from raptor_core.audit import make_judge
-    from raptor_core.models.money import Ledger
 
     _, settings = home_settings(path, needed=False)
     given = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
@@ -63,9 +65,6 @@ def _judge(path: Path, kind: str | None, model: str | None) -> Judge:
 
 
 def _print(judge: Judge, scores: Sequence[DatasetScore]) -> None:
-    from dagster_project.cli.output import print_table
-    from raptor_core.evaluation.bootstrap import interval_text
-    from raptor_core.evaluation.tables import Table
 
     rows = []
     for score in scores:

@@ -6,20 +6,25 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dagster_project.cli.options import Command, add_options
-
-if TYPE_CHECKING:
-    from raptor_core.evaluation.compare import Comparison
-    from raptor_core.evaluation.contexts import System
-    from raptor_core.evaluation.datasets import Dataset
-    from raptor_core.evaluation.index import Index, TreeStatistics
-    from raptor_core.models.money import Ledger
-    from raptor_core.settings import Settings
-    from raptor_core.tokens import TokenCounter
+from dagster_project.cli.output import print_json, print_table
+from dagster_project.cli.session import home_settings
+from raptor_assets.project.home import Home
+from raptor_core.evaluation.baselines import Dpr
+from raptor_core.evaluation.compare import Comparison, by_kind
+from raptor_core.evaluation.contexts import System
+from raptor_core.evaluation.datasets import Dataset, open_dataset
+from raptor_core.evaluation.index import Index, TreeStatistics, open_index, tree_statistics
+from raptor_core.evaluation.systems import make_system
+from raptor_core.evaluation.tables import comparison_tables
+from raptor_core.models.money import Ledger
+from raptor_core.settings import Settings, preset, with_preset
+from raptor_core.tokens import TokenCounter
+from raptor_core.tree.components import Components
 
 _OPTIONS = (
     click.option(
@@ -141,8 +146,6 @@ def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> I
     Raises:
         RaptorError: as reading, building and opening raise.
     """
-    from raptor_assets.project.home import Home
-
     home = Home.at(home_path)
     settings = _settings(home_path, values["preset"], values["clustering"])
     dataset = _dataset(file, settings, values)
@@ -159,8 +162,6 @@ def open_beside(first: Opened, preset_name: str) -> Iterator[Opened]:
     Raises:
         RaptorError: as building and opening raise.
     """
-    from raptor_core.settings import with_preset
-
     used = first.index.components
     settings = with_preset(used.settings, preset_name)
     with _open(first.index.dataset, settings, first.cache, used.counter) as opened:
@@ -171,8 +172,6 @@ def open_beside(first: Opened, preset_name: str) -> Iterator[Opened]:
 def _open(
     dataset: Dataset, settings: Settings, cache: Path, counter: TokenCounter | None = None
 ) -> Iterator[Opened]:
-    from raptor_core.evaluation.index import open_index, tree_statistics
-    from raptor_core.tree.components import Components
 
     with open_index(dataset, Components(settings), cache, _tell, counter) as index:
         yield Opened(index, tree_statistics(index), cache)
@@ -184,9 +183,6 @@ def the_ways(values: Mapping[str, Any]) -> list[System]:
     Raises:
         SettingsError: one of them is not there.
     """
-    from raptor_core.evaluation.baselines import Dpr
-    from raptor_core.evaluation.systems import make_system
-
     dpr = Dpr(*values["dpr"]) if values["dpr"] else None
     bounds = [f":{top_k}" for top_k in values["top_ks"] or ()] or [""]
     return [make_system(name + bound, dpr) for name in values["strategies"] for bound in bounds]
@@ -206,10 +202,6 @@ def show(
 
     ``beside`` are the sizes of further trees, by the preset that they are of.
     """
-    from dagster_project.cli.output import print_json, print_table
-    from raptor_core.evaluation.compare import by_kind
-    from raptor_core.evaluation.tables import comparison_tables
-
     kinds = by_kind(comparison) if values["by_kind"] else {}
     left_out = [f"{item.name}: {item.reason}" for item in opened.index.dataset.left_out]
     if as_json:
@@ -263,8 +255,6 @@ def _print_trees(trees: TreeStatistics) -> None:
 
 
 def _settings(home: Path, preset_name: str | None, clustering: str | None) -> Settings:
-    from dagster_project.cli.session import home_settings
-    from raptor_core.settings import preset
 
     settings = preset(preset_name) if preset_name else home_settings(home, needed=False)[1]
     return settings if clustering is None else clustered(settings, clustering)
@@ -277,7 +267,6 @@ def clustered(settings: Settings, method: str) -> Settings:
 
 
 def _dataset(file: Path, settings: Settings, values: Mapping[str, Any]) -> Dataset:
-    from raptor_core.evaluation.datasets import open_dataset
 
     paths = values["sources"] or settings.source.paths
     source = settings.source.model_copy(update={"paths": tuple(paths)})

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dagster_project.cli.options import home_and_json, query_options
-
-if TYPE_CHECKING:
-    from raptor_core.evaluation.golden import GoldenReport
+from dagster_project.cli.output import print_json, shorten
+from dagster_project.cli.questions import make_query
+from raptor_assets.project.home import Home
+from raptor_core.errors import SettingsError
+from raptor_core.evaluation.golden import GoldenReport, golden_values, load_golden, measure_golden
+from raptor_core.home.published import published, require_trees
+from raptor_core.tree.components import Components
 
 
 @click.command(epilog="\b\nExample:\n  raptor eval golden questions.jsonl --min-hit-rate 0.8")
@@ -30,14 +34,6 @@ def command(
     FILE is a golden set, one JSON object to a line: "question", and "expected" (ids of documents)
     or "span" (text of theirs). Without FILE it is the one that checks.golden names.
     """
-    from dagster_project.cli.output import print_json
-    from dagster_project.cli.questions import make_query
-    from raptor_assets.project.home import Home
-    from raptor_core.errors import SettingsError
-    from raptor_core.evaluation.golden import golden_values, load_golden, measure_golden
-    from raptor_core.home.published import published, require_trees
-    from raptor_core.tree.components import Components
-
     opened, settings = Home.open(home)
     path = file or opened.golden(settings)
     if path is None:
@@ -62,7 +58,6 @@ def command(
 
 
 def _print(report: GoldenReport, least: float | None) -> None:
-    from dagster_project.cli.output import shorten
 
     for hit in report.hits:
         rank = f"rank {hit.rank}" if hit.rank else "missed"

@@ -8,6 +8,10 @@ from pathlib import Path
 import click
 
 from dagster_project.cli.options import home_and_json
+from dagster_project.cli.output import print_json
+from raptor_assets.project.home import Home
+from raptor_core.evaluation.search_recall import search_recall
+from raptor_core.home.published import published
 
 
 @click.command(epilog="\b\nExample:\n  raptor eval index --samples 500")
@@ -21,11 +25,6 @@ def command(samples: int, top: int, home: Path, as_json: bool) -> None:
     usual and by comparing every vector, over all trees and within their own. More is found with a
     higher store.hnsw_ef.
     """
-    from dagster_project.cli.output import print_json
-    from raptor_assets.project.home import Home
-    from raptor_core.evaluation.search_recall import search_recall
-    from raptor_core.home.published import published
-
     opened, settings = Home.open(home)
     with published(opened, settings) as store:
         recall = search_recall(store, samples, top)

@@ -11,11 +11,13 @@ import click
 
 from dagster_project.cli.evals.common import dataset_options, open_evaluation, parse_budgets
 from dagster_project.cli.options import home_and_json
+from dagster_project.cli.output import print_json
+from raptor_core.evaluation.baselines import Dpr
+from raptor_core.evaluation.measures import ContextMeasurer
+from raptor_core.settings import Settings
 
 if TYPE_CHECKING:
-    from raptor_core.evaluation.baselines import Dpr
     from raptor_core.evaluation.paper.study import Study
-    from raptor_core.settings import Settings
 
 
 @click.command(epilog="\b\nExample:\n  raptor eval paper tables/ qasper.jsonl quality.jsonl")
@@ -53,8 +55,6 @@ def command(
     files are written anew after each data set.
     """
     from dagster_project.cli.evals.paper_files import write_tables
-    from dagster_project.cli.output import print_json
-    from raptor_core.evaluation.baselines import Dpr
 
     dpr = Dpr(*values["dpr"]) if values["dpr"] else None
     studies: list[Study] = []
@@ -75,7 +75,6 @@ def _measure(
     file: Path, home: Path, values: Mapping[str, Any], dpr: Dpr | None
 ) -> tuple[Study, Settings]:
     """One data set; the contiguous trees are left out where they would be the same."""
-    from raptor_core.evaluation.measures import ContextMeasurer
     from raptor_core.evaluation.paper.study import (
         CONTIGUOUS,
         calls_nothing,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -18,11 +18,12 @@ from dagster_project.cli.evals.common import (
     the_ways,
 )
 from dagster_project.cli.options import budget_options, home_and_json
-
-if TYPE_CHECKING:
-    from raptor_core.evaluation.readers import AnswerReader
-    from raptor_core.models.money import Ledger
-    from raptor_core.settings.models import ReaderSettings
+from dagster_project.cli.session import bounded
+from raptor_core.evaluation.compare import compare, join, suffixed
+from raptor_core.evaluation.readers import AnswerMeasurer, AnswerReader, ChatReader, UnifiedQa
+from raptor_core.models.money import Ledger
+from raptor_core.settings.models import ReaderSettings
+from raptor_core.tree.sqlite_cache import SqliteCache
 
 UNIFIEDQA_TOKENS = 400
 """Context tokens that UnifiedQA reads, as in the paper: it cuts question and context at 512."""
@@ -81,12 +82,6 @@ def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     comes, so that a run that stops, by its budget too, goes on from there, and none is paid twice.
     What building the trees may spend is the home's budget.
     """
-    from dagster_project.cli.session import bounded
-    from raptor_core.evaluation.compare import compare, join, suffixed
-    from raptor_core.evaluation.readers import AnswerMeasurer
-    from raptor_core.models.money import Ledger
-    from raptor_core.tree.sqlite_cache import SqliteCache
-
     systems = the_ways(values)
     readers = values["readers"]
     with open_evaluation(file, home, values) as opened:
@@ -119,7 +114,6 @@ def _bounds(values: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _reader(settings: ReaderSettings, ledger: Ledger, kind: str, model: str | None) -> AnswerReader:
-    from raptor_core.evaluation.readers import ChatReader, UnifiedQa
 
     if kind == "unifiedqa":
         return UnifiedQa(model) if model else UnifiedQa()

@@ -16,6 +16,8 @@ from dagster_project.cli.evals.common import (
     the_ways,
 )
 from dagster_project.cli.options import home_and_json
+from raptor_core.evaluation.compare import compare, compare_preset
+from raptor_core.settings import preset
 
 
 @click.command(
@@ -44,9 +46,6 @@ def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     A difference is to the first strategy. Intervals are of 95 %, p is two-sided; both are
     bootstrapped over documents.
     """
-    from raptor_core.evaluation.compare import compare, compare_preset
-    from raptor_core.settings import preset
-
     systems = the_ways(values)
     presets = {name: preset(name) for name in values["presets"]}
     with open_evaluation(file, home, values) as opened:

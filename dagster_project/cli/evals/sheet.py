@@ -7,6 +7,14 @@ from pathlib import Path
 import click
 
 from dagster_project.cli.options import home_and_json
+from dagster_project.cli.output import print_json
+from raptor_assets.project.home import Home
+from raptor_core.audit.study import PAGE, SHEET, draw, write_sheet
+from raptor_core.disk import replace_file
+from raptor_core.errors import UnknownTreeError
+from raptor_core.home.published import published
+from raptor_core.nodes import Node
+from raptor_core.report.sheet import render_sheet
 
 
 @click.command(epilog="\b\nExample:\n  raptor eval sheet study/ --nodes 150 --trees 40 --seed 1")
@@ -21,15 +29,6 @@ def command(folder: Path, nodes: int, trees: int, seed: int, home: Path, as_json
     sheet.html is filled in in a browser and saves filled.csv; sheet.csv in a spreadsheet. Each row
     is a sentence. `raptor eval verdicts FOLDER` reads either.
     """
-    from dagster_project.cli.output import print_json
-    from raptor_assets.project.home import Home
-    from raptor_core.audit.study import PAGE, SHEET, draw, write_sheet
-    from raptor_core.disk import replace_file
-    from raptor_core.errors import UnknownTreeError
-    from raptor_core.home.published import published
-    from raptor_core.nodes import Node
-    from raptor_core.report.sheet import render_sheet
-
     opened, settings = Home.open(home)
     by_tree: dict[str, list[Node]] = {}
     with published(opened, settings) as store:

@@ -5,19 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dagster_project.cli.options import home_and_json, query_options
-
-if TYPE_CHECKING:
-    from raptor_assets.project.home import Home
-    from raptor_core.audit.base import SentenceFinding
-    from raptor_core.audit.study import Drawn, StudyFigures
-    from raptor_core.evaluation.golden import GoldenReport
-    from raptor_core.evaluation.readers import PairedAnswers
-    from raptor_core.settings import Settings
+from dagster_project.cli.output import print_json
+from dagster_project.cli.questions import make_query
+from raptor_assets.hand import keep_hand_findings, same_nodes
+from raptor_assets.project.home import Home
+from raptor_assets.project.resources import TablesResource
+from raptor_core.audit.base import SentenceFinding
+from raptor_core.audit.study import (
+    FILLED,
+    SHEET,
+    Drawn,
+    StudyFigures,
+    hand_findings,
+    read_drawn,
+    read_verdicts,
+    study_figures,
+)
+from raptor_core.evaluation.datasets.records import question_of
+from raptor_core.evaluation.golden import GoldenReport, load_golden, measure_golden, without_nodes
+from raptor_core.evaluation.readers import ChatReader, PairedAnswers, read_pairs
+from raptor_core.home.published import published
+from raptor_core.models.money import Ledger
+from raptor_core.settings import Settings
+from raptor_core.store.base import Where
+from raptor_core.tree.components import Components
+from raptor_core.tree.sqlite_cache import SqliteCache
 
 PAPER = "paper: 6 of 150 (4 %), mostly added or extrapolated; no parent repeated one"
 
@@ -55,16 +72,6 @@ def command(
     They are of the nodes as they were drawn, whatever was built since. Only --questions and --keep
     need the home: what is kept is shown wherever findings are.
     """
-    from dagster_project.cli.output import print_json
-    from raptor_core.audit.study import (
-        FILLED,
-        SHEET,
-        hand_findings,
-        read_drawn,
-        read_verdicts,
-        study_figures,
-    )
-
     drawn = read_drawn(folder)
     saved = folder / FILLED
     path = filled or (saved if saved.exists() else folder / SHEET)
@@ -87,12 +94,6 @@ def command(
 
 def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
     """Keep the findings on nodes that are as they were drawn; how many nodes those are."""
-    from raptor_assets.hand import keep_hand_findings, same_nodes
-    from raptor_assets.project.home import Home
-    from raptor_assets.project.resources import TablesResource
-    from raptor_core.home.published import published
-    from raptor_core.store.base import Where
-
     opened, settings = Home.open(home)
     wanted = {finding.node_id for finding in findings}
     trees = tuple({node.tree for node in drawn.nodes})
@@ -106,12 +107,6 @@ def _compared(
     home: Path, questions: Path, values: Mapping[str, Any], wrong: set[str], *, read: bool
 ) -> dict[str, Any]:
     """Retrieval on a golden set as it is, and from the same contexts without some nodes."""
-    from dagster_project.cli.questions import make_query
-    from raptor_assets.project.home import Home
-    from raptor_core.evaluation.golden import load_golden, measure_golden, without_nodes
-    from raptor_core.home.published import published
-    from raptor_core.tree.components import Components
-
     opened, settings = Home.open(home)
     cases = load_golden(questions)
     components = Components(settings)
@@ -136,11 +131,6 @@ def _answers(
     home: Home, settings: Settings, report: GoldenReport, without: GoldenReport
 ) -> PairedAnswers:
     """What the home's reader answers; every answer is kept, and paid for once."""
-    from raptor_core.evaluation.datasets.records import question_of
-    from raptor_core.evaluation.readers import ChatReader, read_pairs
-    from raptor_core.models.money import Ledger
-    from raptor_core.tree.sqlite_cache import SqliteCache
-
     pairs = [
         (question_of(hit.case), hit.retrieved.context, bare.retrieved.context)
         for hit, bare in zip(report.hits, without.hits, strict=True)
