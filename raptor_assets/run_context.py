@@ -13,7 +13,7 @@ from raptor_assets.common_text import common_text
 from raptor_assets.opening import HeldStore
 from raptor_assets.report_pages import ReportFolder
 from raptor_core.documents.base import Corpus, Document
-from raptor_core.documents.catalog.partitions import Partitions
+from raptor_core.documents.grouping import Partitions
 from raptor_core.quality.document_text import CommonText
 from raptor_core.settings import Settings
 from raptor_core.tables import TableStore

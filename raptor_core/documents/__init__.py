@@ -10,10 +10,15 @@ from raptor_core.documents.base import (
 )
 from raptor_core.documents.catalog.catalog import Catalog, Reading, parser_fingerprint
 from raptor_core.documents.catalog.entries import Entries
-from raptor_core.documents.catalog.partitions import Inventory, Partitions
-from raptor_core.documents.catalog.reading import read_documents, read_scanned
-from raptor_core.documents.catalog.scan import Scan, scan_source
+from raptor_core.documents.catalog.scan import (
+    Inventory,
+    Scan,
+    read_documents,
+    read_scanned,
+    scan_source,
+)
 from raptor_core.documents.grouping import (
+    Partitions,
     document_partition,
     partition_key,
     tree_name,

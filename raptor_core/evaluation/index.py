@@ -12,8 +12,7 @@ from statistics import mean
 from typing import Any
 
 from raptor_core.documents.base import Document
-from raptor_core.documents.catalog.partitions import Partitions
-from raptor_core.documents.grouping import tree_name
+from raptor_core.documents.grouping import Partitions, tree_name
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.identity import digest
 from raptor_core.nodes import Tree

@@ -15,7 +15,6 @@ from raptor_core.documents.sources.load import (
     explain_empty,
     list_sources,
     named_sources,
-    shown_path,
     split,
 )
 from raptor_core.errors import SourceError
@@ -113,7 +112,7 @@ class Previews:
         ids: Unique[Entry] = Unique(self.skipped)
         for file, content in loaded(queue):
             for name, document in split(content.parse(), self.skipped):
-                if ids.take(name, Entry(document.id, document.content_hash, ""), shown_path(file)):
+                if ids.take(name, Entry(document.id, document.content_hash, ""), file.path):
                     yield file, document
 
     def _preview(self, file: SourceFile, document: Document) -> Preview:

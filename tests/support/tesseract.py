@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raptor_core.documents.formats.ocr import find_tesseract
+from raptor_core.documents.formats.pages import find_tesseract
 
 PACKAGE = "tesseract-ocr"
 MISSING = (

@@ -15,7 +15,7 @@ from importlib import metadata
 
 from raptor_core.documents.base import Entry, Skipped
 from raptor_core.documents.catalog.entries import FileEntries
-from raptor_core.documents.formats.ocr import find_tesseract
+from raptor_core.documents.formats.pages import find_tesseract
 from raptor_core.documents.formats.records import Named
 from raptor_core.documents.sources.base import Content, SourceFile
 from raptor_core.documents.sources.load import split

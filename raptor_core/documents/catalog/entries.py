@@ -161,16 +161,16 @@ class Gathered:
         self._lengths = array("q")
         self._hashes = bytearray()
 
-    def add(self, found: FileEntries) -> None:
+    def add(self, entries: FileEntries) -> None:
         """Add the documents of a file."""
-        ids = found.list_ids()
+        ids = entries.list_ids()
         text = "".join(ids).encode("utf-8", "surrogatepass")
         self._ids += text
         if text.isascii():
             self._lengths.extend(map(len, ids))
         else:
             self._lengths.extend(len(i.encode("utf-8", "surrogatepass")) for i in ids)
-        self._hashes += found.hashes
+        self._hashes += entries.hashes
 
     def ordered(self) -> tuple[Entries, Collection[str]]:
         """The first entry of each id, ordered by id; and the ids that there are more than once."""

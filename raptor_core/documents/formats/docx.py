@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
-from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged, tag_of
-from raptor_core.documents.formats.blocks import Blocks
-from raptor_core.documents.formats.parsed import Parsed, nest, one_line
+from raptor_core.documents.formats.parsed import Blocks, Parsed, one_line
 from raptor_core.errors import MissingExtraError
 
 _HEADING = re.compile(r"heading (\d+)\Z", re.IGNORECASE)
@@ -45,10 +43,7 @@ def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
         raise damaged("Word document", error) from error
     reading = _Reading(styles)
     reading.read(body)
-    text, headings = reading.blocks.finish()
-    name = one_line(title) or reading.title or next((h.title for h in headings), "")
-    metadata: dict[str, MetadataValue] = {"author": one_line(author)} if author.strip() else {}
-    return Parsed(text, name, nest(headings, len(text)), metadata)
+    return reading.blocks.parsed(one_line(title) or reading.title, {"author": author})
 
 
 class _Reading:

@@ -101,7 +101,7 @@ class _Book:
                 if tag_of(point) not in {"navPoint", "a"}:
                     continue
                 links = (e.get("src") or e.get("href") for e in point.iter())
-                link = next((found for found in links if found), "")
+                link = next(filter(None, links), "")
                 label = next((e for e in point.iter() if tag_of(e) in {"navLabel", "a"}), point)
                 path = self._path(contents, link.partition("#")[0])
                 names.setdefault(path, one_line(" ".join(label.itertext())))

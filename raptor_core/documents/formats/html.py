@@ -1,6 +1,8 @@
 """HTML: readable text with its block structure, and sections from h1 to h6.
 
-Nothing in a page is ever run or fetched.
+Nothing in a page is ever run or fetched. What stands around its content (navigation, bars, footers)
+is told by roles of ARIA, elements of HTML, and the names that makers of pages give to their parts
+(Sphinx, DocBook, MkDocs, Hugo, MediaWiki, Bootstrap), never by its size or its number of links.
 """
 
 from __future__ import annotations
@@ -10,10 +12,60 @@ from collections import Counter
 from collections.abc import Mapping
 
 from raptor_core.documents.base import MetadataValue
-from raptor_core.documents.formats.blocks import Blocks
 from raptor_core.documents.formats.encoding import decode
-from raptor_core.documents.formats.page_parts import is_around, is_main, is_page_link
-from raptor_core.documents.formats.parsed import Parsed, clean_text, nest, one_line
+from raptor_core.documents.formats.parsed import Blocks, Parsed, clean_text, one_line
+
+_ROLES = frozenset(
+    "navigation search banner contentinfo menu menubar toolbar dialog alertdialog".split()  # noqa: SIM905
+)
+_PARTS = re.compile(
+    r"(?:(?:t|bs|md|mw|site|page|main|top|sphinx)[-_]?)?(?:nav(?:bar|header|footer)|breadcrumbs?)|"
+    r"sphinxsidebar|headerlink|anchorjs-link|viewcode-link|(?:mw-)?editsection|(?:mw-)?jump-link|"
+    r"skip-link|printfooter|catlinks|sitesub|contentsub|jump-to-nav|github-link|"
+    r"toc|table-of-contents|list-of-(?:tables|figures|examples)"
+)
+_OUTER_PARTS = re.compile(
+    r"(?:(?:bs|md|site|page|main|global|left|right|top)[-_])?"
+    r"(?:sidebar|footer|menu|nav|navigation|pagination|copyright|toolbar|topbar)"
+)
+_LINKS = frozenset(
+    [
+        *("¶", "show source", "view source", "view page source", "edit this page"),
+        *("edit on github", "improve this page", "report a bug", "back to top", "permalink"),
+        *("permanent link", "skip to content", "skip to main content"),
+    ]
+)
+_ANCHORS = frozenset({"#", "§", "🔗", "∞", "[link]"})
+
+
+def is_main(name: str, attributes: Mapping[str, str]) -> bool:
+    """Whether an element holds the content of its page."""
+    return name in {"main", "article"} or attributes.get("role") == "main"
+
+
+def is_around(name: str, attributes: Mapping[str, str], *, in_main: bool) -> bool:
+    """Whether an element stands around the content; ``in_main`` says that it is part of it.
+
+    Notes, figures and articles have sidebars and footers of their own, which are content.
+    """
+    role = attributes.get("role")
+    if (
+        name == "nav"
+        or role in _ROLES
+        or (not in_main and (role == "complementary" or name in {"aside", "footer"}))
+    ):
+        return True
+    parts = f"{attributes.get('class', '')} {attributes.get('id', '')}".casefold().split()
+    return any(
+        _PARTS.fullmatch(part) or (not in_main and _OUTER_PARTS.fullmatch(part)) for part in parts
+    )
+
+
+def is_page_link(text: str, *, in_heading: bool) -> bool:
+    """Whether the text of a link is about the page itself, or a heading's anchor."""
+    folded = " ".join(text.split()).casefold()
+    return folded in _LINKS or (in_heading and folded in _ANCHORS)
+
 
 _CHARSET = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _DECLARED_WITHIN_BYTES = 1024  # as in the HTML standard
@@ -54,11 +106,8 @@ def parse_html(data: bytes, *, whole: bool = False) -> Parsed:
     markup = clean_text(decode(data, declared.group(1).decode("ascii") if declared else ""))
     page = _Page(whole=whole)
     page.read(markup)
-    text, headings = page.blocks.finish()
-    if not text and not whole:
-        return parse_html(data, whole=True)
-    title = one_line("".join(page.title)) or next((h.title for h in headings if h.title), "")
-    return Parsed(text, title, nest(headings, len(text)), page.metadata)
+    parsed = page.blocks.parsed("".join(page.title), page.metadata)
+    return parsed if parsed.text or whole else parse_html(data, whole=True)
 
 
 class _Page:

@@ -56,9 +56,9 @@ def _headings(text: str, body: int) -> Iterator[Heading]:
             is_atx = token.markup.startswith("#")
             raw = tokens[number + 1].content if is_atx else source.rpartition("\n")[0]
             yield Heading(_plain(raw), int(token.tag[1]), start)
-        elif found := _HTML_HEADING.match(source):
-            title = one_line(html.unescape(_TAG.sub(" ", found.group(2))))
-            yield Heading(title, int(found.group(1)), start)
+        elif heading := _HTML_HEADING.match(source):
+            title = one_line(html.unescape(_TAG.sub(" ", heading[2])))
+            yield Heading(title, int(heading[1]), start)
 
 
 def _skeleton(text: str, body: int) -> tuple[list[str], list[int]]:

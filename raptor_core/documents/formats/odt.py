@@ -6,10 +6,8 @@ import zipfile
 from io import BytesIO
 from typing import Any
 
-from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged, read_xml, tag_of
-from raptor_core.documents.formats.blocks import Blocks
-from raptor_core.documents.formats.parsed import Parsed, UnreadableError, nest, one_line
+from raptor_core.documents.formats.parsed import Blocks, Parsed, UnreadableError, one_line
 
 _KIND = "OpenDocument text"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
@@ -40,11 +38,8 @@ def parse_odt(data: bytes, max_file_mb: float) -> Parsed:
         about_it = {tag_of(e): one_line(e.text or "") for part in about for e in part}
     except (StopIteration, *DAMAGE) as error:
         raise damaged(_KIND, error) from error
-    text, headings = blocks.finish()
-    title = about_it.get("title") or next((h.title for h in headings), "")
-    author = about_it.get("initial-creator") or about_it.get("creator")
-    metadata: dict[str, MetadataValue] = {"author": author} if author else {}
-    return Parsed(text, title, nest(headings, len(text)), metadata)
+    author = about_it.get("initial-creator") or about_it.get("creator", "")
+    return blocks.parsed(about_it.get("title", ""), {"author": author})
 
 
 def _read(blocks: Blocks, parent: Any) -> None:

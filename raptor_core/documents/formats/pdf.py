@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from statistics import median
 from typing import Any
 
-from raptor_core.documents.formats.ocr import recognize
+from raptor_core.documents.formats.pages import DIVIDED, Line, recognize, without_running_lines
 from raptor_core.documents.formats.parsed import (
     Heading,
     Parsed,
@@ -19,7 +19,6 @@ from raptor_core.documents.formats.parsed import (
     nest,
     one_line,
 )
-from raptor_core.documents.formats.running_lines import DIVIDED, Line, without_running_lines
 
 FULL_LINE_SHARE = 0.9
 """A line that would reach this share of the page's longest lines with one more word is full."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
-from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged
-from raptor_core.documents.formats.blocks import Blocks
-from raptor_core.documents.formats.parsed import Parsed, nest, one_line
+from raptor_core.documents.formats.parsed import Blocks, Parsed, one_line
 from raptor_core.errors import MissingExtraError
 
 _KIND = "PowerPoint presentation"
@@ -39,11 +38,8 @@ def parse_pptx(data: bytes, max_file_mb: float) -> Parsed:
         title, author = show.core_properties.title or "", show.core_properties.author or ""
     except (PythonPptxError, *DAMAGE) as error:
         raise damaged(_KIND, error) from error
-    text, headings = blocks.finish()
-    metadata: dict[str, MetadataValue] = {"slides": number} if headings else {}
-    if author.strip():
-        metadata["author"] = one_line(author)
-    return Parsed(text, one_line(title), nest(headings, len(text)), metadata)
+    about = {"slides": number if blocks.n_headings else "", "author": author}
+    return replace(blocks.parsed(metadata=about), title=one_line(title))  # not of a slide
 
 
 def _write_slide(blocks: Blocks, number: int, slide: Any) -> None:

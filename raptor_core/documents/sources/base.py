@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from raptor_core.documents.base import MEGABYTE, Skipped
@@ -103,6 +104,20 @@ class Listing:
     files: Sequence[SourceFile]
     skipped: tuple[Skipped, ...] = ()
     omitted: tuple[Skipped, ...] = ()
+
+    @classmethod
+    def of(cls, items: Iterable[SourceFile | Skipped], omitted: Iterable[Skipped] = ()) -> Listing:
+        """Of files, of which those are skipped that cannot be read by their name."""
+        files, skipped = [], []
+        for item in items:
+            problem = item if isinstance(item, Skipped) else unsupported(item)
+            if problem:
+                skipped.append(problem)
+            elif isinstance(item, SourceFile):
+                files.append(item)
+        files.sort(key=attrgetter("id"))
+        skipped.sort(key=attrgetter("name"))
+        return cls(files, tuple(skipped), tuple(omitted))
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def load_documents(
     done = 0
     for source, files in work:
         for file, content in zip(files, source.load(files), strict=True):
-            corpus.add(split(content.parse(), skipped), shown_path(file))
+            corpus.add(split(content.parse(), skipped), file.path)
             done += 1
             if progress:
                 progress(done, n_files, file.id)
@@ -105,20 +105,11 @@ def list_sources(
     return listed
 
 
-def split(found: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Named]:
+def split(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Named]:
     """The documents; ``skipped`` takes the others."""
-    documents: list[Named] = []
-    for item in found:
-        if isinstance(item, Skipped):
-            skipped.append(item)
-        else:
-            documents.append(item)
-    return documents
-
-
-def shown_path(file: SourceFile) -> str:
-    """Path or URL of a file for people."""
-    return hide_password(file.path)
+    listed = list(items)
+    skipped += (item for item in listed if isinstance(item, Skipped))
+    return [item for item in listed if not isinstance(item, Skipped)]
 
 
 def explain_empty(
@@ -145,9 +136,7 @@ def open_source(path: str | Path, settings: SourceSettings) -> Source:
         SourceError: no such file or folder, unknown protocol, unreachable.
         MissingExtraError: the URL needs an extra.
     """
-    text = str(path)
-    if text.startswith("file://"):
-        text = text.removeprefix("file://")
+    text = str(path).removeprefix("file://")
     if isinstance(path, str) and ("://" in text or "::" in text):
         return RemoteSource(text, settings)
     return LocalSource(text, settings)
@@ -162,7 +151,7 @@ class Unique(Generic[Item]):
     def __init__(self, skipped: list[Skipped]) -> None:
         """``skipped`` takes what is left out."""
         self._skipped = skipped
-        self._found: dict[str, tuple[Item, str]] = {}
+        self._first: dict[str, tuple[Item, str]] = {}
 
     def add(self, named: Iterable[tuple[str, Item]], path: str) -> None:
         """Add documents by name, all from one path."""
@@ -171,14 +160,14 @@ class Unique(Generic[Item]):
 
     def take(self, name: str, document: Item, path: str) -> bool:
         """Add one document; whether it is the first of its id."""
-        first, place = self._found.setdefault(document.id, (document, path))
+        first, place = self._first.setdefault(document.id, (document, path))
         if first is not document:
-            self._skipped.append(Skipped(name, _clash(first, place, document)))
+            self._skipped.append(Skipped(name, _clash(first, hide_password(place), document)))
         return first is document
 
     def ordered(self) -> tuple[Item, ...]:
         """What was kept, ordered by id."""
-        return tuple(self._found[key][0] for key in sorted(self._found))
+        return tuple(self._first[key][0] for key in sorted(self._first))
 
 
 def _clash(first: Item, place: str, second: Item) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
 from pathlib import Path
 
 from raptor_core.documents.base import MEGABYTE, Skipped
@@ -18,7 +17,6 @@ from raptor_core.documents.sources.base import (
     Rules,
     SourceFile,
     too_large,
-    unsupported,
 )
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
@@ -50,17 +48,9 @@ class LocalSource:
                 f"folder, or a URL such as s3://bucket/folder"
             ) from error
         if not stat.S_ISDIR(mode):
-            return self._named(root)
-        files: list[SourceFile] = []
-        skipped: list[Skipped] = []
+            return Listing.of([_file(str(root), root.name)])
         walk = _Walk(root, self._rules())
-        for found in walk.folder(root, ""):
-            if isinstance(found, SourceFile):
-                files.append(found)
-            else:
-                skipped.append(found)
-        skipped.sort(key=lambda item: item.name)
-        return Listing(sorted(files, key=attrgetter("id")), tuple(skipped), tuple(walk.omitted))
+        return Listing.of(list(walk.folder(root, "")), walk.omitted)
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``."""
@@ -80,13 +70,6 @@ class LocalSource:
         if reason:
             raise UnreadableError(reason)
         return data
-
-    def _named(self, path: Path) -> Listing:
-        file = _file(str(path), path.name)
-        problem = file if isinstance(file, Skipped) else unsupported(file)
-        if problem or isinstance(file, Skipped):
-            return Listing((), (problem,) if problem else ())
-        return Listing((file,))
 
     def _rules(self) -> Rules:
         path = self._root / IGNORE_FILE
@@ -138,8 +121,7 @@ class _Walk:
         elif is_folder:
             yield from self.folder(Path(entry.path), name)
         else:
-            file = _file(entry.path.removeprefix(_HERE), name)
-            yield (unsupported(file) or file) if isinstance(file, SourceFile) else file
+            yield _file(entry.path.removeprefix(_HERE), name)
 
     def _link(self, entry: os.DirEntry[str], name: str) -> Skipped | None:
         """Why a symbolic link is not followed, if so."""

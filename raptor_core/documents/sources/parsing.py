@@ -10,7 +10,6 @@ from raptor_core.documents.base import FOLDER, Document, MetadataValue, Skipped
 from raptor_core.documents.formats.docx import parse_docx
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.epub import parse_epub
-from raptor_core.documents.formats.grid import parse_csv
 from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.mail import parse_eml, parse_msg
 from raptor_core.documents.formats.markdown import parse_markdown
@@ -18,11 +17,10 @@ from raptor_core.documents.formats.odt import parse_odt
 from raptor_core.documents.formats.parsed import EmptyFileError, Parsed, UnreadableError, clean_text
 from raptor_core.documents.formats.parser_process import PARSER
 from raptor_core.documents.formats.pptx import parse_pptx
-from raptor_core.documents.formats.records import Named, Table, read_json_lines
+from raptor_core.documents.formats.records import Named, Table, read_json_lines, read_parquet
 from raptor_core.documents.formats.rst import parse_rst
-from raptor_core.documents.formats.xlsx import parse_xlsx
+from raptor_core.documents.formats.sheets import parse_csv, parse_xlsx
 from raptor_core.documents.sources.base import FORMATS, Content, SourceFile
-from raptor_core.documents.sources.parquet import read_parquet
 from raptor_core.settings import SourceSettings
 
 _TABLES: Mapping[str, Callable[[bytes, Table, SourceSettings], Iterable[Named | Skipped]]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -18,7 +18,6 @@ from raptor_core.documents.sources.base import (
     Rules,
     SourceFile,
     too_large,
-    unsupported,
 )
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
@@ -49,8 +48,9 @@ class RemoteSource:
             info = self._fs.info(self._root)
             if info["type"] != "directory":
                 name = self._root.rstrip("/").rpartition("/")[2].partition("?")[0]
-                return _listing([self._file(name, self._root, info)])
-            return _listing(self._folder())
+                return Listing.of([self._file(name, self._root, info)])
+            omitted: list[Skipped] = []
+            return Listing.of(list(self._folder(omitted)), omitted)
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``."""
@@ -80,8 +80,8 @@ class RemoteSource:
     def _base(self) -> str:
         return f"{self._root.rstrip('/')}/" if self._root else ""
 
-    def _folder(self) -> Iterator[SourceFile | Skipped]:
-        """The files that pass the rules, and why the others do not."""
+    def _folder(self, omitted: MutableSequence[Skipped]) -> Iterator[SourceFile]:
+        """The files that pass the rules; ``omitted`` takes the others."""
         base = self._base()
         listed: Mapping[str, Mapping[str, Any]] = self._fs.find(self._root, detail=True)
         ignore: list[str] = []
@@ -97,7 +97,7 @@ class RemoteSource:
             name = path.removeprefix(prefix)
             omission = _omission(rules, name) if name else ""
             if omission:
-                yield Skipped(name, omission)
+                omitted.append(Skipped(name, omission))
             elif name:
                 yield self._file(name, f"{self._url.rstrip('/')}/{name}", listed[path])
 
@@ -114,18 +114,6 @@ class RemoteSource:
             modified=float(modified) if known and modified is not None else None,
             etag=etag,
         )
-
-
-def _listing(found: Iterable[SourceFile | Skipped]) -> Listing:
-    files, problems, omitted = [], [], []
-    for file in found:
-        if isinstance(file, Skipped):
-            omitted.append(file)
-        elif problem := unsupported(file):
-            problems.append(problem)
-        else:
-            files.append(file)
-    return Listing(files, tuple(problems), tuple(omitted))
 
 
 def _omission(rules: Rules, name: str) -> str:

@@ -14,10 +14,10 @@ from support.browser import find_browser
 
 from raptor_core.documents import load_documents
 from raptor_core.documents.base import Document
+from raptor_core.documents.formats.pages import Line
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.formats.parser_process import ParserProcess
 from raptor_core.documents.formats.pdf import parse_pdf, reflow
-from raptor_core.documents.formats.running_lines import Line
 from raptor_core.models.reading import Passage
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.settings import Settings

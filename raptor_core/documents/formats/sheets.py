@@ -1,0 +1,140 @@
+"""Sheets, CSV and Excel (.xlsx): each row a line, each cell with the name of its column."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, time
+from io import BytesIO
+from typing import Any
+
+from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged
+from raptor_core.documents.formats.encoding import decode
+from raptor_core.documents.formats.parsed import (
+    Blocks,
+    Parsed,
+    UnreadableError,
+    clean_text,
+    one_line,
+)
+from raptor_core.errors import MissingExtraError
+
+_DELIMITERS = ",;\t|"
+_SNIFFED_CHARS = 20_000
+
+
+def parse_csv(data: bytes) -> Parsed:
+    """Rows of a file of values parted by commas, semicolons, tabs or bars.
+
+    Raises:
+        UnreadableError: binary data, an unknown encoding, or no such file.
+    """
+    text = clean_text(decode(data))
+    try:
+        dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:_SNIFFED_CHARS], _DELIMITERS)
+    except csv.Error:
+        dialect = csv.excel
+    blocks = Blocks()
+    try:
+        write_rows(blocks, csv.reader(text.splitlines(keepends=True), dialect))
+    except csv.Error as error:
+        raise UnreadableError(f"is damaged, or no CSV file: {error}") from error
+    return blocks.parsed()
+
+
+def write_rows(blocks: Blocks, rows: Iterable[Sequence[str]]) -> None:
+    """Write rows; the first one with two cells or more names the columns, if it has no number.
+
+    Each line can then be understood alone, however the text is cut. Rows before it are titles.
+    """
+    names: Sequence[str] | None = None
+    n_named = 0
+    for row in rows:
+        filled = [cell for cell in row if cell.strip()]
+        if names is None and len(filled) > 1:
+            names = () if any(map(_is_number, filled)) else row
+            if names:
+                continue
+        n_named += bool(names and filled)
+        _write_row(blocks, row, names or ())
+    if names and not n_named:
+        _write_row(blocks, names, ())
+
+
+def _is_number(cell: str) -> bool:
+    return cell.strip("+-%$€£¥ ").replace(",", "").replace(".", "").isdigit()
+
+
+def _write_row(blocks: Blocks, row: Sequence[str], names: Sequence[str]) -> None:
+    blocks.begin_row()
+    for column, cell in enumerate(row):
+        if cell.strip():
+            name = names[column].strip() if column < len(names) else ""
+            blocks.cell()
+            blocks.text(f"{name}: {cell}" if name else cell)
+    blocks.leave()
+
+
+MAX_CELLS = 5_000_000
+"""Cells of a workbook, the empty ones before the last of each row included."""
+
+_KIND = "Excel workbook"
+
+
+def parse_xlsx(data: bytes, max_file_mb: float) -> Parsed:
+    """Sheets one after the other, with the values that formulas had when it was saved.
+
+    Charts, comments and empty sheets are left out.
+
+    Raises:
+        UnreadableError: encrypted, damaged, or too large uncompressed.
+        MissingExtraError: openpyxl is not installed.
+    """
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise MissingExtraError("xlsx", "reading Excel workbooks") from error
+    check_archive(data, max_file_mb, _KIND, (".xls", ".xlsx"))
+    blocks = Blocks()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of features that hold no text
+            book = openpyxl.load_workbook(BytesIO(data), read_only=True, data_only=True)
+            for sheet in book.worksheets:
+                _write_sheet(blocks, sheet)
+        title, author = book.properties.title or "", book.properties.creator or ""
+    except DAMAGE as error:
+        raise damaged(_KIND, error) from error
+    about = {"sheets": blocks.n_headings, "author": "" if author == "openpyxl" else author}
+    return replace(blocks.parsed(metadata=about), title=one_line(title))  # not of a sheet
+
+
+def _write_sheet(blocks: Blocks, sheet: Any) -> None:
+    sheet.reset_dimensions()  # what a file says of its size need not be true
+    rows = [row for row in _rows(sheet) if any(row)]
+    if rows:
+        blocks.begin_heading(1)
+        blocks.text(sheet.title)
+        blocks.leave()
+        write_rows(blocks, rows)
+
+
+def _rows(sheet: Any) -> Iterator[list[str]]:
+    n_cells = 0
+    for row in sheet.iter_rows(values_only=True):
+        n_cells += len(row) + 1
+        if n_cells > MAX_CELLS:
+            raise UnreadableError(f"has more than {MAX_CELLS:,} cells in a sheet; split it")
+        yield [_shown(value) for value in row]
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date().isoformat()
+    return str(value)
