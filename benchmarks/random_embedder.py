@@ -33,7 +33,7 @@ class RandomEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Any:
         """See ``Embedder``."""
-        from raptor_core.models.embedding.distinct import embed_distinct
+        from raptor_core.models.embedding.base import embed_distinct
 
         started = time.thread_time()
         found = embed_distinct(texts, self._encode, N_DIMS, self.model)

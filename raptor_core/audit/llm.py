@@ -18,9 +18,9 @@ from raptor_core.identity import digest
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.fencing import defused, fence
 from raptor_core.models.endpoints.pool import run_concurrently
-from raptor_core.models.endpoints.retry import RetryPolicy
 from raptor_core.models.endpoints.values import ChatAsk, Objection
 from raptor_core.models.money import AUDITS, Ledger
+from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.checks import AuditSettings
 
 SYSTEM = (

@@ -19,9 +19,9 @@ from raptor_core.models.embedding.local_models import no_progress_bar
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.fencing import fence
 from raptor_core.models.endpoints.pool import run_concurrently
-from raptor_core.models.endpoints.retry import RetryPolicy
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.money import Ledger
+from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.cache import NodeCache
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from raptor_core.errors import MissingHomeError, SettingsError, StoreError
-from raptor_core.models.embedding.precision import settle_precision
+from raptor_core.models.embedding.local_models import settle_precision
 from raptor_core.settings import Settings, load_settings
 from raptor_core.store import stored_identities
 

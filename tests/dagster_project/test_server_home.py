@@ -13,6 +13,7 @@ from raptor_core import HomeRetriever
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.identity import fingerprint
 from raptor_core.retrieval import Query
+from raptor_core.retrying import RetryPolicy
 from raptor_core.store import Where
 from raptor_core.store.engines import retries
 from raptor_core.tree.components import Components
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def served(tmp_path, qdrant_server, monkeypatch):
     """A home with a document, and its server."""
-    monkeypatch.setattr(retries, "BASE_SECONDS", 0.001)
+    monkeypatch.setattr(retries, "POLICY", RetryPolicy(base_seconds=0.001))
     with qdrant_at_wire(qdrant_server) as server:
         made = Workshop(tmp_path, store={"kind": "server", "url": server.url, "max_retries": 2})
         made.write("a.md", prose(24, seed=1))

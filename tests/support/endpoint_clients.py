@@ -1,8 +1,8 @@
 """Clients of the stand-in endpoint, and what they ask."""
 
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.retry import RetryPolicy
 from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import SummarizerSettings
 
 QUICK = RetryPolicy(max_retries=2, base_seconds=0.001)

@@ -6,7 +6,7 @@ import zlib
 import numpy as np
 
 from raptor_core.identity import fingerprint
-from raptor_core.models.embedding.distinct import embed_distinct
+from raptor_core.models.embedding.base import embed_distinct
 
 
 class HashingEmbedder:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import pytest
 from support.qdrant_server import QdrantServer, find_qdrant
 
+from raptor_core.retrying import RetryPolicy
 from raptor_core.store.engines import retries
 
 
@@ -62,6 +63,6 @@ def qdrant_by_grpc(server, credentials=None):
 @pytest.fixture
 def stand_in(qdrant_server, monkeypatch):
     """A Qdrant server at the wire, which is asked again at once."""
-    monkeypatch.setattr(retries, "BASE_SECONDS", 0.001)
+    monkeypatch.setattr(retries, "POLICY", RetryPolicy(base_seconds=0.001))
     with qdrant_at_wire(qdrant_server) as wire:
         yield wire

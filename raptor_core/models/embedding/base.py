@@ -1,10 +1,14 @@
-"""The seam for embedders."""
+"""The seam for embedders, and what all share: distinct texts once, longest first, checked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
+from raptor_core.errors import ModelError
+from raptor_core.settings.models import EmbedderSettings
 from raptor_core.vectors import Vectors
 
 
@@ -51,3 +55,70 @@ class BatchEmbedder(Protocol):
 
         A failure is raised after the batches that were under way beside it.
         """
+
+
+class PrefixingEmbedder:
+    """Puts the settings' prefixes before texts; a subclass embeds distinct ones by ``_encode``."""
+
+    def __init__(self, settings: EmbedderSettings) -> None:
+        self._settings = settings
+
+    @property
+    def model(self) -> str:
+        """Name of the model."""
+        return self._settings.model
+
+    @property
+    def n_dims(self) -> int:
+        """Length of a vector."""
+        raise NotImplementedError
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """See ``Embedder.embed``."""
+        return self._embed([self._settings.passage_prefix + text for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """See ``Embedder.embed_queries``."""
+        return self._embed([self._settings.query_prefix + text for text in texts])
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        return embed_distinct(texts, self._encode, self.n_dims, self.model)
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        raise NotImplementedError
+
+
+def embed_distinct(
+    texts: Sequence[str],
+    encode: Callable[[Sequence[str]], Vectors],
+    n_dims: int,
+    model: str,
+) -> Vectors:
+    """Vectors of ``texts``, shape ``(len(texts), n_dims)``, float32, unit norm.
+
+    ``encode`` gets each distinct text once, longest first, so that its batches pad little and
+    the largest one comes first: a batch that does not fit in memory fails at once.
+
+    Raises:
+        ModelError: a vector is not finite, or is zero, or has another length.
+    """
+    if not texts:
+        return np.zeros((0, n_dims), dtype=np.float32)
+    distinct = sorted(set(texts), key=lambda text: (-len(text), text))
+    vectors = encode(distinct)
+    if vectors.shape != (len(distinct), n_dims):
+        raise ModelError(
+            f"embedding model {model!r} gave vectors of shape {vectors.shape} for "
+            f"{len(distinct)} texts; expected {(len(distinct), n_dims)}"
+        )
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    bad = np.flatnonzero(~np.isfinite(norms[:, 0]) | (norms[:, 0] == 0))
+    if bad.size:
+        raise ModelError(
+            f"embedding model {model!r} gave {bad.size} vectors that are zero or not finite; "
+            f"the first is of the text {distinct[int(bad[0])][:80]!r}"
+        )
+    row = {text: index for index, text in enumerate(distinct)}
+    unit: Vectors = (vectors / norms).astype(np.float32, copy=False)
+    ordered: Vectors = unit[[row[text] for text in texts]]
+    return ordered

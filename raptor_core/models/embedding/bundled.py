@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raptor_core.errors import ModelError
-from raptor_core.models.embedding.distinct import PrefixingEmbedder
-from raptor_core.models.embedding.local_models import run_batches
-from raptor_core.models.embedding.minilm import MAX_TOKENS, N_DIMS, MiniLM
-from raptor_core.models.embedding.precision import (
+from raptor_core.models.embedding.base import PrefixingEmbedder
+from raptor_core.models.embedding.local_models import (
     embedder_fingerprint,
+    run_batches,
     settle_precision,
     tell_slow_precision,
 )
+from raptor_core.models.embedding.minilm import MAX_TOKENS, N_DIMS, MiniLM
 from raptor_core.settings import EmbedderSettings
 from raptor_core.tokens.embedder import BUNDLED_WHEEL, bundled_model_folder, encodable
 from raptor_core.vectors import Vectors

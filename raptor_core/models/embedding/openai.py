@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from raptor_core.errors import ModelError
 from raptor_core.identity import fingerprint
-from raptor_core.models.embedding.distinct import PrefixingEmbedder, embed_distinct
+from raptor_core.models.embedding.base import PrefixingEmbedder, embed_distinct
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.pool import run_concurrently
-from raptor_core.models.endpoints.retry import RetryPolicy
 from raptor_core.models.money import EMBEDDINGS, Ledger
+from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import EmbedderSettings
 from raptor_core.vectors import Vectors
 
@@ -88,28 +89,29 @@ class OpenAIEmbedder(PrefixingEmbedder):
         Every text is sent, also one that comes twice. What failed is raised after the batches
         that were under way beside it.
         """
-        prefix, size = self._settings.passage_prefix, self._settings.batch_size
-        sent = [f"{prefix}{text}" for text in texts]
+        sent = [f"{self._settings.passage_prefix}{text}" for text in texts]
         n_dims = self.n_dims
 
-        def work(start: int, stop: threading.Event) -> tuple[int, Vectors]:
-            batch = sent[start : start + size]
-            return start, embed_distinct(
-                batch, lambda distinct: self._call(distinct, stop), n_dims, self.model
-            )
+        def checked(batch: Sequence[str], stop: threading.Event) -> Vectors:
+            call = partial(self._call, stop=stop)
+            return embed_distinct(batch, call, n_dims, self.model)
 
-        yield from run_concurrently(work, range(0, len(sent), size), self._settings.share)
+        yield from self._in_batches(sent, checked)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
-        """Vectors as the endpoint gives them, in batches, ``concurrency`` at once."""
+        blocks = dict(self._in_batches(texts, self._call))
+        return np.concatenate([blocks[start] for start in sorted(blocks)])
+
+    def _in_batches(
+        self, texts: Sequence[str], embed: Callable[[Sequence[str], threading.Event], Vectors]
+    ) -> Iterator[tuple[int, Vectors]]:
+        """The first text's row and the vectors of each batch, ``concurrency`` at once."""
         size = self._settings.batch_size
-        starts = range(0, len(texts), size)
 
         def work(start: int, stop: threading.Event) -> tuple[int, Vectors]:
-            return start, self._call(texts[start : start + size], stop)
+            return start, embed(texts[start : start + size], stop)
 
-        blocks = dict(run_concurrently(work, starts, self._settings.share))
-        return np.concatenate([blocks[start] for start in starts])
+        yield from run_concurrently(work, range(0, len(texts), size), self._settings.share)
 
     def _call(self, texts: Sequence[str], stop: threading.Event | None = None) -> Vectors:
         """One request; the first one settles the dimension."""

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from raptor_core.errors import ModelError
-from raptor_core.models.embedding.distinct import PrefixingEmbedder
-from raptor_core.models.embedding.local_models import no_progress_bar, run_batches
-from raptor_core.models.embedding.precision import (
+from raptor_core.models.embedding.base import PrefixingEmbedder
+from raptor_core.models.embedding.local_models import (
     embedder_fingerprint,
+    no_progress_bar,
+    run_batches,
     settle_precision,
     tell_slow_precision,
 )

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from raptor_core.models.endpoints.faults import scrub
-from raptor_core.models.endpoints.retry import FaultError
+from raptor_core.models.endpoints.faults import FaultError, scrub
 from raptor_core.models.endpoints.values import ChatAsk
-from raptor_core.models.money.estimates import estimate_tokens
-from raptor_core.models.money.usage import Usage
+from raptor_core.models.money.usage import Usage, estimate_tokens
 from raptor_core.vectors import Vectors
 
 

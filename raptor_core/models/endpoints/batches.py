@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.dialects import chat_body
-from raptor_core.models.endpoints.faults import scrub
-from raptor_core.models.endpoints.retry import FaultError
+from raptor_core.models.endpoints.faults import FaultError, scrub
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.settings.endpoints import EndpointPart
 

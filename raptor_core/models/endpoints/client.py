@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.answers import checked, read_chat, read_embeddings, read_usage
 from raptor_core.models.endpoints.dialects import chat_body, connect, resolve_key, shown_url
-from raptor_core.models.endpoints.faults import is_refusal, translated
+from raptor_core.models.endpoints.faults import FaultError, Retrier, is_refusal, translated
 from raptor_core.models.endpoints.gate import Gate
-from raptor_core.models.endpoints.retry import FaultError, Retrier, RetryPolicy
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money import Account, Ledger, estimate_tokens
+from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.endpoints import EndpointPart
 from raptor_core.vectors import Vectors
 
@@ -46,6 +46,15 @@ class EndpointClient:
     The connection is made at the first call. Neither ``repr`` nor any error shows the key.
     ``policy`` is of retries; None has the settings' number. ``account`` is where every attempt is
     reserved before it is sent; None knows no bound and no price.
+
+    Of each call ``meter`` counts what it took, also where it fails. Once ``stop`` is set, no
+    attempt is begun.
+
+    Raises:
+        MissingKeyError: OpenAI's own API needs a key, and there is none; by each call.
+        BudgetError: an attempt would pass the run's budget; by each call that is paid.
+        EndpointDownError: the endpoint fails everybody, and was waited for; likewise.
+        EndpointError: it failed for good; the message holds the last reason, and its words.
     """
 
     def __init__(
@@ -67,58 +76,33 @@ class EndpointClient:
         return f"EndpointClient({self.endpoint!r})"
 
     def require_key(self) -> None:
-        """Checks that there is a key, or that none is needed.
-
-        Raises:
-            MissingKeyError: there is none, and OpenAI's own API needs it.
-        """
+        """Checks that there is a key, or that none is needed."""
         self._key()
 
     def look_up(self) -> None:
         """Asks whether the endpoint takes the key and has the model; costs nothing.
 
         An endpoint that keeps no list of models says nothing of the model, and is believed.
-
-        Raises:
-            MissingKeyError: see ``require_key``.
-            EndpointError: it was not reached or refuses; the message holds its words.
         """
         model = self.endpoint.model
 
-        def ask(connection: OpenAI) -> None:
+        def ask() -> None:
             try:
-                self._translated(connection, lambda: connection.models.retrieve(model))
+                self._send(lambda c: c.models.retrieve(model))
             except FaultError as fault:
                 if is_refusal(fault, model) or (fault.is_down and fault.status is None):
                     raise
 
-        self.call(ask, "a look")
+        self._retrier.run(ask, what=self._what("a look"))
 
     def call(self, call: Callable[[OpenAI], Result], what: str) -> Result:
-        """What a request gives that costs nothing; it is retried, and passes no gate.
-
-        Raises:
-            MissingKeyError: see ``require_key``.
-            EndpointError: the endpoint failed for good; ``what`` names the request.
-        """
-        connection = self._connect()
-        return self._retrier.run(
-            lambda: self._translated(connection, lambda: call(connection)), what=self._what(what)
-        )
+        """What a request gives that costs nothing; ``what`` names it. It passes no gate."""
+        return self._retrier.run(lambda: self._send(call), what=self._what(what))
 
     def chat(
         self, ask: ChatAsk, *, meter: Meter | None = None, stop: threading.Event | None = None
     ) -> ChatAnswer:
-        """One whole answer.
-
-        ``meter`` also counts what a failure took. Once ``stop`` is set, no attempt is begun.
-
-        Raises:
-            MissingKeyError: see ``require_key``.
-            BudgetError: an attempt would pass the run's budget.
-            EndpointDownError: the endpoint fails everybody, and was waited for.
-            EndpointError: no whole answer after all retries; the message holds the last reason.
-        """
+        """One whole answer."""
         counter = meter or Meter()
         n_too_long = 0
         pleas: dict[str, None] = {}
@@ -156,15 +140,8 @@ class EndpointClient:
         """The vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, as they were sent.
 
         base64 is a quarter of the bytes; most servers that know none send numbers all the same.
-        ``meter`` also counts what a failure took. Once ``stop`` is set, no attempt is begun.
-
-        Raises:
-            MissingKeyError: see ``require_key``.
-            BudgetError: an attempt would pass the run's budget.
-            EndpointError: the endpoint failed for good.
         """
         counter = meter or Meter()
-
         worst = Worst(sum(estimate_tokens(text) for text in texts), 0)
 
         def attempt() -> Vectors:
@@ -217,27 +194,20 @@ class EndpointClient:
         meter: Meter,
         stop: threading.Event | None,
     ) -> Result:
-        """What one request gave, within the budget and the gate; ``meter`` counts what it took.
+        """What one request gave, within the budget and the gate.
 
         Raises:
             FaultError: it failed.
-            BudgetError: it would pass the run's budget.
-            EndpointDownError: the endpoint is down, and was waited for.
-            EndpointError: ``stop`` was set while it waited for its turn or room in the budget.
         """
         self._connect()  # a missing key is told before anything is reserved
-        tokens = worst.prompt_tokens + worst.completion_tokens
-        with (
-            self._account.reserve(worst.prompt_tokens, worst.completion_tokens) as hold,
-            ExitStack() as unsent,
-        ):
+        with self._account.reserve(*worst) as hold, ExitStack() as unsent:
             unsent.callback(hold.forgive)
             if stop is not None and stop.is_set():
                 raise EndpointError(f"{self._what('the call')} was cancelled")
-            with self._gate.turn(self.endpoint, tokens, stop) as answered:
+            with self._gate.turn(self.endpoint, sum(worst), stop) as answered:
                 unsent.pop_all()
                 try:
-                    response, headers = self._send(call)
+                    response, headers = self._send(lambda c: _read(call(c)))
                 except FaultError as fault:
                     if fault.unbilled:
                         hold.forgive()
@@ -246,19 +216,16 @@ class EndpointClient:
             meter.add(hold.settle(read_usage(response, worst.prompt_tokens)))
         return response
 
-    def _send(self, call: Callable[[OpenAI], Raw[Result]]) -> tuple[Result, Mapping[str, str]]:
-        """What one request gave, and the headers.
+    def _send(self, call: Callable[[OpenAI], Result]) -> Result:
+        """What one request gave.
 
         Raises:
             FaultError: it failed.
         """
         connection = self._connect()
+        seconds = self.endpoint.timeout_seconds
+        return translated(lambda: call(connection), seconds, connection.api_key)
 
-        def send() -> tuple[Result, Mapping[str, str]]:
-            raw = call(connection)
-            return raw.parse(), raw.headers
 
-        return self._translated(connection, send)
-
-    def _translated(self, connection: OpenAI, call: Callable[[], Result]) -> Result:
-        return translated(call, self.endpoint.timeout_seconds, connection.api_key)
+def _read(raw: Raw[Result]) -> tuple[Result, Mapping[str, str]]:
+    return raw.parse(), raw.headers

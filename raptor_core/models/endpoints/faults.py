@@ -1,19 +1,124 @@
-"""What an error of the openai client means: a reason for people, and whether to try again."""
+"""A failed attempt: what it means, in words for people, and whether it is made again."""
 
 from __future__ import annotations
 
 import json
+import random
+import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from raptor_core.models.endpoints.headers import retry_after_seconds
-from raptor_core.models.endpoints.retry import FaultError
+from raptor_core.errors import EndpointError
+from raptor_core.models.endpoints.pacing import retry_after_seconds
+from raptor_core.retrying import RetryPolicy
 
 if TYPE_CHECKING:
     from openai import APIError, APIStatusError
 
+
 Result = TypeVar("Result")
+
+Wait = Callable[[float], bool]
+"""Waits so many seconds; true when the work was cancelled meanwhile."""
+
+
+@dataclass(eq=False)
+class FaultError(Exception):
+    """One attempt that gave nothing usable. Never leaves this package.
+
+    Attributes:
+        reason: for people.
+        retryable: whether it may be different next time.
+        retry_after_seconds: what the endpoint asked for.
+        too_long: a shorter answer would have been taken.
+        unbilled: the endpoint refused before it did any work.
+        is_limit: the endpoint turned the call away for its rate.
+        is_down: the endpoint was not reached, or cannot answer anybody.
+        is_probe: it was tried for all who wait for the endpoint.
+        plea: a line to ask the next time with.
+        status: of HTTP; None where no answer came.
+    """
+
+    reason: str
+    _: KW_ONLY
+    retryable: bool = True
+    retry_after_seconds: float | None = None
+    too_long: bool = False
+    unbilled: bool = False
+    is_limit: bool = False
+    is_down: bool = False
+    is_probe: bool = False
+    plea: str = ""
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retrier:
+    """Runs an attempt until it succeeds, fails for good, or the policy ends it.
+
+    ``wait`` and ``jitter`` are seams for tests.
+    """
+
+    policy: RetryPolicy
+    wait: Wait | None = None
+    jitter: Callable[[], float] = random.random
+
+    def run(
+        self,
+        attempt: Callable[[], Result],
+        *,
+        what: str,
+        stop: threading.Event | None = None,
+        on_retry: Callable[[FaultError], None] = lambda _fault: None,
+    ) -> Result:
+        """The result of the first attempt that succeeds.
+
+        ``what`` names the call in errors. Once ``stop`` is set, no attempt is begun.
+
+        Raises:
+            EndpointError: the last fault's reason and the number of attempts.
+        """
+        wait = self.wait
+        if wait is None:
+            wait = stop.wait if stop is not None else sleep
+        n_failed = 0
+        while True:
+            if stop is not None and stop.is_set():
+                raise EndpointError(f"{what} was cancelled")
+            try:
+                return attempt()
+            except FaultError as fault:
+                failed = fault
+            if failed.is_probe:
+                on_retry(failed)
+                continue  # it was tried for all; the gate waits, and bounds how often
+            n_failed += 1
+            seconds = self._next_wait(failed, n_failed)
+            if seconds is None:
+                times = "attempt" if n_failed == 1 else "attempts"
+                message = f"{what} failed after {n_failed} {times}: {failed.reason}"
+                raise EndpointError(message, comes_again=not failed.retryable)
+            on_retry(failed)
+            if wait(seconds):
+                raise EndpointError(f"{what} was cancelled after: {failed.reason}")
+
+    def _next_wait(self, fault: FaultError, n_failed: int) -> float | None:
+        """Seconds to wait before the next attempt, or None where there is none."""
+        if not fault.retryable or n_failed > self.policy.max_retries:
+            return None
+        asked = fault.retry_after_seconds
+        if asked is None and fault.too_long:
+            return 0.0
+        return self.policy.wait_seconds(n_failed, self.jitter(), asked)
+
+
+def sleep(seconds: float) -> bool:
+    """Waits; nobody can cancel it."""
+    time.sleep(seconds)
+    return False
+
 
 _RETRYABLE = frozenset({408, 409, 425, 429})
 _FOR_GOOD = frozenset({"insufficient_quota", "billing_hard_limit_reached"})

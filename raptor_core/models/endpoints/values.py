@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from raptor_core.models.money import estimate_tokens
 from raptor_core.models.money.usage import Usage
@@ -22,8 +22,16 @@ class Objection:
     plea: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Worst:
+_WORDS_PER_TOKEN = 0.6
+"""Words that fit into a token: fewer than the usual 0.75, so that an obedient answer fits."""
+
+
+def max_words(max_tokens: int, n_too_long: int) -> int:
+    """Words that fit into an answer, a quarter fewer for each one that was too long."""
+    return max(8, round(max_tokens * _WORDS_PER_TOKEN * 0.75**n_too_long))
+
+
+class Worst(NamedTuple):
     """Tokens that one attempt takes at the most."""
 
     prompt_tokens: int

@@ -1,6 +1,7 @@
-"""Answers questions from passages through an OpenAI-compatible chat endpoint, with citations.
+"""Answers from passages through an OpenAI-compatible chat endpoint, with citations; and quotes.
 
-The passages are fenced as data, so that they give no orders.
+The passages are fenced as data, so that they give no orders. Quotes are the sentences of a context
+that are nearest to a question: evidence, no answer, and no endpoint is asked.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from raptor_core.chunking.sentences import sentences
+from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.fencing import defused, fence
-from raptor_core.models.endpoints.retry import RetryPolicy
-from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.models.endpoints.values import ChatAsk, max_words
 from raptor_core.models.money.ledger import Account
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node, told_pages
+from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
 
 
@@ -94,8 +97,7 @@ def ask(question: str, passages: Sequence[Passage]) -> str:
 
 def shorten(max_tokens: int, n_too_long: int) -> str:
     """Asks for a bounded answer, a quarter shorter for each one that was too long."""
-    n_words = max(8, round(0.6 * max_tokens * 0.75**n_too_long))
-    return f"Answer in at most {n_words} words."
+    return f"Answer in at most {max_words(max_tokens, n_too_long)} words."
 
 
 _CITATION = re.compile(r"(?P<space>[ \t]?)\[(?P<numbers>\d+(?:\s*[,;–-]\s*\d+)*)\]")
@@ -184,13 +186,13 @@ class Reader:
             BudgetError: the account's budget ends.
         """
         answers = [self.read(question, part) for part in parts]
-        found = [answer for answer in answers if answer.citations] or answers[:1]
+        cited = [answer for answer in answers if answer.citations] or answers[:1]
         usage = sum((answer.usage for answer in answers), Usage())
-        if len(found) == 1:
-            return replace(found[0], usage=usage)
-        notes = [Passage(_CITATION.sub("", one.text), str(at)) for at, one in enumerate(found)]
+        if len(cited) == 1:
+            return replace(cited[0], usage=usage)
+        notes = [Passage(_CITATION.sub("", one.text), str(at)) for at, one in enumerate(cited)]
         last = self.read(question, notes)
-        behind = [found[int(passage.node_id)].citations for passage in last.citations]
+        behind = [cited[int(passage.node_id)].citations for passage in last.citations]
         text, citations = expand(last.text, behind)
         return Answer(text, citations, usage + last.usage, last.unknown_citations)
 
@@ -217,3 +219,52 @@ class Reader:
         cited = renumber(answer.text, len(passages))
         citations = tuple(passages[number - 1] for number in cited.numbers)
         return Answer(cited.text, citations, answer.usage, cited.n_unknown)
+
+
+MIN_WORDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A sentence as it stands in a passage, and its cosine similarity to the question.
+
+    ``span`` holds its first character in the document and the one after the last; None where
+    the passage is a summary.
+    """
+
+    text: str
+    passage: Passage
+    similarity: float
+    span: tuple[int, int] | None
+
+
+def best_sentences(
+    question: str, passages: Sequence[Passage], embedder: Embedder, most: int = 3
+) -> list[Quote]:
+    """The sentences nearest to the question, best first, each distinct one once.
+
+    Needs no chat endpoint. Sentences of fewer than four words are left out.
+
+    Raises:
+        ModelError, EndpointError: as the embedder does.
+    """
+    quoted: dict[str, tuple[Passage, int, int]] = {}
+    for passage in passages:
+        for start, end in sentences(passage.text):
+            text = passage.text[start:end]
+            if len(text.split()) >= MIN_WORDS or passage.text.strip() == text:
+                known = quoted.get(text)
+                if known is None or (known[0].span is None and passage.span is not None):
+                    quoted[text] = (passage, start, end)
+    if not quoted:
+        return []
+    texts = list(quoted)
+    similarity = embedder.embed(texts) @ embedder.embed_queries([question])[0]
+    best = sorted(range(len(texts)), key=lambda row: (-float(similarity[row]), texts[row]))[:most]
+    return [_quote(texts[row], *quoted[texts[row]], float(similarity[row])) for row in best]
+
+
+def _quote(text: str, passage: Passage, start: int, end: int, similarity: float) -> Quote:
+    at = passage.span[0] if passage.span else None
+    span = None if at is None else (at + start, at + end)
+    return Quote(text, passage, similarity, span)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from raptor_core.errors import EndpointError
+from raptor_core.disk import disk_errors, file_lock, write_durably
+from raptor_core.errors import EndpointError, StoreError
 from raptor_core.identity import digest
 from raptor_core.models.endpoints.answers import checked, read_chat, read_usage
 from raptor_core.models.endpoints.batches import (
@@ -20,16 +23,130 @@ from raptor_core.models.endpoints.batches import (
     raised,
 )
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.retry import FaultError
+from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.values import ChatAsk, Worst
 from raptor_core.models.money import SUMMARIES, Hold, Ledger, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
-from raptor_core.models.summarizing.batch_records import BatchRecord, BatchRecords
 from raptor_core.models.summarizing.chat import ChatSummarizer, Keep
 from raptor_core.settings.models import SummarizerSettings
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
+
+
+KEEP_SECONDS = 30 * 24 * 3600
+"""Endpoints keep the files of a batch for this long at the most."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """A batch: what it was begun with, and its id once that is known."""
+
+    mark: str
+    endpoint: str
+    keys: tuple[str, ...]
+    at: int
+    batch: str | None = None
+
+
+class BatchRecords:
+    """A folder with a file for each batch under way; None keeps nothing.
+
+    A record is locked while a process works with its batch, so that others leave it alone.
+    """
+
+    def __init__(self, folder: Path | None, endpoint: str) -> None:
+        self._folder = folder
+        self._endpoint = endpoint
+
+    @contextmanager
+    def left(self, keys: Collection[str]) -> Iterator[list[BatchRecord]]:
+        """Records of earlier runs that hold any of ``keys`` and nobody else works with."""
+        with ExitStack() as locks:
+            yield list(self._wanted(set(keys), locks))
+
+    @contextmanager
+    def begin(self, keys: Collection[str], content: str) -> Iterator[BatchRecord]:
+        """A record of a batch that is about to be begun, kept until ``drop``.
+
+        Raises:
+            StoreError: the disk refuses.
+        """
+        mark = digest(self._endpoint, content)[:32]
+        record = BatchRecord(mark, self._endpoint, tuple(keys), int(time.time()))
+        with ExitStack() as locks:
+            if self._folder is not None:
+                with disk_errors(self._folder):
+                    self._folder.mkdir(parents=True, exist_ok=True)
+                _lock(_path(self._folder, record), locks)
+            yield self.keep(record)
+
+    def keep(self, record: BatchRecord, batch: str | None = None) -> BatchRecord:
+        """Write the record, with the batch's id once it has one.
+
+        Raises:
+            StoreError: the disk refuses.
+        """
+        named = replace(record, batch=batch or record.batch)
+        if self._folder is not None:
+            write_durably(_path(self._folder, named), json.dumps(asdict(named)).encode())
+        return named
+
+    def drop(self, record: BatchRecord) -> None:
+        """Forget a batch whose answers are kept elsewhere now.
+
+        Raises:
+            StoreError: the disk refuses.
+        """
+        if self._folder is not None:
+            with disk_errors(self._folder):
+                _path(self._folder, record).unlink(missing_ok=True)
+
+    def _wanted(self, keys: Collection[str], locks: ExitStack) -> Iterator[BatchRecord]:
+        if self._folder is None or not self._folder.is_dir():
+            return
+        for path in sorted(self._folder.glob("*.json")):
+            with ExitStack() as lock:
+                record = _read(path) if _lock(path, lock) else None
+                if record is None or record.endpoint != self._endpoint:
+                    continue
+                if not set(keys).isdisjoint(record.keys):
+                    locks.push(lock.pop_all())  # the others are for whoever wants them
+                    yield record
+
+
+def _read(path: Path) -> BatchRecord | None:
+    """The record; None where it is gone, or so old that it is dropped.
+
+    Raises:
+        StoreError: the disk refuses, or the file is damaged.
+    """
+    with disk_errors(path):
+        if not path.exists():
+            return None
+        raw = path.read_bytes()
+    try:
+        stored = json.loads(raw)
+        record = BatchRecord(**{**stored, "keys": tuple(stored["keys"])})
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"the record of a batch at {path} is damaged ({error}): delete it, and its summaries "
+            "are asked for anew"
+        ) from error
+    if time.time() - record.at <= KEEP_SECONDS:
+        return record
+    with disk_errors(path):
+        path.unlink(missing_ok=True)
+    return None
+
+
+def _path(folder: Path, record: BatchRecord) -> Path:
+    return folder / f"{record.mark}.json"
+
+
+def _lock(path: Path, locks: ExitStack) -> bool:
+    return locks.enter_context(file_lock(path.with_suffix(".lock")))
+
 
 Answer = Summary | FailedSummary
 Asks = Mapping[str, tuple[SummaryRequest, ChatAsk]]
@@ -136,8 +253,7 @@ class BatchSummarizer:
 
     def _reserved(self, asks: Asks) -> dict[str, Hold]:
         """Reservations by key, of the first requests; what has none is asked for at once."""
-        worst = (_worst(ask) for _, ask in asks.values())
-        calls = ((tokens.prompt_tokens, tokens.completion_tokens) for tokens in worst)
+        calls = (_worst(ask) for _, ask in asks.values())
         return dict(zip(asks, self._account.reserve_some(calls), strict=False))
 
     def _waited(self, record: BatchRecord) -> BatchState:

@@ -12,7 +12,6 @@ from raptor_core.errors import EndpointError
 from raptor_core.identity import fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.pool import run_concurrently
-from raptor_core.models.endpoints.retry import RetryPolicy
 from raptor_core.models.endpoints.values import ChatAsk, Meter, Objection
 from raptor_core.models.money import SUMMARIES, Ledger
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
@@ -24,6 +23,7 @@ from raptor_core.models.summarizing.prompts import (
     prompt_overhead,
     prompt_tokens,
 )
+from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.tokens.base import TokenCounter
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from raptor_core.identity import digest
 from raptor_core.models.endpoints.fencing import DATA, fence
+from raptor_core.models.endpoints.values import max_words
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.tokens.base import TokenCounter
 
@@ -28,10 +29,6 @@ _BOUNDED_USER = (
     "possible:\n{context}"
 )
 _TAG = "excerpts"
-
-_WORDS_PER_TOKEN = 0.6
-"""Words that fit into a token: fewer than the usual 0.75, so that an obedient answer fits."""
-
 
 _TITLE_LINE = (
     "Begin with a title of two to eight words on a line of its own; write the summary below it."
@@ -106,13 +103,8 @@ def objection_lines(objections: Sequence[str]) -> str:
 
 def limit_line(max_tokens: int, n_too_long: int) -> str:
     """Asks for a bounded answer, a quarter shorter for each one that was too long."""
-    n_words = max_words(max_tokens, n_too_long)
-    return f"Write at most {n_words} words, in complete sentences. Output only the summary."
-
-
-def max_words(max_tokens: int, n_too_long: int) -> int:
-    """Words that fit into a summary, a quarter fewer for each answer that was too long."""
-    return max(8, round(max_tokens * _WORDS_PER_TOKEN * 0.75**n_too_long))
+    words = f"{max_words(max_tokens, n_too_long)} words"
+    return f"Write at most {words}, in complete sentences. Output only the summary."
 
 
 def prompt_overhead(settings: SummarizerSettings, counter: TokenCounter) -> int:

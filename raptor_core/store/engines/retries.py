@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from raptor_core.retrying import RetryPolicy
+
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
@@ -81,12 +83,8 @@ def _message(content: bytes) -> str:
         return content.decode("utf-8", "replace")
 
 
-BASE_SECONDS = 0.5
-"""Mean wait before the first repetition is 3/4 of it; each next one doubles."""
-
-MAX_SECONDS = 30.0
-PATIENCE_SECONDS = 120.0
-"""A server that asks for a longer wait has failed."""
+POLICY = RetryPolicy()
+"""When a server is asked again; how often, the settings say."""
 
 _CONFLICTS = ("409", "ALREADY_EXISTS")
 _REFUSALS = ("400", "413", "422", "INVALID_ARGUMENT", "OUT_OF_RANGE")
@@ -150,17 +148,16 @@ def wait_seconds(error: Exception, n_failed: int) -> float | None:
     """How long to wait before the next attempt; None for a fault that stays.
 
     What passes: no connection, one that was cut or timed out, 429, and 5xx. A server's own word
-    on the wait counts, where it is not longer than ``PATIENCE_SECONDS``.
+    on the wait counts, within the policy's patience.
     """
     import httpx
     from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
     from qdrant_client.http.exceptions import ResponseHandlingException
 
-    backoff = min(MAX_SECONDS, BASE_SECONDS * 2.0 ** min(n_failed - 1, 32))
-    backoff *= 0.5 + 0.5 * random.random()
+    jitter = random.random()
+    backoff = POLICY.backoff_seconds(n_failed, jitter)
     if isinstance(error, ResourceExhaustedResponse):
-        asked = float(error.retry_after_s)
-        return max(asked, backoff) if asked <= PATIENCE_SECONDS else None
+        return POLICY.wait_seconds(n_failed, jitter, float(error.retry_after_s))
     if isinstance(error, QdrantException):  # 429 whose Retry-After is a date
         return backoff
     if isinstance(error, ResponseHandlingException):

@@ -10,8 +10,8 @@ from support.trees import leaf, summary
 from raptor_core.audit.base import Audited
 from raptor_core.audit.llm import LlmJudge
 from raptor_core.errors import BudgetError, MissingKeyError
-from raptor_core.models.endpoints.retry import RetryPolicy
 from raptor_core.models.money import AUDITS, Ledger
+from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import AuditSettings, BudgetSettings, PriceSettings
 
 CHILDREN = (leaf("a", "The pump failed on\n14 March."), leaf("b", "The bridge is open."))

@@ -4,6 +4,7 @@ from support.qdrant_server import KEY, find_qdrant
 from support.stand_ins import qdrant_by_grpc, stand_in
 from support.stores import open_at
 
+from raptor_core.retrying import RetryPolicy
 from raptor_core.store.engines import retries
 
 __all__ = ["stand_in"]
@@ -25,7 +26,7 @@ def authority(tmp_path_factory):
 @pytest.fixture
 def service(qdrant_server, monkeypatch):
     """A Qdrant server by gRPC, which is asked again at once."""
-    monkeypatch.setattr(retries, "BASE_SECONDS", 0.001)
+    monkeypatch.setattr(retries, "POLICY", RetryPolicy(base_seconds=0.001))
     with qdrant_by_grpc(qdrant_server) as service:
         yield service
 

@@ -31,6 +31,7 @@ from support.word_counter import WordCounter
 from raptor_core.documents.base import Document
 from raptor_core.errors import StoreError
 from raptor_core.identity import embedding_key
+from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import Settings
 from raptor_core.store import Edition, open_store
 from raptor_core.store.engines import retries
@@ -394,7 +395,7 @@ class Histories(RuleBasedStateMachine):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_hundred_histories(tmp_path_factory, monkeypatch):
-    monkeypatch.setattr(retries, "BASE_SECONDS", 0.001)
+    monkeypatch.setattr(retries, "POLICY", RetryPolicy(base_seconds=0.001))
     # Clients read the system's certificates anew each time, and talk to nobody by TLS here.
     monkeypatch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
     monkeypatch.setenv("QDRANT_API_KEY", KEY)

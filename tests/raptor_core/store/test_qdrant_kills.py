@@ -9,6 +9,7 @@ from support.qdrant_server import QdrantServer
 from support.stores import IDENTITY, NEWER, faults, make_tree, open_at, publish, publish_together
 
 from raptor_core.errors import StoreError
+from raptor_core.retrying import RetryPolicy
 from raptor_core.store.engines import retries
 
 pytestmark = pytest.mark.slow
@@ -23,7 +24,7 @@ SECONDS = (0.0, 0.001, 0.004)
 @pytest.fixture
 def mortal(tmp_path, monkeypatch):
     """A server of the test's own at the wire, asked again at once; a dead publisher is noticed."""
-    monkeypatch.setattr(retries, "BASE_SECONDS", 0.001)
+    monkeypatch.setattr(retries, "POLICY", RetryPolicy(base_seconds=0.001))
     server = QdrantServer(tmp_path / "server")
     server.start()
     wire = Proxy(server)

@@ -6,8 +6,8 @@ from support.tiny_models import build_tiny_model
 
 from raptor_core.errors import ModelError
 from raptor_core.models.embedding import make_embedder
+from raptor_core.models.embedding.base import embed_distinct
 from raptor_core.models.embedding.bundled import BundledEmbedder
-from raptor_core.models.embedding.distinct import embed_distinct
 from raptor_core.settings import EmbedderSettings
 
 

@@ -6,7 +6,7 @@ from support.openai_server import FakeOpenAI, Fault, hash_vector
 
 from raptor_core.errors import EndpointError, MissingKeyError, ModelError
 from raptor_core.models.embedding.openai import OpenAIEmbedder
-from raptor_core.models.endpoints.retry import RetryPolicy
+from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import EmbedderSettings
 
 CONCURRENCY = 4  # by default

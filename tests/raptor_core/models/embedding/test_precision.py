@@ -2,8 +2,8 @@
 
 import pytest
 
-from raptor_core.models.embedding import make_embedder, precision
-from raptor_core.models.embedding.precision import fast_precision, settle_precision
+from raptor_core.models.embedding import local_models, make_embedder
+from raptor_core.models.embedding.local_models import fast_precision, settle_precision
 from raptor_core.settings import EmbedderSettings, Settings
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import build_settings_fingerprint
@@ -17,8 +17,8 @@ def machine(monkeypatch, tmp_path):
 
     def become(flags):
         (tmp_path / "cpuinfo").write_text(f"flags\t: fpu {flags} avx512_bf16\n")
-        monkeypatch.setattr(precision, "_CPU_FLAGS", tmp_path / "cpuinfo")
-        monkeypatch.setattr(precision, "_NVIDIA_DRIVER", tmp_path / "none")
+        monkeypatch.setattr(local_models, "_CPU_FLAGS", tmp_path / "cpuinfo")
+        monkeypatch.setattr(local_models, "_NVIDIA_DRIVER", tmp_path / "none")
         fast_precision.cache_clear()
 
     yield become

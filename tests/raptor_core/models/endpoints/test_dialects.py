@@ -22,9 +22,9 @@ from raptor_core.audit.base import Audited, NamedText
 from raptor_core.audit.llm import LlmJudge
 from raptor_core.models.embedding.openai import OpenAIEmbedder
 from raptor_core.models.endpoints.dialects import connect, is_azure, max_tokens_field
-from raptor_core.models.endpoints.retry import RetryPolicy
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer
+from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import EndpointPart, Settings
 
 ONCE = RetryPolicy(max_retries=0)

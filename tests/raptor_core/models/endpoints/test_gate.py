@@ -11,9 +11,9 @@ from raptor_core.errors import EndpointDownError, EndpointError
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.pool import run_concurrently
-from raptor_core.models.endpoints.retry import RetryPolicy
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.money import Ledger
+from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import AuditSettings, EndpointPart
 
 pytestmark = pytest.mark.slow
@@ -178,7 +178,7 @@ def test_an_endpoint_that_stays_down_is_told_once_it_was_waited_for(server):
 
 
 def test_an_endpoint_that_comes_back_is_called_again_after_it_was_given_up(server, monkeypatch):
-    monkeypatch.setattr("raptor_core.models.endpoints.circuit.LONGEST_PROBE_SECONDS", 0.2)
+    monkeypatch.setattr("raptor_core.models.endpoints.gate.LONGEST_PROBE_SECONDS", 0.2)
     server.fail(Fault.error(503), times=7)
     client = client_of(server, RetryPolicy(3, 0.001), down_after=4, down_seconds=0.0)
     failed = 0

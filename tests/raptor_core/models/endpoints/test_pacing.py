@@ -2,9 +2,8 @@
 
 import pytest
 
-from raptor_core.models.endpoints.circuit import Circuit
-from raptor_core.models.endpoints.headers import Allowance, duration_seconds, read_allowances
-from raptor_core.models.endpoints.pacing import Pace
+from raptor_core.models.endpoints.gate import Circuit
+from raptor_core.models.endpoints.pacing import Allowance, Pace, duration_seconds, read_allowances
 
 
 def begins(pace, n_calls, tokens=100, now=0.0):

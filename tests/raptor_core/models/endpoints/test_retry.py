@@ -2,8 +2,8 @@ import pytest
 
 from raptor_core.errors import EndpointError, MissingKeyError
 from raptor_core.models.endpoints.dialects import PLACEHOLDER, is_official, resolve_key, shown_url
-from raptor_core.models.endpoints.faults import retry_after_seconds, scrub
-from raptor_core.models.endpoints.retry import FaultError, Retrier, RetryPolicy
+from raptor_core.models.endpoints.faults import FaultError, Retrier, retry_after_seconds, scrub
+from raptor_core.retrying import RetryPolicy
 
 
 class Script:

@@ -3,7 +3,7 @@
 import pytest
 
 from raptor_core.errors import StoreError
-from raptor_core.models.summarizing.batch_records import BatchRecords
+from raptor_core.models.summarizing.batch import BatchRecords
 
 
 def record_of(folder, *keys):
@@ -29,7 +29,7 @@ def test_a_process_takes_the_batches_that_it_wants_and_leaves_others_the_rest(tm
 
 def test_a_record_is_dropped_when_no_endpoint_keeps_its_files_any_more(tmp_path, monkeypatch):
     record_of(tmp_path, "a")
-    monkeypatch.setattr("raptor_core.models.summarizing.batch_records.KEEP_SECONDS", -1)
+    monkeypatch.setattr("raptor_core.models.summarizing.batch.KEEP_SECONDS", -1)
     with BatchRecords(tmp_path, "here").left({"a"}) as left:
         assert left == []
     assert list(tmp_path.glob("*.json")) == []
