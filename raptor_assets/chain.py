@@ -43,8 +43,8 @@ from raptor_assets.steps import CheckedStep, Step, build_steps
 from raptor_assets.versions import DROPPED, PAST_TOP, code_versions
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.models.money import Usage
+from raptor_core.quality.checks import blocking_failures
 from raptor_core.quality.document_text import DOCUMENT_TEXT
-from raptor_core.quality.verdicts import blocking_failures
 from raptor_core.settings import Settings
 from raptor_core.store import check_writable
 

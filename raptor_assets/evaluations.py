@@ -24,7 +24,7 @@ from raptor_core.evaluation.golden import (
     evaluate_golden,
     measure_golden,
 )
-from raptor_core.quality.verdicts import Verdict
+from raptor_core.quality.checks import Verdict
 from raptor_core.retrieval import Query
 
 

@@ -8,11 +8,11 @@ from functools import cached_property
 
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
-from raptor_core.quality.chunk_length import chunk_length
+from raptor_core.quality.checks import CheckInfo
 from raptor_core.quality.document_text import DOCUMENT_TEXT
 from raptor_core.quality.hallucination import audit_check
 from raptor_core.quality.registry import LAYER_CHECKS, PUBLISHED_CHECKS
-from raptor_core.quality.verdicts import CheckInfo
+from raptor_core.quality.sizes import chunk_length
 from raptor_core.settings import Settings
 
 PARTITIONS = "trees"

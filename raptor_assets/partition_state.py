@@ -15,7 +15,7 @@ from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import DamagedTreeError, RaptorError, StoreError
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree
-from raptor_core.quality.verdicts import Verdict
+from raptor_core.quality.checks import Verdict
 from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
 from raptor_core.store.store import VectorStore

@@ -14,7 +14,7 @@ from raptor_assets.names import CorpusNames
 from raptor_assets.translator import RaptorAsset, RaptorTranslator
 from raptor_assets.versions import code_versions
 from raptor_core.errors import SettingsError
-from raptor_core.quality.verdicts import CheckInfo
+from raptor_core.quality.checks import CheckInfo
 from raptor_core.settings import Settings
 
 TABLES = "tables_io_manager"

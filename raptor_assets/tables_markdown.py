@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from raptor_core.nodes import Node
-from raptor_core.quality.verdicts import WorstNode
+from raptor_core.quality.checks import WorstNode
 
 if TYPE_CHECKING:
     from raptor_core.evaluation.tables import Table

@@ -11,9 +11,9 @@ from raptor_assets.specs import build_check_specs
 from raptor_assets.versions import code_versions
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
-from raptor_core.quality.chunk_length import chunk_length
 from raptor_core.quality.document_text import DOCUMENT_TEXT
 from raptor_core.quality.registry import LAYER_CHECKS, STORE_CHECKS, TREE_CHECKS
+from raptor_core.quality.sizes import chunk_length
 from raptor_core.settings import CheckSettings, EvaluationSettings, Settings
 
 TEXT = (Path(__file__).parent.parent / "docs" / "checks.md").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.run_context import RunContext
 from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
-from raptor_core.quality.verdicts import Verdict
+from raptor_core.quality.checks import Verdict
 
 if TYPE_CHECKING:
     import pyarrow as pa

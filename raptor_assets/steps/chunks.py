@@ -12,8 +12,8 @@ from raptor_assets.steps.base import inputs_digest, recorded_version, save
 from raptor_assets.versions import documents_version, nodes_version
 from raptor_core.errors import EmptySourceError, RaptorError
 from raptor_core.nodes import Node
-from raptor_core.quality.chunk_length import CheckedChunks, chunk_length
-from raptor_core.quality.verdicts import Verdict
+from raptor_core.quality.checks import Verdict
+from raptor_core.quality.sizes import CheckedChunks, chunk_length
 from raptor_core.tables import nodes_to_table
 from raptor_core.tree.steps import make_leaves
 

@@ -11,12 +11,12 @@ from raptor_assets.run_context import RunContext, Trees
 from raptor_assets.steps.base import recorded_version, save
 from raptor_assets.versions import documents_version
 from raptor_core.errors import SourceError
+from raptor_core.quality.checks import Verdict
 from raptor_core.quality.document_text import (
     CommonText,
     evaluate_document_text,
     measure_document_text,
 )
-from raptor_core.quality.verdicts import Verdict
 from raptor_core.settings import CheckSettings
 from raptor_core.tables import documents_to_table
 

@@ -14,8 +14,8 @@ from raptor_assets.steps.base import Record, inputs_digest, recorded, save
 from raptor_assets.versions import findings_version, nodes_version
 from raptor_core.audit.report import Audit, AuditReport, run_audits
 from raptor_core.models.money import AUDITS, Usage
+from raptor_core.quality.checks import Verdict
 from raptor_core.quality.hallucination import evaluate_audit
-from raptor_core.quality.verdicts import Verdict
 from raptor_core.tables import audit_to_table, known_findings
 
 

@@ -34,9 +34,8 @@ from raptor_assets.versions import (
 )
 from raptor_core.errors import InvariantError, RaptorError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
+from raptor_core.quality.checks import CheckedTrees, Verdict, blocking_failures, require
 from raptor_core.quality.registry import tree_verdicts
-from raptor_core.quality.subjects import CheckedTrees
-from raptor_core.quality.verdicts import Verdict, blocking_failures, require
 from raptor_core.store.base import Edition, Manifest, Published
 from raptor_core.store.publishing import Publishing
 from raptor_core.store.store import VectorStore

@@ -8,6 +8,7 @@ from raptor_assets.partition_state import PartitionState
 from raptor_assets.run_context import RunContext
 from raptor_core.errors import SourceError
 from raptor_core.nodes import Tree
+from raptor_core.quality.checks import Verdict
 from raptor_core.quality.stored import (
     DocumentHashes,
     Embedded,
@@ -16,7 +17,6 @@ from raptor_core.quality.stored import (
     staleness,
     store,
 )
-from raptor_core.quality.verdicts import Verdict
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.store.store import VectorStore

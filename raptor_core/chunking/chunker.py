@@ -10,8 +10,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from raptor_core.chunking.base import Chunk
-from raptor_core.chunking.measure import Measure
-from raptor_core.chunking.overlong import cut_sentence
+from raptor_core.chunking.overlong import Measure, cut_sentence
 from raptor_core.chunking.packing import (
     Opens,
     Packing,

@@ -26,8 +26,8 @@ from raptor_core.evaluation.rows import Row, parse_row
 from raptor_core.evaluation.runs import Runs, held, runs
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Node
+from raptor_core.quality.checks import CheckInfo, Measured, Verdict, WorstNode, percent
 from raptor_core.quality.statistics import measure_drift
-from raptor_core.quality.verdicts import CheckInfo, Measured, Verdict, WorstNode, percent
 from raptor_core.retrieval import Query, Retrieval, Retriever
 from raptor_core.settings import CheckSettings
 from raptor_core.store.store import VectorStore

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 
 from raptor_core.evaluation.compare import Comparison, Figure, Line
+from raptor_core.quality.checks import CheckInfo, Measured, Verdict
 from raptor_core.quality.statistics import Drift, measure_drift
-from raptor_core.quality.verdicts import CheckInfo, Measured, Verdict
 from raptor_core.settings import CheckSettings
 
 BASELINE = "flat"

@@ -15,8 +15,8 @@ from itertools import pairwise
 from typing import Any
 
 from raptor_core.documents.base import Document
+from raptor_core.quality.checks import N_WORST, CheckInfo, Measured, Verdict, WorstNode, percent
 from raptor_core.quality.languages import LATIN, writing
-from raptor_core.quality.verdicts import N_WORST, CheckInfo, Measured, Verdict, WorstNode, percent
 from raptor_core.settings import CheckSettings
 
 MIN_DOCUMENTS = 20

@@ -20,9 +20,15 @@ from numpy.typing import NDArray
 from raptor_core.audit.collage import folded
 from raptor_core.blas import one_blas_thread
 from raptor_core.nodes import Node
+from raptor_core.quality.checks import (
+    CheckedLayer,
+    CheckedTrees,
+    Measured,
+    WorstNode,
+    check,
+    percent,
+)
 from raptor_core.quality.statistics import DIGITS
-from raptor_core.quality.subjects import CheckedLayer, CheckedTrees
-from raptor_core.quality.verdicts import Measured, WorstNode, check, percent
 from raptor_core.settings import CheckSettings
 from raptor_core.vectors import Vectors
 

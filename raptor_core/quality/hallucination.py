@@ -8,8 +8,8 @@ from dataclasses import replace
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
 from raptor_core.nodes import Node
+from raptor_core.quality.checks import N_WORST, CheckInfo, Measured, Verdict, WorstNode
 from raptor_core.quality.statistics import DIGITS
-from raptor_core.quality.verdicts import N_WORST, CheckInfo, Measured, Verdict, WorstNode
 from raptor_core.settings import AuditSettings, Settings
 
 PAPER_UNSUPPORTED = 0.04

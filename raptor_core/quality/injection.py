@@ -14,9 +14,8 @@ import re
 import unicodedata
 from functools import cache
 
+from raptor_core.quality.checks import CheckedTrees, Measured, WorstNode, check, percent
 from raptor_core.quality.phrases import read_phrases
-from raptor_core.quality.subjects import CheckedTrees
-from raptor_core.quality.verdicts import Measured, WorstNode, check, percent
 
 FORGET = "tells a model to forget its instructions"
 ADDRESS = "speaks to a model"

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from raptor_core.audit.collage import folded, is_collage
+from raptor_core.quality.checks import CheckedLayer, Measured, WorstNode, check
 from raptor_core.quality.junk_signs import (
     PHRASES,
     SHAPES,
@@ -19,10 +20,7 @@ from raptor_core.quality.junk_signs import (
     letterless_child,
     open_end,
 )
-from raptor_core.quality.language_switch import find_switch
-from raptor_core.quality.languages import writing
-from raptor_core.quality.subjects import CheckedLayer
-from raptor_core.quality.verdicts import Measured, WorstNode, check
+from raptor_core.quality.languages import find_switch, writing
 
 _DETECTORS = {**SHAPES, **PHRASES}
 KINDS = tuple(_DETECTORS)

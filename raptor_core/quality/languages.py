@@ -1,7 +1,8 @@
 """Which script, and for Latin letters which language, a text is written in, where that is plain.
 
 Scripts by the names of letters, languages by their function words. What is short, code, names or a
-mix has no plain language, and None says so.
+mix has no plain language, and None says so. A model that forgets itself writes a summary in another
+language than what it summarizes.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from operator import itemgetter
 from pathlib import Path
+
+from raptor_core.audit.collage import is_collage
+from raptor_core.quality.checks import CheckedLayer, Measured, WorstNode, check, percent
 
 LATIN, HAN, JAPANESE, _KANA = "Latin", "Han", "Japanese", "Kana"
 _SCRIPTS = {
@@ -171,3 +175,80 @@ def _script(char: str) -> str | None:
     if not char.isalpha():
         return None
     return _SCRIPTS.get(unicodedata.name(char, "").partition(" ")[0])
+
+
+_MIN_LETTERS = {HAN: 12, JAPANESE: 16, "Korean": 16}
+_MIN_LETTERS_ELSEWHERE = 40
+_MIN_SHARE = 0.1
+
+
+def find_switch(summary: Writing, children: Sequence[Writing]) -> tuple[str, str] | None:
+    """What a summary is written in and what its children are in, where the two plainly differ.
+
+    A script or language that any child has a good part of is none to switch to.
+    """
+    script = summary.script
+    if script is None or not children:
+        return None
+    together = sum(children[1:], children[0])
+    if together.script is None or summary.n_letters < _least(script):
+        return None
+    if script == LATIN == together.script:
+        return _language_switch(summary, together, children)
+    if script == together.script or any(child.script == script for child in children):
+        return None
+    kin = {script, together.script} == {HAN, JAPANESE}
+    if not kin and any(child.share(script) >= _MIN_SHARE for child in children):
+        quoted = script == LATIN and summary.language is not None
+        if not quoted or any(child.language == summary.language for child in children):
+            return None
+    return summary.language or script, together.script
+
+
+def _language_switch(
+    summary: Writing, together: Writing, children: Sequence[Writing]
+) -> tuple[str, str] | None:
+    mine, theirs = summary.language, together.language
+    if mine is None or theirs is None or mine == theirs or summary.speaks(theirs):
+        return None
+    if together.speaks(mine) or any(child.language == mine for child in children):
+        return None
+    return mine, theirs
+
+
+@check(
+    "language_switch",
+    "warn",
+    "Share of summaries in another script or language than their children, where both are plain.",
+)
+def language_switch(layer: CheckedLayer) -> Measured:
+    """Whether at most ``max_switched`` of the summaries are in another language."""
+    known = cache(writing)  # a child has several parents
+    n_checked, bound = len(layer.summaries), layer.settings.checks.max_switched
+    n_judged, switched = 0, []
+    for node in layer.summaries:
+        mine, children = writing(node.text), layer.texts_below(node)
+        n_judged += mine.script is not None and (mine.script != LATIN or mine.language is not None)
+        if is_collage(node.text, children):
+            continue
+        switch = find_switch(mine, [known(child) for child in children])
+        if switch:
+            switched.append(WorstNode.of(node, 1.0, f"{switch[0]}, its children {switch[1]}"))
+    numbers = {
+        "summaries": float(n_checked),
+        "plain_language": float(n_judged),
+        "switched": float(len(switched)),
+    }
+    summary, share = "No summary to look at.", len(switched) / max(1, n_checked)
+    if n_checked:
+        numbers["switched_share"] = share
+        summary = (
+            f"{len(switched)} of {n_checked} summaries are in another language than their "
+            f"children (at most {percent(bound)})."
+        )
+    remedy = "Ask for the documents' language: try another summarizer.model; build these again."
+    return Measured(share <= bound, summary, numbers, switched, remedy)
+
+
+def _least(script: str) -> int:
+    return _MIN_LETTERS.get(script, _MIN_LETTERS_ELSEWHERE)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from raptor_core.quality.checks import (
+    Check,
+    CheckedLayer,
+    CheckedTrees,
+    CheckInfo,
+    LayerMeans,
+    Verdict,
+)
 from raptor_core.quality.duplicates import near_duplicate_vectors, near_duplicates
 from raptor_core.quality.injection import prompt_injection
 from raptor_core.quality.junk import junk_text, truncation
-from raptor_core.quality.language_switch import language_switch
+from raptor_core.quality.languages import language_switch
 from raptor_core.quality.sizes import (
     cluster_size,
     cluster_size_drift,
@@ -17,8 +25,6 @@ from raptor_core.quality.sizes import (
 from raptor_core.quality.statistics import DIGITS, distribution
 from raptor_core.quality.stored import embedding, staleness, store
 from raptor_core.quality.structure import coverage, shrink, staircase, tree_coverage
-from raptor_core.quality.subjects import CheckedLayer, CheckedTrees, LayerMeans
-from raptor_core.quality.verdicts import Check, CheckInfo, Verdict
 
 LAYER_CHECKS: tuple[Check[CheckedLayer], ...] = (
     coverage,

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raptor_core.quality.subjects import CheckedLayer
-from raptor_core.quality.verdicts import Check, Measured, WorstNode
+from raptor_core.quality.checks import Check, CheckedLayer, Measured, WorstNode
 from raptor_core.settings import CheckSettings
 
 DIGITS = 4

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from raptor_core.audit.collage import folded
 from raptor_core.identity import embedding_key
 from raptor_core.nodes import Node
+from raptor_core.quality.checks import N_WORST, Measured, WorstNode, check, percent
 from raptor_core.quality.statistics import DIGITS
-from raptor_core.quality.verdicts import N_WORST, Measured, WorstNode, check, percent
 from raptor_core.settings import CheckSettings
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.vectors import Vectors

@@ -10,10 +10,17 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 
 from raptor_core.nodes import Node
+from raptor_core.quality.checks import (
+    N_WORST,
+    CheckedLayer,
+    CheckedTrees,
+    Measured,
+    WorstNode,
+    check,
+    children_of,
+)
 from raptor_core.quality.sizes import PAPER_CHILDREN
 from raptor_core.quality.statistics import DIGITS
-from raptor_core.quality.subjects import CheckedLayer, CheckedTrees
-from raptor_core.quality.verdicts import N_WORST, Measured, WorstNode, check, children_of
 
 _ABOUT = (
     "Every node below has a parent, no summary has fewer than two children, and every child and "

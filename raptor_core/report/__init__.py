@@ -1,9 +1,8 @@
 """One HTML page that shows a tree, or the trees of a partition: to explore, search and check."""
 
+from raptor_core.report.data import LayerStatistics, layer_statistics, settings_text
 from raptor_core.report.files import report_file_name
 from raptor_core.report.page import page_version, render_corpus, render_report, render_window
-from raptor_core.report.settings_text import settings_text
-from raptor_core.report.statistics import LayerStatistics, layer_statistics
 from raptor_core.report.values import Change, Chosen, Report, ReportTree, change_since
 
 __all__ = [

@@ -5,18 +5,89 @@ Names are short because they are repeated for every node. ``web/model.js`` reads
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from raptor_core.documents.base import Document
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
-from raptor_core.quality.sizes import PAPER_CHILDREN, PAPER_RATIO
-from raptor_core.report.atlas import atlas_values, tree_titles
-from raptor_core.report.offsets import utf16_offsets
-from raptor_core.report.statistics import LayerStatistics, layer_statistics
+from raptor_core.quality.sizes import PAPER_CHILDREN, PAPER_RATIO, compressions, parent_counts
+from raptor_core.redaction import hide_credentials
+from raptor_core.report.layout import atlas_values, tree_titles
 from raptor_core.report.values import Change, Figure, Report, ReportTree
+from raptor_core.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class LayerStatistics:
+    """One layer.
+
+    Attributes:
+        layer: 0 for the leaves.
+        n_nodes, n_tokens: of the layer.
+        mean_children: children per summary (the paper's mean is 6.7); None for the leaves.
+        mean_compression: a summary's tokens over its children's (the paper's mean is 0.28); None
+            for the leaves.
+        mean_parents: parents per node, more than 1 by soft membership; None for the top layer.
+    """
+
+    layer: int
+    n_nodes: int
+    n_tokens: int
+    mean_children: float | None = None
+    mean_compression: float | None = None
+    mean_parents: float | None = None
+
+
+def layer_statistics(nodes: Sequence[Node]) -> tuple[LayerStatistics, ...]:
+    """Statistics of every layer that has nodes, from the leaves up."""
+    layers: dict[int, list[Node]] = {}
+    for node in nodes:
+        layers.setdefault(node.layer, []).append(node)
+    by_id = {node.id: node for node in nodes}
+    parents = parent_counts(nodes)
+    return tuple(_of(layer, layers[layer], by_id, parents) for layer in sorted(layers))
+
+
+def _of(
+    layer: int, nodes: Sequence[Node], by_id: Mapping[str, Node], parents: Mapping[str, int]
+) -> LayerStatistics:
+    n_tokens = sum(node.n_tokens for node in nodes)
+    mean_parents = sum(parents.get(node.id, 0) for node in nodes) / len(nodes) or None
+    if not layer:
+        return LayerStatistics(layer, len(nodes), n_tokens, mean_parents=mean_parents)
+    ratios = [found.ratio for found in compressions(nodes, by_id)]
+    return LayerStatistics(
+        layer,
+        len(nodes),
+        n_tokens,
+        mean_children=sum(len(node.children) for node in nodes) / len(nodes),
+        mean_compression=sum(ratios) / len(ratios) if ratios else None,
+        mean_parents=mean_parents,
+    )
+
+
+_LAST_OF_ONE_UNIT = "\uffff"
+
+
+def utf16_offsets(text: str, places: Collection[int]) -> dict[int, int]:
+    """For each place, counted in characters from 0 to ``len(text)``, the same in UTF-16 units.
+
+    A script in a browser counts an emoji, or a rare Chinese character, as two.
+    """
+    if text.isascii() or max(text, default="") <= _LAST_OF_ONE_UNIT:
+        return {place: place for place in places}
+    found: dict[int, int] = {}
+    at = units = 0
+    for place in sorted(places):
+        part = text[at:place]
+        units += len(part) + sum(char > _LAST_OF_ONE_UNIT for char in part)
+        found[place] = units
+        at = place
+    return found
+
 
 Values = dict[str, Any]
 
@@ -187,3 +258,23 @@ def _findings(report: Report, indexes: Mapping[str, int]) -> list[Values] | None
         for finding in report.findings
         if finding.node_id in indexes
     ]
+
+
+SHOWN = ("grouping", "chunking", "tokens", "embedder", "clustering", "summarizer", "tree")
+"""Parts that a tree's content depends on. Keys and passwords stand in none of them."""
+
+
+def settings_text(settings: Settings) -> str:
+    """The parts named by ``SHOWN`` as TOML; credentials within a URL are replaced by ``***``."""
+    lines: list[str] = []
+    for part in SHOWN:
+        values: Mapping[str, Any] = getattr(settings, part).model_dump(mode="json")
+        lines += [f"[{part}]", *_lines(values), ""]
+    return "\n".join(lines).rstrip()
+
+
+def _lines(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values.items():
+        if value is not None:
+            text = json.dumps(value, ensure_ascii=False)
+            yield f"{name} = {hide_credentials(text)}"

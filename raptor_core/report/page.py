@@ -1,11 +1,12 @@
-"""The page as one file, which loads nothing and runs no script but its own.
+"""The page of a report, and the sheet of a study by hand, each as one file that loads nothing.
 
-The data stand in a script element that is no script (``application/json``), where nothing can
-end the element or begin a comment; the script that reads them writes texts as text only. A
-content security policy allows the page's own script and style, by digest, and nothing else.
+It runs no script but its own. The data stand in a script element that is no script
+(``application/json``), where nothing can end the element or begin a comment; the script that reads
+them writes texts as text only. A content security policy allows the page's own script and style, by
+digest, and nothing else.
 
-The script stands in the page deflated, which spares a home 30 kB for each partition; a few lines of
-script (``unpack.js``) add it to the page.
+The report's script stands in the page deflated, which spares a home 30 kB for each partition; a few
+lines of script (``unpack.js``) add it to the page.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib import resources
 from typing import Any
 
+from raptor_core.audit.study import COLUMNS, FILLED, VERDICTS, Drawn
 from raptor_core.identity import digest
 from raptor_core.report.data import report_values
 from raptor_core.report.values import Report
@@ -48,13 +51,7 @@ _SCRIPTS = (
 )
 """In the order in which they stand in the page's one script."""
 
-_ESCAPES = {
-    "<": "\\u003c",
-    ">": "\\u003e",
-    "&": "\\u0026",
-    "\u2028": "\\u2028",
-    "\u2029": "\\u2029",
-}
+_ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -74,16 +71,40 @@ def render_window() -> str:
 
 
 def _rendered(title: str, values: Mapping[str, Any], reach: str = "") -> str:
-    page, style, unpack, script = _parts()
-    filled = {
-        "TITLE": html.escape(_encodable(title)),
-        "POLICY": reach + content_policy((unpack, script), style),
-        "STYLE": style,
-        "DATA": embedded_json(values),
-        "PACKED": _packed(script),
-        "UNPACK": unpack,
+    unpack, script = _page_scripts()
+    return _filled(
+        "page",
+        (unpack, script),
+        reach,
+        TITLE=html.escape(_LONE_SURROGATE.sub("\ufffd", title)),
+        DATA=embedded_json(values),
+        PACKED=_packed(script),
+        UNPACK=unpack,
+    )
+
+
+_LEFT_OUT = "children"
+"""The one column that the page of a sheet doesn't save: nobody reads it back."""
+
+
+def render_sheet(drawn: Drawn) -> str:
+    """One HTML document, which loads nothing and can be written as UTF-8."""
+    values = {
+        "id": digest("sheet", repr(drawn)),
+        "columns": [name for name in COLUMNS if name != _LEFT_OUT],
+        "verdicts": VERDICTS,
+        "file": FILLED,
+        "nodes": [asdict(node) for node in drawn.nodes],
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: filled[found[1]], page)
+    script = _script("dom.js", "sheet.js")
+    return _filled("sheet", (script,), DATA=embedded_json(values), SCRIPT=script)
+
+
+def _filled(name: str, scripts: Sequence[str], reach: str = "", **parts: str) -> str:
+    """A page with its style, its policy and these parts in their places."""
+    style = _read(f"{name}.css")
+    values = {"STYLE": style, "POLICY": reach + content_policy(scripts, style), **parts}
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], _read(f"{name}.html"))
 
 
 def content_policy(scripts: Sequence[str], style: str) -> str:
@@ -98,26 +119,25 @@ def content_policy(scripts: Sequence[str], style: str) -> str:
 def embedded_json(values: object) -> str:
     """JSON that can stand within a script element, and in UTF-8 whatever its texts hold."""
     text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    for char, escape in _ESCAPES.items():
-        text = text.replace(char, escape)
-    return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def _encodable(text: str) -> str:
-    return _LONE_SURROGATE.sub("\ufffd", text)
+    return _LONE_SURROGATE.sub(lambda c: f"\\u{ord(c[0]):04x}", text.translate(_ESCAPES))
 
 
 @functools.cache
-def _parts() -> tuple[str, str, str, str]:
-    """Page, style, what unpacks the script, and the script, as they stand in the package."""
+def _read(name: str) -> str:
     folder = resources.files("raptor_core.report") / "web"
+    return (folder / name).read_text(encoding="utf-8")
 
-    def read(name: str) -> str:
-        return (folder / name).read_text(encoding="utf-8")
 
-    body = "\n".join(map(read, _SCRIPTS))
-    script = f"'use strict';\n(() => {{\n{body}\n}})();\n"
-    return read("page.html"), read("style.css"), read("unpack.js"), script
+@functools.cache
+def _script(*names: str) -> str:
+    """Files of script as one, whose names are seen by nobody else."""
+    body = "\n".join(map(_read, names))
+    return f"'use strict';\n(() => {{\n{body}\n}})();\n"
+
+
+def _page_scripts() -> tuple[str, str]:
+    """What unpacks the script of the page, and that."""
+    return _read("unpack.js"), _script(*_SCRIPTS)
 
 
 @functools.cache
@@ -133,4 +153,4 @@ def _source(text: str) -> str:
 
 def page_version() -> str:
     """Changes with the page's own files: what was rendered with another is out of date."""
-    return digest("page", *_parts())
+    return digest("page", _read("page.html"), _read("page.css"), *_page_scripts())

@@ -5,8 +5,8 @@ import pytest
 
 from raptor_assets import keys
 from raptor_assets.evaluations import evaluation, past_top
+from raptor_core.quality.checks import Verdict, WorstNode
 from raptor_core.quality.registry import LAYER_CHECKS
-from raptor_core.quality.verdicts import Verdict, WorstNode
 
 FAILED = Verdict(
     "junk_text",

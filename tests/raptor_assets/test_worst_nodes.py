@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from raptor_assets.report_pages import node_link, page_url
 from raptor_assets.tables_markdown import code, worst_markdown
-from raptor_core.quality.verdicts import WorstNode
+from raptor_core.quality.checks import WorstNode
 from raptor_core.settings import Settings
 
 

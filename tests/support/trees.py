@@ -5,7 +5,7 @@ from uuid import NAMESPACE_OID, uuid5
 import numpy as np
 
 from raptor_core.nodes import End, Layer, Node, Tree
-from raptor_core.quality.subjects import CheckedLayer, CheckedTrees
+from raptor_core.quality.checks import CheckedLayer, CheckedTrees
 from raptor_core.settings import Settings
 from raptor_core.store.outlines import Outlines
 from raptor_core.store.payload import node_to_payload

@@ -14,7 +14,7 @@ from raptor_core.disk import replace_file
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home.published import published
 from raptor_core.nodes import Node
-from raptor_core.report.sheet import render_sheet
+from raptor_core.report.page import render_sheet
 
 
 @click.command(epilog="\b\nExample:\n  raptor eval sheet study/ --nodes 150 --trees 40 --seed 1")

@@ -58,6 +58,22 @@ function portioned(list, count, make, size = PORTION) {
   return [list, more];
 }
 
+/** Save a text, or a picture, as a file. */
+function save(name, content) {
+  const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type: 'text/plain' }));
+  el('a', { href: url, download: name.replace(/[^\w.-]+/g, '_') }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+/** Rows as CSV; what a spreadsheet would take for a formula is quoted. */
+function csv(rows) {
+  const cell = (value) => {
+    const text = String(value ?? '');
+    return `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+  };
+  return `\ufeff${rows.map((row) => row.map(cell).join(',')).join('\r\n')}\r\n`;
+}
+
 /** A section with a heading of its own, which names it. */
 function section(title, name, ...children) {
   const id = `heading-${name}`;

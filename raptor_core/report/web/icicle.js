@@ -1,16 +1,12 @@
 // The layers as an icicle: the top of each tree above, leaves below, a node as wide as its leaves.
 
-class Icicle {
+class Icicle extends Drawing {
   constructor(atlas, select) {
-    Object.assign(this, { atlas, select, from: 0, to: atlas.total });
-    this.canvas = el('canvas', { class: 'points', tabindex: '0', role: 'img', 'aria-label': 'Layers of the nodes. Arrow keys walk over them, Enter shows one, Escape shows all.' });
-    this.tip = el('div', { class: 'tip', hidden: true });
-    this.box = el('div', { class: 'plane icicle' }, this.canvas, this.tip);
+    super(atlas, select, 'plane icicle', 'Layers of the nodes. Arrow keys walk over them, Enter shows one, Escape shows all.');
+    Object.assign(this, { from: 0, to: atlas.total });
     this.top = atlas.n ? Math.max(...atlas.tops) : 0;
     this.canvas.addEventListener('click', (event) => this.clicked(event));
-    this.canvas.addEventListener('pointermove', (event) => this.hover(event));
-    this.canvas.addEventListener('pointerleave', () => { this.tip.hidden = true; });
-    this.canvas.addEventListener('keydown', (event) => this.pressed(event));
+    this.canvas.addEventListener('pointermove', ({ offsetX: x, offsetY: y }) => this.hover(this.at(x, y), x, y));
     this.canvas.addEventListener('wheel', (event) => this.wheeled(event), { passive: false });
     new ResizeObserver(() => this.draw()).observe(this.box);
   }
@@ -20,16 +16,12 @@ class Icicle {
     this.draw();
   }
 
-  draw() {
-    if (this.waiting) return;
-    this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.frame(); });
-  }
-
+  /** Whether there was something to draw, and room for it. */
   frame() {
     const { canvas, box, atlas } = this;
     const ratio = devicePixelRatio || 1;
     const { clientWidth: width, clientHeight: height } = box;
-    if (!width || !this.colorOf) return;
+    if (!width || !this.colorOf) return false;
     Object.assign(canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
     const pen = canvas.getContext('2d');
     const style = getComputedStyle(box);
@@ -51,7 +43,7 @@ class Icicle {
       for (const [at, [color, rank]] of (atlas.lit.get(i) ?? []).entries()) this.rank(pen, x + Math.max(wide, 2) / 2 + 20 * at, y + high / 2, color, rank);
       if (i === atlas.selected) { Object.assign(pen, { strokeStyle: ink, lineWidth: 2.5 }); pen.strokeRect(x + 1, y + 1, Math.max(3, wide - 3), high - 4); }
     }
-    box.dataset.frames = Number(box.dataset.frames ?? 0) + 1;
+    return true;
   }
 
   place(i) {
@@ -71,18 +63,6 @@ class Icicle {
     pen.restore();
   }
 
-  rank(pen, x, y, color, rank) {
-    pen.save();
-    Object.assign(pen, { fillStyle: color, strokeStyle: '#fff', lineWidth: 2, font: '700 11px sans-serif', textAlign: 'center' });
-    pen.beginPath();
-    pen.arc(x, y, 10, 0, 7);
-    pen.fill();
-    pen.stroke();
-    pen.fillStyle = '#fff';
-    pen.fillText(rank, x, y + 0.5);
-    pen.restore();
-  }
-
   /** The node at a place on the screen; -1 for none. */
   at(x, y) {
     const layer = this.top - Math.floor((y - 4) / this.row);
@@ -97,15 +77,6 @@ class Icicle {
   clicked(event) {
     const i = this.at(event.offsetX, event.offsetY);
     if (i >= 0) { this.select(i); this.flyTo([i]); }
-  }
-
-  hover(event) {
-    const i = this.at(event.offsetX, event.offsetY);
-    this.tip.hidden = i < 0;
-    if (i < 0) return;
-    this.tip.textContent = this.atlas.label(i);
-    this.tip.style.left = `${Math.min(event.offsetX + 14, this.width - 240)}px`;
-    this.tip.style.top = `${event.offsetY + 14}px`;
   }
 
   wheeled(event) {

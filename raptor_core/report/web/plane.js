@@ -23,14 +23,56 @@ void main() {
 const REACH = 14;
 const MAX_LABELS = 70;
 
-class Plane {
-  /** `select(i)` is called with a point that was clicked. */
-  constructor(atlas, select) {
-    Object.assign(this, { atlas, select, zoom: 1, x: atlas.middle[0], y: atlas.middle[1] });
-    this.canvas = el('canvas', { class: 'points', tabindex: '0', role: 'img', 'aria-label': 'Map of the nodes. Arrow keys move it, plus and minus zoom, 0 shows all. The list beside it leads to every cluster.' });
-    this.marks = el('canvas', { class: 'marks', 'aria-hidden': 'true' });
+/** What map and layers share: a canvas in a box, a label where the pointer is, a frame when asked. */
+class Drawing {
+  /** `select(i)` is called with a node that was clicked. */
+  constructor(atlas, select, name, told) {
+    Object.assign(this, { atlas, select });
+    this.canvas = el('canvas', { class: 'points', tabindex: '0', role: 'img', 'aria-label': told });
     this.tip = el('div', { class: 'tip', hidden: true });
-    this.box = el('div', { class: 'plane' }, this.canvas, this.marks, this.tip);
+    this.box = el('div', { class: name }, this.canvas, this.tip);
+    this.canvas.addEventListener('pointerleave', () => { this.tip.hidden = true; });
+    this.canvas.addEventListener('keydown', (event) => this.pressed(event));
+  }
+
+  /** Draw once before the next frame. */
+  draw() {
+    if (this.waiting) return;
+    this.waiting = requestAnimationFrame(() => {
+      this.waiting = 0;
+      if (this.frame()) this.box.dataset.frames = Number(this.box.dataset.frames ?? 0) + 1;
+    });
+  }
+
+  /** Tell the name of a node beside the pointer. */
+  hover(i, x, y) {
+    this.tip.hidden = i < 0;
+    if (i < 0) return;
+    this.tip.textContent = this.atlas.label(i);
+    this.tip.style.left = `${Math.min(x + 14, this.width - 240)}px`;
+    this.tip.style.top = `${y + 14}px`;
+  }
+
+  /** The rank of a node that is lit, in a circle. */
+  rank(pen, x, y, color, rank) {
+    pen.save();
+    Object.assign(pen, { fillStyle: color, strokeStyle: '#fff', lineWidth: 2, font: '700 11px sans-serif', textAlign: 'center' });
+    pen.beginPath();
+    pen.arc(x, y, 10, 0, 7);
+    pen.fill();
+    pen.stroke();
+    pen.fillStyle = '#fff';
+    pen.fillText(rank, x, y + 0.5);
+    pen.restore();
+  }
+}
+
+class Plane extends Drawing {
+  constructor(atlas, select) {
+    super(atlas, select, 'plane', 'Map of the nodes. Arrow keys move it, plus and minus zoom, 0 shows all. The list beside it leads to every cluster.');
+    Object.assign(this, { zoom: 1, x: atlas.middle[0], y: atlas.middle[1] });
+    this.marks = el('canvas', { class: 'marks', 'aria-hidden': 'true' });
+    this.tip.before(this.marks);
     this.gl = this.canvas.getContext('webgl2', { antialias: false, premultipliedAlpha: true });
     if (!this.gl) return;
     this.prepare();
@@ -92,17 +134,12 @@ class Plane {
     this.draw();
   }
 
-  /** Draw once before the next frame. */
-  draw() {
-    if (this.waiting || !this.gl) return;
-    this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.frame(); });
-  }
-
+  /** Whether there was room to draw in. */
   frame() {
     const { canvas, marks, gl } = this;
     const ratio = devicePixelRatio || 1;
     const { clientWidth: width, clientHeight: height } = this.box;
-    if (!width || !height) return;
+    if (!width || !height || !gl) return false;
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
       for (const one of [canvas, marks]) { one.width = Math.round(width * ratio); one.height = Math.round(height * ratio); }
     }
@@ -116,7 +153,7 @@ class Plane {
     gl.uniform1f(gl.getUniformLocation(this.program, 'grow'), ratio * Math.min(3, this.zoom ** 0.35));
     gl.drawArrays(gl.POINTS, 0, this.atlas.n);
     this.write(ratio);
-    this.box.dataset.frames = Number(this.box.dataset.frames ?? 0) + 1;
+    return true;
   }
 
   screen(i) {
@@ -132,7 +169,13 @@ class Plane {
     Object.assign(pen, { font: `600 12.5px ${style.fontFamily}`, textAlign: 'center', textBaseline: 'middle', lineJoin: 'round', lineWidth: 4, strokeStyle: style.getPropertyValue('--paper'), fillStyle: style.getPropertyValue('--ink') });
     this.ring(pen, this.atlas.selected, style.getPropertyValue('--ink'));
     const taken = [];
-    for (const i of this.atlas.lit.keys()) this.rank(pen, i, taken);
+    for (const [i, ranks] of this.atlas.lit) {
+      const [x, y] = this.screen(i);
+      ranks.forEach(([color, rank], at) => {
+        this.rank(pen, x + 18 * at, y, color, rank);
+        taken.push([x + 18 * at, y, 12]);
+      });
+    }
     for (const label of this.labels ?? []) {
       if (taken.length >= MAX_LABELS) break;
       if (label.from > this.zoom) continue;
@@ -158,24 +201,6 @@ class Plane {
     pen.arc(x, y, 11, 0, 7);
     pen.stroke();
     pen.restore();
-  }
-
-  rank(pen, i, taken) {
-    const [x, y] = this.screen(i);
-    const ranks = this.atlas.lit.get(i);
-    ranks.forEach(([color, rank], at) => {
-      const [cx, cy] = [x + 18 * at, y];
-      pen.save();
-      Object.assign(pen, { fillStyle: color, strokeStyle: '#fff', lineWidth: 2, font: '700 11px sans-serif' });
-      pen.beginPath();
-      pen.arc(cx, cy, 10, 0, 7);
-      pen.fill();
-      pen.stroke();
-      pen.fillStyle = '#fff';
-      pen.fillText(rank, cx, cy + 0.5);
-      pen.restore();
-      taken.push([cx, cy, 12]);
-    });
   }
 
   /** The nearest point to a place on the screen, upper layers first; -1 where none is near. */
@@ -243,7 +268,7 @@ class Plane {
     });
     canvas.addEventListener('pointermove', (event) => {
       const now = at(event);
-      if (!held.has(event.pointerId)) { this.hover(...now); return; }
+      if (!held.has(event.pointerId)) { this.hover(this.nearest(...now), ...now); return; }
       const before = held.get(event.pointerId);
       const others = [...held].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
       held.set(event.pointerId, now);
@@ -265,18 +290,7 @@ class Plane {
     };
     canvas.addEventListener('pointerup', let_go);
     canvas.addEventListener('pointercancel', let_go);
-    canvas.addEventListener('pointerleave', () => { this.tip.hidden = true; });
-    canvas.addEventListener('keydown', (event) => this.pressed(event));
     new ResizeObserver(() => this.draw()).observe(this.box);
-  }
-
-  hover(x, y) {
-    const i = this.nearest(x, y);
-    this.tip.hidden = i < 0;
-    if (i < 0) return;
-    this.tip.textContent = this.atlas.label(i);
-    this.tip.style.left = `${Math.min(x + 14, this.width - 240)}px`;
-    this.tip.style.top = `${y + 14}px`;
   }
 
   pressed(event) {

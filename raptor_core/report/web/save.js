@@ -14,21 +14,6 @@ function saveButton(name) {
   return el('button', { type: 'button', class: 'more save', onclick: () => save(...make()) }, label);
 }
 
-function save(name, content) {
-  const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type: 'text/plain' }));
-  el('a', { href: url, download: name.replace(/[^\w.-]+/g, '_') }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10000);
-}
-
-/** Rows as CSV; what a spreadsheet would take for a formula is quoted. */
-function csv(rows) {
-  const cell = (value) => {
-    const text = String(value ?? '');
-    return `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
-  };
-  return `\ufeff${rows.map((row) => row.map(cell).join(',')).join('\r\n')}\r\n`;
-}
-
 function nodesCsv(found) {
   const row = (node) => [node.id, trees[node.t].name, node.l, node.n, nameOf(node), isLeaf(node) ? placeOf(node) : '', textOf(node)];
   return csv([['node', 'tree', 'layer', 'tokens', 'name', 'place', 'text'], ...found.map(row)]);

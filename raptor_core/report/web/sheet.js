@@ -63,20 +63,11 @@ function press(event, claim, at, note) {
   event.preventDefault();
 }
 
-function cell(value) {
-  const text = String(value);
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return `"${safe.replaceAll('"', '""')}"`;
-}
-
-function save() {
+function saveSheet() {
   const values = ({ node, number, sentence, verdict, note }) => (
     { tree: node.tree, layer: node.layer, node: node.id, number, sentence, verdict, note });
-  const rows = claims.map(values).map((row) => sheet.columns.map((name) => cell(row[name])).join(','));
-  const text = `\ufeff${[sheet.columns.join(','), ...rows].join('\r\n')}\r\n`;
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
-  el('a', { href: url, download: sheet.file }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10000);
+  const rows = claims.map(values).map((row) => sheet.columns.map((name) => row[name]));
+  save(sheet.file, csv([sheet.columns, ...rows]));
 }
 
 function show() {
@@ -91,9 +82,9 @@ function show() {
 recall();
 show();
 tell();
-byElementId('save').addEventListener('click', save);
+byElementId('save').addEventListener('click', saveSheet);
 addEventListener('keydown', (event) => {
   const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
-  if (plain && event.key === 's' && !event.target.classList?.contains('note')) save();
+  if (plain && event.key === 's' && !event.target.classList?.contains('note')) saveSheet();
 });
 document.querySelector('fieldset input')?.focus();

@@ -3,7 +3,7 @@
 import pytest
 
 from raptor_core import Components, Document, Settings
-from raptor_core.quality.chunk_length import CheckedChunks, chunk_length
+from raptor_core.quality.sizes import CheckedChunks, chunk_length
 from raptor_core.settings import CheckSettings
 from raptor_core.tree.steps import make_leaves
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.trees import checked_layer, leaf, summary
 
+from raptor_core.quality.checks import WorstNode
 from raptor_core.quality.sizes import compression_drift
 from raptor_core.quality.statistics import evaluate_drift, measure_drift
-from raptor_core.quality.verdicts import WorstNode
 from raptor_core.settings import CheckSettings
 
 CHECKS = CheckSettings()

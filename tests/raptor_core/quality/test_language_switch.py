@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.trees import checked_layer, leaf, summary
 
-from raptor_core.quality.language_switch import find_switch, language_switch
-from raptor_core.quality.languages import writing
+from raptor_core.quality.languages import find_switch, language_switch, writing
 
 TEXTS = {
     "English": "The lamp was lit in 1872 by Agnes Moor, and it burned rape oil until paraffin came "

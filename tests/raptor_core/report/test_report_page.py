@@ -31,7 +31,7 @@ from raptor_core.report import (
     render_report,
     settings_text,
 )
-from raptor_core.report.offsets import utf16_offsets
+from raptor_core.report.data import utf16_offsets
 from raptor_core.report.page import embedded_json
 from raptor_core.settings import Settings
 

@@ -8,8 +8,8 @@ from support.examples import examples
 from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Document
+from raptor_core.quality.checks import CheckedLayer
 from raptor_core.quality.registry import layer_verdicts
-from raptor_core.quality.subjects import CheckedLayer
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
