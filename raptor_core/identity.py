@@ -34,6 +34,27 @@ def fingerprint(kind: str, values: Mapping[str, Any]) -> str:
     return digest(kind, json.dumps(values, sort_keys=True, ensure_ascii=False))
 
 
+MAX_NAME_BYTES = 200
+"""Longer keys and names of files are cut: databases index keys, file systems end at 255 bytes."""
+
+_KEPT_BYTES = 150
+
+
+def bounded(name: str, kind: str, given: str) -> str:
+    """A name of at most ``MAX_NAME_BYTES`` bytes of UTF-8.
+
+    A longer one keeps its beginning and ends in "%~" and a digest of what was ``given`` to make it.
+    """
+    if len(name.encode()) <= MAX_NAME_BYTES:
+        return name
+    return f"{name.encode()[:_KEPT_BYTES].decode(errors='ignore')}%~{digest(kind, given)}"
+
+
+def percent_encoded(text: str) -> str:
+    """Every byte of a text, lone surrogates included, as "%" and two digits."""
+    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
+
+
 def normalize_text(text: str) -> str:
     """NFC text with runs of white space folded to one space, stripped.
 

@@ -82,9 +82,7 @@ class LlmJudge:
     ) -> None:
         """``ledger`` holds the run's budget and prices."""
         self._settings = settings
-        self._client = EndpointClient(
-            settings, policy, account=(ledger or Ledger()).account(AUDITS, settings.model)
-        )
+        self._client = EndpointClient(settings, policy, ledger=ledger, purpose=AUDITS)
 
     @property
     def version(self) -> str:

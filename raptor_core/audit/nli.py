@@ -100,17 +100,11 @@ class NliJudge:
         """The model, and the columns of its two labels."""
         from sentence_transformers import CrossEncoder
 
-        from raptor_core.models.embedding.local_models import no_progress_bar
+        from raptor_core.models.embedding.local_models import loading
 
-        try:
-            with no_progress_bar():
-                encoder = CrossEncoder(self._model)
-        except (OSError, ValueError) as error:
-            raise ModelError(
-                f"the inference model {self._model!r} cannot be loaded: {error}. Check audit.model "
-                "(a hub name or a local folder) and that the hub can be reached, or set "
-                'audit.judge = "support"'
-            ) from error
+        instead = ', or set audit.judge = "support"'
+        with loading(self._model, "inference model", "audit.model", instead):
+            encoder = CrossEncoder(self._model)
         labels = {int(at): str(name).casefold() for at, name in encoder.config.id2label.items()}
         entails = [at for at, name in labels.items() if name.startswith("entail")]
         contradicts = [at for at, name in labels.items() if name.startswith("contradict")]

@@ -10,16 +10,11 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from raptor_core.documents.catalog.entries import Entries
-from raptor_core.identity import digest
+from raptor_core.identity import bounded, digest, percent_encoded
 from raptor_core.settings import GroupingSettings
 
 CORPUS_TREE = "corpus"
 """Name of the one tree that holds the whole corpus."""
-
-MAX_KEY_BYTES = 200
-"""Longer partition keys are cut and completed by a digest: databases index them."""
-
-_KEPT_BYTES = 150
 
 
 class Identified(Protocol):
@@ -52,18 +47,13 @@ def partition_key(tree: str, grouping: GroupingSettings) -> str:
     With ``shards`` it is "shard-0007", chosen by a stable hash. Without, it is the tree's name,
     percent-encoded where a partition key cannot hold it: control characters, "...", white space
     at either end, line separators, lone surrogates, and "%" itself, so that two names never
-    share a key. A key over ``MAX_KEY_BYTES`` bytes of UTF-8 keeps its beginning and ends in
-    "%~" and a digest of the name. An empty name is "%".
+    share a key. A long one is ``bounded``. An empty name is "%".
     """
     if grouping.shards:
         shard = int(digest("shard", tree), 16) % grouping.shards
         width = max(4, len(str(grouping.shards - 1)))
         return f"shard-{shard:0{width}d}"
-    key = _escape(tree) or "%"
-    if len(key.encode()) <= MAX_KEY_BYTES:
-        return key
-    kept = key.encode()[:_KEPT_BYTES].decode(errors="ignore")
-    return f"{kept}%~{digest('partition', tree)}"
+    return bounded(_escape(tree) or "%", "partition", tree)
 
 
 def document_partition(document_id: str, grouping: GroupingSettings) -> str:
@@ -72,22 +62,18 @@ def document_partition(document_id: str, grouping: GroupingSettings) -> str:
 
 
 def _escape(name: str) -> str:
-    escaped = "".join(_percent(char) if _is_unsafe(char) else char for char in name)
+    escaped = "".join(percent_encoded(char) if _is_unsafe(char) else char for char in name)
     escaped = escaped.replace("...", "%2E%2E%2E")
     inner = escaped.strip()
     if inner == escaped:
         return escaped
     at = escaped.index(inner) if inner else len(escaped)
     head, tail = escaped[:at], escaped[at + len(inner) :]
-    return "".join(map(_percent, head)) + inner + "".join(map(_percent, tail))
+    return percent_encoded(head) + inner + percent_encoded(tail)
 
 
 def _is_unsafe(char: str) -> bool:
     return char == "%" or unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}
-
-
-def _percent(char: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
 
 
 class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[Identifiable]):

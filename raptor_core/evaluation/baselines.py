@@ -16,7 +16,6 @@ from raptor_core.chunking.paragraphs import paragraphs_of
 from raptor_core.chunking.sections import SectionPaths
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import tree_name
-from raptor_core.errors import ModelError
 from raptor_core.evaluation.contexts import Asked, Context
 from raptor_core.evaluation.index import Index
 from raptor_core.nodes import Node
@@ -243,16 +242,10 @@ def _reciprocal(scores: NDArray[Any]) -> NDArray[np.float64]:
 def _load(model: str) -> Any:
     from sentence_transformers import SentenceTransformer
 
-    from raptor_core.models.embedding.local_models import no_progress_bar
+    from raptor_core.models.embedding.local_models import loading
 
-    try:
-        with no_progress_bar():
-            return SentenceTransformer(model)
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"the encoder {model!r} cannot be loaded: {error}. Check --dpr (hub names or local "
-            "folders) and that the hub can be reached"
-        ) from error
+    with loading(model, "encoder", "--dpr"):
+        return SentenceTransformer(model)
 
 
 def _encode(model: str, texts: Sequence[str]) -> Vectors:

@@ -10,12 +10,12 @@ from functools import cached_property
 from statistics import mean
 from typing import Any, Protocol
 
-from raptor_core.errors import MissingExtraError, ModelError
+from raptor_core.errors import MissingExtraError
 from raptor_core.evaluation.answer_scores import answer_f1, score_answer
 from raptor_core.evaluation.contexts import Context, Measured
 from raptor_core.evaluation.datasets.base import Question
 from raptor_core.identity import digest, fingerprint
-from raptor_core.models.embedding.local_models import no_progress_bar
+from raptor_core.models.embedding.local_models import loading
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.fencing import fence
 from raptor_core.models.endpoints.pool import run_concurrently
@@ -165,9 +165,7 @@ class ChatReader:
         self, settings: ReaderSettings, ledger: Ledger, policy: RetryPolicy | None = None
     ) -> None:
         self._settings = settings
-        self._client = EndpointClient(
-            settings, policy, account=ledger.account(READING, settings.model)
-        )
+        self._client = EndpointClient(settings, policy, ledger=ledger, purpose=READING)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -275,17 +273,15 @@ class UnifiedQa:
     def _loaded(self) -> tuple[Any, Any]:
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-        try:
-            with no_progress_bar():
+        with loading(self._model, "reader", "--model"):
+            try:
                 model = AutoModelForSeq2SeqLM.from_pretrained(self._model)
                 tokenizer = AutoTokenizer.from_pretrained(self._model)
-        except (OSError, ValueError, ImportError) as error:
-            if "sentencepiece" in str(error) and not importlib.util.find_spec("sentencepiece"):
-                raise MissingExtraError("unifiedqa", f"the tokenizer of {self._model}") from error
-            raise ModelError(
-                f"the reader {self._model!r} cannot be loaded: {error}. Check --model (a hub name "
-                "or a local folder) and that the hub can be reached"
-            ) from error
+            except (ImportError, ValueError) as error:
+                if "sentencepiece" in str(error) and not importlib.util.find_spec("sentencepiece"):
+                    needs = f"the tokenizer of {self._model}"
+                    raise MissingExtraError("unifiedqa", needs) from error
+                raise
         return tokenizer, model.eval()
 
 

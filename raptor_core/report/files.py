@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
-from raptor_core.identity import digest
+from raptor_core.identity import bounded, percent_encoded
 
-MAX_NAME_BYTES = 200
-"""Longer names are cut and completed by a digest: file systems end at 255 bytes."""
-
-_KEPT_BYTES = 150
 _PLAIN = frozenset(" -_.,()=@+")
 
 
@@ -17,23 +13,18 @@ def report_file_name(name: str) -> str:
     """A file name, ending in ``.html``, that no other name has.
 
     Letters, digits and a few marks stay, in any script; all else is percent-encoded, "%" and a
-    leading point too. A name over ``MAX_NAME_BYTES`` keeps its beginning and gets a digest.
+    leading point too.
     """
     return f"{safe_name(name)}.html"
 
 
 def safe_name(name: str) -> str:
     """The same without the ending, for a folder."""
-    safe = "".join(map(_safe, name)) or "%"
+    safe = "".join(char if _is_safe(char) else percent_encoded(char) for char in name) or "%"
     if safe[0] in ". ":
-        safe = f"%{ord(safe[0]):02X}{safe[1:]}"
-    if len(safe.encode()) <= MAX_NAME_BYTES:
-        return safe
-    kept = safe.encode()[:_KEPT_BYTES].decode(errors="ignore")
-    return f"{kept}%~{digest('report', name)}"
+        safe = percent_encoded(safe[0]) + safe[1:]
+    return bounded(safe, "report", name)
 
 
-def _safe(char: str) -> str:
-    if char in _PLAIN or unicodedata.category(char)[0] in "LNM":
-        return char
-    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+def _is_safe(char: str) -> bool:
+    return char in _PLAIN or unicodedata.category(char)[0] in "LNM"

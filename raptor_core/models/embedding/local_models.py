@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from raptor_core.errors import ModelError
 from raptor_core.identity import fingerprint
 from raptor_core.settings import EmbedderSettings
 
@@ -48,14 +49,24 @@ def run_batches(
 
 
 @contextmanager
-def no_progress_bar() -> Iterator[None]:
-    """Loading weights draws a bar on standard error, which is the caller's to use."""
+def loading(model: str, what: str, setting: str, otherwise: str = "") -> Iterator[None]:
+    """Around loading weights, which would draw a bar on standard error, the caller's to use.
+
+    Raises:
+        ModelError: they cannot be loaded; it says ``what`` they are, the setting that names them,
+            and what to do ``otherwise``.
+    """
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
         yield
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"the {what} {model!r} cannot be loaded: {error}. Check {setting} (a hub name or a "
+            f"local folder) and that the hub can be reached{otherwise}"
+        ) from error
     finally:
         if shown:
             logging.enable_progress_bar()

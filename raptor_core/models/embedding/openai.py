@@ -44,11 +44,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
         ledger: Ledger | None = None,
     ) -> None:
         super().__init__(settings)
-        self._client = EndpointClient(
-            settings,
-            policy,
-            account=(ledger or Ledger()).account(EMBEDDINGS, settings.model),
-        )
+        self._client = EndpointClient(settings, policy, ledger=ledger, purpose=EMBEDDINGS)
         self._lock = threading.Lock()
         self._n_dims = _KNOWN_DIMS.get(settings.model)
 

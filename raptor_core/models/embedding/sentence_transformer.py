@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from raptor_core.errors import ModelError
 from raptor_core.models.embedding.base import PrefixingEmbedder
 from raptor_core.models.embedding.local_models import (
     embedder_fingerprint,
-    no_progress_bar,
+    loading,
     run_batches,
     settle_precision,
     tell_slow_precision,
@@ -92,15 +91,9 @@ class SentenceTransformerEmbedder(PrefixingEmbedder):
         from sentence_transformers import SentenceTransformer
 
         settings = self._settings
-        try:
-            with no_progress_bar():
-                model = SentenceTransformer(settings.model, revision=settings.revision or None)
-        except (OSError, ValueError) as error:
-            raise ModelError(
-                f"the embedding model {settings.model!r} cannot be loaded: {error}. "
-                "Check embedder.model (a hub name or a local folder) and that the hub can be "
-                'reached, or set embedder.kind = "bundled"'
-            ) from error
+        instead = ', or set embedder.kind = "bundled"'
+        with loading(settings.model, "embedding model", "embedder.model", instead):
+            model = SentenceTransformer(settings.model, revision=settings.revision or None)
         tell_slow_precision(settings.precision)
         if settings.precision == "bfloat16":
             model[0].bfloat16()

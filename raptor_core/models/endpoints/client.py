@@ -44,8 +44,9 @@ class EndpointClient:
     """Calls one endpoint; may be used from many threads at once.
 
     The connection is made at the first call. Neither ``repr`` nor any error shows the key.
-    ``policy`` is of retries; None has the settings' number. ``account`` is where every attempt is
-    reserved before it is sent; None knows no bound and no price.
+    ``policy`` is of retries; None has the settings' number. Every attempt is reserved before it is
+    sent: in ``account``, or in that of ``ledger`` for a purpose. Without, there is no bound and no
+    price.
 
     Of each call ``meter`` counts what it took, also where it fails. Once ``stop`` is set, no
     attempt is begun.
@@ -63,9 +64,12 @@ class EndpointClient:
         policy: RetryPolicy | None = None,
         *,
         account: Account | None = None,
+        ledger: Ledger | None = None,
+        purpose: str = "",
     ) -> None:
         self.endpoint = endpoint
-        self._account = account or Ledger().account(endpoint.purpose, endpoint.model)
+        book = ledger or Ledger()
+        self._account = account or book.account(purpose or endpoint.purpose, endpoint.model)
         self._retrier = Retrier(policy or RetryPolicy(endpoint.max_retries))
         self._gate = Gate.of(endpoint)
         self._lock = threading.Lock()

@@ -85,11 +85,7 @@ class ChatSummarizer:
         self._keep = keep
         self._unfit = unfit
         self._prompt = prompt_of(settings)
-        self._client = EndpointClient(
-            settings,
-            policy,
-            account=(ledger or Ledger()).account(SUMMARIES, settings.model),
-        )
+        self._client = EndpointClient(settings, policy, ledger=ledger, purpose=SUMMARIES)
 
     @cached_property
     def _overhead(self) -> int:

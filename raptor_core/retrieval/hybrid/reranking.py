@@ -57,13 +57,7 @@ def _told(name: str, question: str, texts: Sequence[str]) -> Scores:
 def _encoder(name: str) -> Any:
     from sentence_transformers import CrossEncoder
 
-    from raptor_core.models.embedding.local_models import no_progress_bar
+    from raptor_core.models.embedding.local_models import loading
 
-    try:
-        with no_progress_bar():
-            return CrossEncoder(name)
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"the reranker {name!r} cannot be loaded: {error}. Check retrieval.reranker (a hub "
-            'name or a local folder) and that the hub can be reached, or set it to ""'
-        ) from error
+    with loading(name, "reranker", "retrieval.reranker", ', or set it to ""'):
+        return CrossEncoder(name)
