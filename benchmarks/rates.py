@@ -17,8 +17,8 @@ from measuring import print_head, print_row
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints import pacing
 from raptor_core.models.endpoints.faults import FaultError, Retrier
-from raptor_core.retrying import RetryPolicy
 from raptor_core.models.endpoints.gate import Gate
+from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import EndpointPart
 
 REFUSAL_SECONDS, ANSWER_SECONDS = 0.1, 0.05

@@ -12,7 +12,7 @@ from raptor_assets.run_context import RunContext
 from raptor_assets.versions import audited_version, nodes_version
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
-from raptor_core.tree.steps import embed_nodes
+from raptor_core.tree.embed import embed_nodes
 
 
 class EmbeddingsStep:

@@ -39,9 +39,9 @@ from raptor_core.quality.registry import tree_verdicts
 from raptor_core.store.base import Edition, Manifest, Published
 from raptor_core.store.publishing import Publishing
 from raptor_core.store.store import VectorStore
+from raptor_core.tree.cluster import cluster_top
 from raptor_core.tree.invariants import violations
 from raptor_core.tree.publish import make_manifest
-from raptor_core.tree.steps import cluster_top
 
 if TYPE_CHECKING:
     import pyarrow as pa

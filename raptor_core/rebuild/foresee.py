@@ -15,7 +15,7 @@ from raptor_core.rebuild.values import LayerPlan
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering, cluster_top
 from raptor_core.tree.components import Components
-from raptor_core.tree.drafts import draft_summaries
+from raptor_core.tree.summarize import draft_summaries
 
 
 @dataclass(frozen=True, eq=False)

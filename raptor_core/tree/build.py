@@ -10,17 +10,13 @@ from raptor_core.models.summarizing.base import remedy_of
 from raptor_core.nodes import End, Fit, Layer, Node, Tree
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import Known, MemoryCache
+from raptor_core.tree.cluster import Clustering, cluster_top
 from raptor_core.tree.components import Components
+from raptor_core.tree.embed import embed_nodes
 from raptor_core.tree.invariants import violations
+from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.naming import named
-from raptor_core.tree.steps import (
-    Clustering,
-    Summarized,
-    cluster_top,
-    embed_nodes,
-    make_leaves,
-    summarize_clusters,
-)
+from raptor_core.tree.summarize import Summarized, summarize_clusters
 
 Progress = Callable[[str, int], None]
 """Called after each step with its name (such as "layer_1/summaries") and its number of nodes."""

@@ -5,7 +5,7 @@ import pytest
 from raptor_core import Components, Document, Settings
 from raptor_core.quality.sizes import CheckedChunks, chunk_length
 from raptor_core.settings import CheckSettings
-from raptor_core.tree.steps import make_leaves
+from raptor_core.tree.leaves import make_leaves
 
 TEXT = (
     "The lamp was lit in 1872 by its first keeper. It burned rape oil (“the good sort”).\n"

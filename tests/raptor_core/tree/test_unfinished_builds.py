@@ -19,8 +19,9 @@ from support.stores import PROCESS_PATH
 from raptor_core.errors import BudgetError
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.embed import embed_nodes
+from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.sqlite_cache import SqliteCache
-from raptor_core.tree.steps import embed_nodes, make_leaves
 
 
 def test_answers_of_a_build_that_ended_are_not_asked_for_again(tmp_path):

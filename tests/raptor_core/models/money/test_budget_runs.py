@@ -14,7 +14,8 @@ from raptor_core.models.money import EMBEDDINGS, SUMMARIES
 from raptor_core.models.money.usage import Usage
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import MemoryCache
-from raptor_core.tree.steps import embed_nodes, make_leaves
+from raptor_core.tree.embed import embed_nodes
+from raptor_core.tree.leaves import make_leaves
 
 pytestmark = pytest.mark.slow
 
