@@ -119,7 +119,7 @@ class AuditReport:
         """The same with what people say of its findings, see ``with_marks``."""
         marks = [curation.mark(f.node_id, f.sentence) for f in self.unsupported]
         values = [mark.value for mark in marks if mark]
-        by_node = tuple(tuple(with_marks(found, curation)) for found in self.by_node)
+        by_node = tuple(tuple(with_marks(of_node, curation)) for of_node in self.by_node)
         n_right, n_wrong = values.count(RIGHT), values.count(WRONG)
         return replace(self, by_node=by_node, n_right=n_right, n_wrong=n_wrong)
 

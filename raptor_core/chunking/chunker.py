@@ -88,14 +88,14 @@ class SentenceChunker:
     def _weighed(self, text: str, units: list[Sentence]) -> list[Sentence]:
         """The units with their weights; the parts of one that is over the limit in its place."""
         measure = Measure(text, self._counter)
-        found: list[Sentence] = []
+        weighed: list[Sentence] = []
         weights = self._weights(text, [unit[:2] for unit in units], measure)
         for unit, weight in zip(units, weights, strict=True):
             if weight <= self._limit:
-                found.append(unit._replace(weight=weight))
+                weighed.append(unit._replace(weight=weight))
             else:
-                found += self._parts(text, unit, measure)
-        return found
+                weighed += self._parts(text, unit, measure)
+        return weighed
 
     def _parts(self, text: str, unit: Sentence, measure: Measure) -> Iterator[Sentence]:
         """Parts within the limit of one that is over it."""

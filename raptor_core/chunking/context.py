@@ -37,12 +37,12 @@ class ContextWriter:
 
 def _names(title: str, section: tuple[str, ...]) -> tuple[str, ...]:
     """Title and headings with white space folded; empty ones and repetitions left out."""
-    found: list[str] = []
+    names: list[str] = []
     for name in (title, *section):
         folded = " ".join(name.split())
-        if folded and (not found or folded.casefold() != found[-1].casefold()):
-            found.append(folded)
-    return tuple(found)
+        if folded and (not names or folded.casefold() != names[-1].casefold()):
+            names.append(folded)
+    return tuple(names)
 
 
 def _candidates(names: tuple[str, ...]) -> list[str]:
@@ -62,8 +62,8 @@ def _candidates(names: tuple[str, ...]) -> list[str]:
 
 def _halvings(n: int) -> list[int]:
     """``n``, about three quarters of it, and so on down to one."""
-    found = []
+    numbers = []
     while n > 0:
-        found.append(n)
+        numbers.append(n)
         n = n * 3 // 4
-    return found
+    return numbers

@@ -40,14 +40,14 @@ class Measure:
     def weights(self, starts: list[int], ends: list[int]) -> list[int]:
         """Weight of each span, in tokens."""
         first, last = np.searchsorted(self._anchors, starts), np.searchsorted(self._anchors, ends)
-        found: list[int] = (last - first).tolist()
-        return found
+        counts: list[int] = (last - first).tolist()
+        return counts
 
     def places(self, start: int, end: int) -> list[int]:
         """Characters of the span at which a unit of weight begins, ascending, repeats included."""
         first, last = np.searchsorted(self._anchors, [start, end])
-        found: list[int] = self._anchors[first:last].tolist()
-        return found
+        places: list[int] = self._anchors[first:last].tolist()
+        return places
 
     def has_long_tokens(self, start: int, end: int) -> bool:
         """Whether a token of the span weighs more than one."""
@@ -58,8 +58,8 @@ class Measure:
 def _anchor(text: str, start: int, end: int) -> int:
     """First character of a token that is not white space; its start where there is none."""
     if end > start and text[start].isspace():
-        found = _WORD.search(text, start, end)
-        return found.start() if found else start
+        word = _WORD.search(text, start, end)
+        return word.start() if word else start
     return start
 
 
@@ -92,8 +92,8 @@ def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) 
 
 def _places(text: str, start: int, end: int, measure: Measure) -> list[int]:
     """Characters between ``start`` and ``end`` where a cut does no harm, ascending."""
-    found = dict.fromkeys(measure.places(start, end))
-    return [place for place in found if start < place and _is_whole(text, place)]
+    places = dict.fromkeys(measure.places(start, end))
+    return [place for place in places if start < place and _is_whole(text, place)]
 
 
 def _last_that_fits(

@@ -75,13 +75,13 @@ def parts_of(document: Document, chunks: Sequence[Chunk], counter: TokenCounter)
     ]
     texts = [
         document.text[max(a, chunk.start) : b].rstrip()
-        for chunk, found in zip(chunks, within, strict=True)
-        for a, b in pairwise([*found, chunk.end])
-        if len(found) > 1
+        for chunk, held in zip(chunks, within, strict=True)
+        for a, b in pairwise([*held, chunk.end])
+        if len(held) > 1
     ]
     counts = iter(counter.count(texts))
     return [
-        _weighed(found, chunk.n_tokens, counts) for chunk, found in zip(chunks, within, strict=True)
+        _weighed(held, chunk.n_tokens, counts) for chunk, held in zip(chunks, within, strict=True)
     ]
 
 
@@ -89,9 +89,9 @@ def _weighed(starts: Sequence[int], n_tokens: int, counts: Iterator[int]) -> Par
     """The parts with their tokens, together at least those of the chunk."""
     if len(starts) == 1:
         return ((starts[0], n_tokens),)
-    found = [next(counts) for _ in starts]
-    found[-1] += max(0, n_tokens - sum(found))
-    return tuple(zip(starts, found, strict=True))
+    counted = [next(counts) for _ in starts]
+    counted[-1] += max(0, n_tokens - sum(counted))
+    return tuple(zip(starts, counted, strict=True))
 
 
 def paragraphs(text: str, headings: Sequence[int] = ()) -> list[Paragraph]:
@@ -102,15 +102,15 @@ def paragraphs(text: str, headings: Sequence[int] = ()) -> list[Paragraph]:
     """
     starts = set(headings)
     block: list[_Line] = []
-    found: list[Paragraph] = []
+    blocks: list[Paragraph] = []
     for lines, kind in _blocks(_lines(text), starts):
         if kind is None:
             block += lines
             continue
-        found += _close(block)
+        blocks += _close(block)
         block = []
-        found += _trimmed(lines, kind)
-    return [*found, *_close(block)]
+        blocks += _trimmed(lines, kind)
+    return [*blocks, *_close(block)]
 
 
 def _lines(text: str) -> list[_Line]:
@@ -138,7 +138,7 @@ def _blocks(lines: list[_Line], sections: set[int]) -> Iterator[tuple[list[_Line
 
 def _fences(lines: list[_Line]) -> dict[int, int]:
     """First line of each closed code fence, and its last."""
-    found: dict[int, int] = {}
+    fences: dict[int, int] = {}
     opened, mark = -1, ""
     for at, line in enumerate(lines):
         match = _FENCE.match(line.text)
@@ -147,9 +147,9 @@ def _fences(lines: list[_Line]) -> dict[int, int]:
         if opened < 0:
             opened, mark = at, match.group(1)
         elif match.group(1).startswith(mark) and not line.text[match.end() :].strip():
-            found[opened] = at
+            fences[opened] = at
             opened = -1
-    return found
+    return fences
 
 
 def _kind_of_line(lines: list[_Line], at: int, sections: set[int]) -> Kind | None:

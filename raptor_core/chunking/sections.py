@@ -25,7 +25,7 @@ class SectionPaths:
 
 def _paths(document: Document, marks: list[int]) -> list[tuple[str, ...]]:
     """The path from each mark to the next; sections are ordered by start and nest."""
-    found: list[tuple[str, ...]] = []
+    paths: list[tuple[str, ...]] = []
     opened: list[tuple[int, str]] = []
     at = 0
     for mark in marks:
@@ -35,8 +35,8 @@ def _paths(document: Document, marks: list[int]) -> list[tuple[str, ...]]:
             if mark < section.end:
                 opened.append((section.end, section.title))
             at += 1
-        found.append(tuple(title for _, title in opened))
-    return found
+        paths.append(tuple(title for _, title in opened))
+    return paths
 
 
 def heading_starts(document: Document) -> tuple[list[int], list[int]]:
@@ -49,8 +49,8 @@ def heading_starts(document: Document) -> tuple[list[int], list[int]]:
 def _shows_title(text: str, start: int, title: str) -> bool:
     while start < len(text) and text[start].isspace():
         start += 1
-    found = _LINE.match(text, start)
-    line = _letters(found.group()) if found else ""
+    first = _LINE.match(text, start)
+    line = _letters(first.group()) if first else ""
     return bool(line) and len(line) <= 2 * len(title) + 8 and _letters(title) in line
 
 

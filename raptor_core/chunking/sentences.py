@@ -87,8 +87,8 @@ def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
         return True
     at = match.start()
     before = text[max(start, at - _WINDOW_CHARS) : at]
-    found = _WORD_BEFORE.search(before)
-    last = found.group() if found else ""
+    word_before = _WORD_BEFORE.search(before)
+    last = word_before.group() if word_before else ""
     if match.group("close") and len(last) > 1:
         return last.lower() not in NEVER_END
     return _dot_ends(last, before[: len(before) - len(last)], word, bool(digit))

@@ -38,8 +38,8 @@ class RootOnly:
         """See ``System.contexts``."""
         query = Query("traversal", budget_tokens, index.n_nodes, asked.where, n_layers=1)
         texts = [question.text for question in asked.questions]
-        found = index.retriever.search_vectors(texts, asked.vectors, query)
-        return list(map(Context.of, found))
+        retrieved = index.retriever.search_vectors(texts, asked.vectors, query)
+        return list(map(Context.of, retrieved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +123,12 @@ class Dpr:
         texts = [question.text for question in asked.questions]
         scores = _encode(self.question_model, texts) @ passages.T
         query = Query(self.name, budget_tokens, where=asked.where)
-        found = []
+        contexts = []
         for text, row in zip(texts, scores, strict=True):
             best = np.argsort(-row, kind="stable")
             hits = [Hit(nodes[at], float(row[at])) for at in best]
-            found.append(Context.of(fit_budget(text, query, hits, len(hits))))
-        return found
+            contexts.append(Context.of(fit_budget(text, query, hits, len(hits))))
+        return contexts
 
     def _searched(self, index: Index, where: Where) -> tuple[list[Node], Vectors]:
         """The nodes that are searched, encoded once for all budgets and layers."""
@@ -178,14 +178,14 @@ class ParagraphFusion:
         nodes, vectors, terms = self.known[index]
         rows = _allowed(nodes, asked.where)
         query = Query(self.name, budget_tokens, where=asked.where)
-        found = []
+        contexts = []
         for question, vector in zip(asked.questions, asked.vectors, strict=True):
             words = _bm25(question.text, terms)
             scores = _reciprocal(vectors[rows] @ vector) + _reciprocal(words[rows])
             order = np.argsort(-scores, kind="stable")
             hits = [Hit(nodes[rows[at]], float(scores[at])) for at in order]
-            found.append(Context.of(fit_budget(question.text, query, hits)))
-        return found
+            contexts.append(Context.of(fit_budget(question.text, query, hits)))
+        return contexts
 
 
 class _Paragraphs(SentenceChunker):
@@ -234,8 +234,8 @@ def _reciprocal(scores: NDArray[Any]) -> NDArray[np.float64]:
     """One by 60 and the rank, from 1, of each score."""
     ranks = np.empty(len(scores))
     ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
-    found: NDArray[np.float64] = 1 / (60 + ranks)
-    return found
+    shares: NDArray[np.float64] = 1 / (60 + ranks)
+    return shares
 
 
 @lru_cache(maxsize=2)

@@ -95,7 +95,7 @@ class Comparison:
         return {
             "dataset": self.dataset,
             "pooled": self.pooled,
-            "n_questions": len({found.question.id for found in self.found}),
+            "n_questions": len({item.question.id for item in self.found}),
             "measures": {name: MEANINGS[name] for name in self.measures},
             "lines": [asdict(line) for line in self.lines],
         }
@@ -133,51 +133,51 @@ def compare(
             raise SettingsError(f"expected each {what} once, got {list(given) or 'none'}")
     measurer = measurer or ContextMeasurer.of(index, pooled=pooled)
     parts = list(_asked(index, pooled=pooled))
-    found: list[Answered] = []
+    answered: list[Answered] = []
     for budget in budgets:
         for system in systems:
             if progress:
                 progress(system.name, budget)
-            found += _found(index, system, budget, parts, measurer)
-    lines = tuple(_lines(found, names, budgets))
-    return Comparison(index.dataset.name, pooled, tuple(found), lines)
+            answered += _found(index, system, budget, parts, measurer)
+    lines = tuple(_lines(answered, names, budgets))
+    return Comparison(index.dataset.name, pooled, tuple(answered), lines)
 
 
-def join(first: Comparison, found: Sequence[Answered]) -> Comparison:
+def join(first: Comparison, answered: Sequence[Answered]) -> Comparison:
     """A comparison with further systems, measured on the same questions in their order.
 
     Raises:
         ValueError: a system is in both, or lacks a question or a budget.
     """
     budgets = list(dict.fromkeys(item.budget_tokens for item in first.found))
-    systems = list(dict.fromkeys(item.system for item in found))
+    systems = list(dict.fromkeys(item.system for item in answered))
     asked = [item.question.id for item in first.found if item.system == first.found[0].system]
     for system in systems:
-        if [item.question.id for item in found if item.system == system] != asked:
+        if [item.question.id for item in answered if item.system == system] != asked:
             raise ValueError(
                 f"{system!r} is not measured on the questions and budgets of the others"
             )
     known = list(dict.fromkeys(item.system for item in first.found))
     if set(known) & set(systems):
         raise ValueError(f"expected each system once, got {known} and {systems}")
-    everything = (*first.found, *found)
+    everything = (*first.found, *answered)
     lines = tuple(_lines(everything, [*known, *systems], budgets))
     return Comparison(first.dataset, first.pooled, everything, lines)
 
 
 def suffixed(comparison: Comparison, suffix: str) -> Comparison:
     """The same comparison, each system's name with a comma and ``suffix`` after it."""
-    found = (replace(item, system=f"{item.system}, {suffix}") for item in comparison.found)
+    renamed = (replace(item, system=f"{item.system}, {suffix}") for item in comparison.found)
     lines = (replace(line, system=f"{line.system}, {suffix}") for line in comparison.lines)
-    return replace(comparison, found=tuple(found), lines=tuple(lines))
+    return replace(comparison, found=tuple(renamed), lines=tuple(lines))
 
 
 def part(comparison: Comparison, questions: Collection[str]) -> Comparison:
     """The same comparison over some of its questions, by id; without lines where it has none."""
-    found = tuple(item for item in comparison.found if item.question.id in questions)
-    systems = list(dict.fromkeys(item.system for item in found))
-    budgets = list(dict.fromkeys(item.budget_tokens for item in found))
-    return replace(comparison, found=found, lines=tuple(_lines(found, systems, budgets)))
+    kept = tuple(item for item in comparison.found if item.question.id in questions)
+    systems = list(dict.fromkeys(item.system for item in kept))
+    budgets = list(dict.fromkeys(item.budget_tokens for item in kept))
+    return replace(comparison, found=kept, lines=tuple(_lines(kept, systems, budgets)))
 
 
 def by_kind(comparison: Comparison) -> dict[str, Comparison]:
@@ -218,10 +218,10 @@ def _found(
 
 
 def _lines(
-    found: Sequence[Answered], systems: Sequence[str], budgets: Sequence[int]
+    answered: Sequence[Answered], systems: Sequence[str], budgets: Sequence[int]
 ) -> Iterator[Line]:
     by_line: dict[tuple[str, int], list[Answered]] = {}
-    for item in found:
+    for item in answered:
         by_line.setdefault((item.system, item.budget_tokens), []).append(item)
     for budget in budgets:
         first = by_line[systems[0], budget]

@@ -74,28 +74,28 @@ class ContextMeasurer:
     def _measure(
         self, question: Question, context: Context, passages: Mapping[str, Vectors]
     ) -> dict[str, float]:
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         if question.evidence:
-            found["evidence_recall"] = evidence_recall(question.evidence, context.text)
+            values["evidence_recall"] = evidence_recall(question.evidence, context.text)
         if question.sources and (self.pooled or question.document is None):
-            found |= document_measures(question.sources, context.nodes)
+            values |= document_measures(question.sources, context.nodes)
         if question.id in self.options:
             rows = [passages[key] for key in _keys(context)]
             right = float(nearest_option(self.options[question.id], rows) == question.gold)
-            found["option_stand_in"] = right
+            values["option_stand_in"] = right
             if question.hard:
-                found["option_stand_in_hard"] = right
+                values["option_stand_in_hard"] = right
         elif question.answers and not self.has_evidence:
             share = answer_words(question, context.text)
-            found |= {} if share is None else {"answer_stand_in": share}
-        return found
+            values |= {} if share is None else {"answer_stand_in": share}
+        return values
 
     def _passages(self, contexts: Sequence[Context]) -> dict[str, Vectors]:
         """Vectors by embedding key, or by the text of a context without nodes."""
         keys = {node.embedding_key for context in contexts for node in context.nodes}
         bare = sorted({c.text for c in contexts if not c.nodes and c.text})
-        found = self.index.store.vectors(sorted(keys))
-        return found | dict(zip(bare, self.index.components.embedder.embed(bare), strict=True))
+        vectors = self.index.store.vectors(sorted(keys))
+        return vectors | dict(zip(bare, self.index.components.embedder.embed(bare), strict=True))
 
 
 def evidence_recall(evidence: Sequence[str], context: str) -> float:

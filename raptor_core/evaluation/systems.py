@@ -51,8 +51,8 @@ class StrategySystem:
         """See ``System.contexts``."""
         query = self._query(index, asked.where, budget_tokens)
         texts = [question.text for question in asked.questions]
-        found = index.retriever.search_vectors(texts, asked.vectors, query)
-        return list(map(Context.of, found))
+        retrieved = index.retriever.search_vectors(texts, asked.vectors, query)
+        return list(map(Context.of, retrieved))
 
     def _query(self, index: Index, where: Where, budget_tokens: int) -> Query:
         given = Query.from_settings(index.components.settings)
@@ -100,19 +100,19 @@ def make_system(name: str, dpr: Dpr | None = None) -> System:
         if dpr is None:
             raise SettingsError(f"{name} has two encoders; {Dpr.remedy}")
         return replace(dpr, layers=DPR[name])
-    found = _NAME.fullmatch(name)
-    strategy = found["strategy"] if found else name
-    if not found or strategy not in STRATEGIES:
+    parts = _NAME.fullmatch(name)
+    strategy = parts["strategy"] if parts else name
+    if not parts or strategy not in STRATEGIES:
         others = ", ".join((*BASELINES, *DPR))
         raise SettingsError(
             f"no strategy is called {name!r}; there are: {', '.join(STRATEGIES)}, each with or "
             f"without layers and nodes at the most, such as collapsed@0, collapsed@1-2 or "
             f"traversal:5; and {others}"
         )
-    top_k = int(found["top_k"]) if found["top_k"] else None
-    if found["low"] is None:
+    top_k = int(parts["top_k"]) if parts["top_k"] else None
+    if parts["low"] is None:
         return StrategySystem(name, strategy, None, top_k)
-    low, high = int(found["low"]), int(found["high"] or found["low"])
+    low, high = int(parts["low"]), int(parts["high"] or parts["low"])
     if low > high:
         raise SettingsError(f"{name!r} names no layer: write the lowest first, @{high}-{low}")
     return StrategySystem(name, strategy, (low, high), top_k)

@@ -62,7 +62,7 @@ def pairs_by_words(texts: Sequence[str], least: float) -> list[Pair]:
     0.8 more than 99.9 % of such pairs are found.
     """
     runs = [_runs(text) for text in texts]
-    rows = [row for row, found in enumerate(runs) if len(found) >= MIN_RUNS]
+    rows = [row for row, pairs in enumerate(runs) if len(pairs) >= MIN_RUNS]
     if len(rows) < 2:
         return []
     signatures = _signatures([runs[row] for row in rows])
@@ -72,8 +72,8 @@ def pairs_by_words(texts: Sequence[str], least: float) -> list[Pair]:
         for band in range(_BANDS)
     )
     owners = (row for row in rows for _ in range(_BANDS))
-    found = _neighbours(owners, buckets)
-    return _alike(((a, b, _jaccard(runs[a], runs[b])) for a, b in found), least)
+    pairs = _neighbours(owners, buckets)
+    return _alike(((a, b, _jaccard(runs[a], runs[b])) for a, b in pairs), least)
 
 
 @one_blas_thread

@@ -58,7 +58,7 @@ def _of(
     mean_parents = sum(parents.get(node.id, 0) for node in nodes) / len(nodes) or None
     if not layer:
         return LayerStatistics(layer, len(nodes), n_tokens, mean_parents=mean_parents)
-    ratios = [found.ratio for found in compressions(nodes, by_id)]
+    ratios = [one.ratio for one in compressions(nodes, by_id)]
     return LayerStatistics(
         layer,
         len(nodes),
@@ -79,14 +79,14 @@ def utf16_offsets(text: str, places: Collection[int]) -> dict[int, int]:
     """
     if text.isascii() or max(text, default="") <= _LAST_OF_ONE_UNIT:
         return {place: place for place in places}
-    found: dict[int, int] = {}
+    offsets: dict[int, int] = {}
     at = units = 0
     for place in sorted(places):
         part = text[at:place]
         units += len(part) + sum(char > _LAST_OF_ONE_UNIT for char in part)
-        found[place] = units
+        offsets[place] = units
         at = place
-    return found
+    return offsets
 
 
 Values = dict[str, Any]
@@ -162,16 +162,16 @@ def _change(change: Change | None) -> Values | None:
 
 def _documents(trees: Sequence[ReportTree]) -> list[Values]:
     """Every document of the leaves, with its text ("x") where it is known."""
-    found: dict[str, Values] = {}
+    documents: dict[str, Values] = {}
     for tree in trees:
         for node in tree.nodes:
             if node.is_leaf:
                 source = {"id": node.documents[0], "source": node.source}
-                found.setdefault(node.documents[0], source)
+                documents.setdefault(node.documents[0], source)
         for document in tree.documents:
-            if document.id in found:
-                found[document.id] |= {"title": document.title, "x": document.text}
-    return list(found.values())
+            if document.id in documents:
+                documents[document.id] |= {"title": document.title, "x": document.text}
+    return list(documents.values())
 
 
 def _nodes(
@@ -195,22 +195,22 @@ def _node(
     A summary's name is "m"; a leaf's pages are "p", from the first to the last. What the node was
     paid for is added as "u".
     """
-    found: Values = {"id": node.id, "t": number, "l": node.layer, "n": node.n_tokens}
+    values: Values = {"id": node.id, "t": number, "l": node.layer, "n": node.n_tokens}
     if is_new:
-        found["w"] = 1
+        values["w"] = 1
     if not node.is_leaf:
         children = [indexes[child] for child in node.children if child in indexes]
         called = {"m": node.name} if node.name else {}
-        return found | {"x": node.text, "c": children} | called
-    found |= {"d": places[node.documents[0]], "o": [node.start, node.end]}
+        return values | {"x": node.text, "c": children} | called
+    values |= {"d": places[node.documents[0]], "o": [node.start, node.end]}
     if node.pages:
-        found["p"] = list(range(node.pages[0], node.pages[-1] + 1))
+        values["p"] = list(range(node.pages[0], node.pages[-1] + 1))
     if node.section:
-        found["h"] = list(node.section)
+        values["h"] = list(node.section)
     if node.id not in spans:
-        return found | {"x": node.text}
+        return values | {"x": node.text}
     start, end = spans[node.id]
-    return found | {"s": start, "e": end}
+    return values | {"s": start, "e": end}
 
 
 def _usage(usage: Usage) -> list[float | None]:
@@ -226,11 +226,11 @@ def _spans(tree: ReportTree) -> dict[str, tuple[int, int]]:
     for node in tree.nodes:
         if node.is_leaf and _agrees(documents.get(node.documents[0]), node):
             leaves.setdefault(node.documents[0], []).append(node)
-    found: dict[str, tuple[int, int]] = {}
+    spans: dict[str, tuple[int, int]] = {}
     for name, members in leaves.items():
         places = utf16_offsets(documents[name].text, _ends(members))
-        found |= {leaf.id: (places[leaf.start], places[leaf.end]) for leaf in members}
-    return found
+        spans |= {leaf.id: (places[leaf.start], places[leaf.end]) for leaf in members}
+    return spans
 
 
 def _agrees(document: Document | None, leaf: Node) -> bool:

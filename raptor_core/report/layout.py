@@ -37,12 +37,12 @@ Points = NDArray[np.float64]
 def first_parents(nodes: Sequence[Node]) -> NDArray[np.int32]:
     """Index of each node's first parent among ``nodes``, -1 for those without, shape ``(n,)``."""
     places = {node.id: at for at, node in enumerate(nodes)}
-    found = np.full(len(nodes), -1, dtype=np.int32)
+    parents = np.full(len(nodes), -1, dtype=np.int32)
     for at, node in enumerate(nodes):
         for child in node.children:
-            if (place := places.get(child)) is not None and found[place] < 0:
-                found[place] = at
-    return found
+            if (place := places.get(child)) is not None and parents[place] < 0:
+                parents[place] = at
+    return parents
 
 
 @one_blas_thread
@@ -87,8 +87,8 @@ def _lowest_laid_out(layers: NDArray[np.int64], parents: NDArray[np.int32]) -> i
 def _umap(rows: Vectors) -> Points:
     if len(rows) <= NEIGHBORS or not (rows != rows[0]).any():
         return project(rows, [range(len(rows))])
-    found = umap_layout(on_grid(rows), n_neighbors=NEIGHBORS, n_dims=2, epochs=EPOCHS, seed=0)
-    return np.asarray(found, dtype=np.float64)
+    points = umap_layout(on_grid(rows), n_neighbors=NEIGHBORS, n_dims=2, epochs=EPOCHS, seed=0)
+    return np.asarray(points, dtype=np.float64)
 
 
 def _place_below(
@@ -151,11 +151,11 @@ def node_name(node: Node) -> str:
 
 def tree_titles(nodes: Sequence[Node]) -> dict[str, str]:
     """The titles of trees that are one document, by tree."""
-    found: dict[str, set[str]] = {}
+    by_tree: dict[str, set[str]] = {}
     for node in nodes:
         if node.is_leaf:
-            found.setdefault(node.tree, set()).add(str(node.metadata.get("title", "")))
-    return {tree: title for tree, titles in found.items() for title in titles if len(titles) == 1}
+            by_tree.setdefault(node.tree, set()).add(str(node.metadata.get("title", "")))
+    return {tree: title for tree, titles in by_tree.items() for title in titles if len(titles) == 1}
 
 
 def _packed(data: bytes) -> str:

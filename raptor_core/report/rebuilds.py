@@ -28,8 +28,8 @@ def replaced_nodes(before: Sequence[Node], after: Sequence[Node]) -> tuple[Repla
     pairs = [*_by_slot(gone, made), *_by_words(gone, made)]
     pairs.sort(key=lambda pair: _sorted_by(pair[1] or pair[0]))
     live = {name for node in after for name in node.documents}
-    found = (_replaced(*pair) for pair in pairs)
-    return tuple(one for one in found if live.issuperset(one.documents))[:MAX_REPLACED]
+    changes = (_replaced(*pair) for pair in pairs)
+    return tuple(one for one in changes if live.issuperset(one.documents))[:MAX_REPLACED]
 
 
 def still_known(replaced: Iterable[Replaced], live: Iterable[str]) -> tuple[Replaced, ...]:

@@ -106,16 +106,16 @@ class Together:
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
         """See ``Known.vectors``."""
-        found: dict[str, Vectors] = {}
+        vectors: dict[str, Vectors] = {}
         wanted = set(embedding_keys)
         for place in self._places:
-            found |= place.vectors(wanted - found.keys())
-        return found
+            vectors |= place.vectors(wanted - vectors.keys())
+        return vectors
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
         """See ``Known.texts``."""
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         wanted = set(content_keys)
         for place in self._places:
-            found |= place.texts(wanted - found.keys())
-        return found
+            texts |= place.texts(wanted - texts.keys())
+        return texts

@@ -58,16 +58,16 @@ def cluster_top(
         vectors = planning_vectors([layer.nodes for layer in layers], layers[0].vectors, previous)
         top = Layer(top.nodes, vectors)
         earlier = earlier_clusters(previous, number)
-    found = arrange(tree, top, components, earlier, reason)
-    if not 0 < len(found.members) < len(top.nodes):
+    made = arrange(tree, top, components, earlier, reason)
+    if not 0 < len(made.members) < len(top.nodes):
         raise InvariantError(
             f"tree {tree!r}: clustering {len(top.nodes)} nodes of layer {number} gave "
-            f"{len(found.members)} clusters; a layer must shrink. This is a defect of the "
+            f"{len(made.members)} clusters; a layer must shrink. This is a defect of the "
             "clusterer: report it with the settings"
         )
-    groups = tuple(tuple(top.nodes[row].id for row in rows) for rows in found.members)
+    groups = tuple(tuple(top.nodes[row].id for row in rows) for rows in made.members)
     return Clustering(
-        tree, number, groups, None, found.details, found.slots, found.fit, found.responsibilities
+        tree, number, groups, None, made.details, made.slots, made.fit, made.responsibilities
     )
 
 

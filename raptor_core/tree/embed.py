@@ -60,23 +60,23 @@ def embed_nodes(
         BudgetError: the run's budget ends; what is finished is kept.
     """
     before = components.ledger.spent(EMBEDDINGS)
-    found = known.vectors({node.embedding_key for node in nodes})
+    vectors = known.vectors({node.embedding_key for node in nodes})
     with components.cache:
-        rest = [node for node in nodes if node.embedding_key not in found]
+        rest = [node for node in nodes if node.embedding_key not in vectors]
         for node in rest:
             node_digest(node)  # which refuses what no store takes
         components.cache.want((node.tree, node.embedding_key) for node in rest)
-        found |= components.cache.vectors({node.embedding_key for node in rest})
-        reused = frozenset(found)
-        missing = _missing(rest, found)
+        vectors |= components.cache.vectors({node.embedding_key for node in rest})
+        reused = frozenset(vectors)
+        missing = _missing(rest, vectors)
         n_done = 0
         for batch in _embedded(missing, components):
             components.cache.keep_vectors(batch)
-            found |= batch
+            vectors |= batch
             n_done += len(batch)
             told(n_done, len(missing))
     return Embedded(
-        vectors=_stack([found[node.embedding_key] for node in nodes], components),
+        vectors=_stack([vectors[node.embedding_key] for node in nodes], components),
         reused=reused,
         n_computed=len(missing),
         n_truncated=_count_truncated(nodes, components),

@@ -54,8 +54,8 @@ def taken(path: Path) -> Iterator[Left]:
                 yield _answers(path) if is_free else Left()
                 if is_free:
                     path.unlink(missing_ok=True)
-        elif (found := _staged(path)) is not None:
-            yield found
+        elif (left := _staged(path)) is not None:
+            yield left
             path.unlink(missing_ok=True)
         else:
             yield Left()
@@ -63,7 +63,7 @@ def taken(path: Path) -> Iterator[Left]:
 
 def _answers(path: Path) -> Left:
     """Lines of JSON; one that a crash cut off, or the disk changed, is passed over."""
-    found = Left()
+    left = Left()
     for line in path.read_bytes().splitlines() if path.exists() else ():
         try:
             stored = json.loads(line)
@@ -74,26 +74,26 @@ def _answers(path: Path) -> Left:
         if stored.get("digest", seal) != seal:
             continue
         if text is not None:
-            found.texts[key] = text
+            left.texts[key] = text
         if vector is not None:
-            found.vectors[key] = np.frombuffer(base64.b64decode(vector), dtype="<f4")
-    return found
+            left.vectors[key] = np.frombuffer(base64.b64decode(vector), dtype="<f4")
+    return left
 
 
 def _staged(path: Path) -> Left | None:
     """Nodes that were staged; None while a process of the version before has them open."""
-    found = Left()
+    left = Left()
     query = "select tree, content_key, embedding_key, payload, dense from staged"
     try:
         with closing(sqlite3.connect(path, timeout=0)) as connection:
             for tree, content_key, embedding_key, payload, dense in connection.execute(query):
                 node = json.loads(payload)
                 if node["layer"]:
-                    found.texts[content_key] = node["text"]
-                    found.wanted.append((tree, content_key))
+                    left.texts[content_key] = node["text"]
+                    left.wanted.append((tree, content_key))
                 if dense is not None:
-                    found.vectors[embedding_key] = np.frombuffer(dense, dtype="<f4")
-                    found.wanted.append((tree, embedding_key))
+                    left.vectors[embedding_key] = np.frombuffer(dense, dtype="<f4")
+                    left.wanted.append((tree, embedding_key))
     except (sqlite3.Error, ValueError) as error:
         if "locked" in str(error):
             return None
@@ -101,4 +101,4 @@ def _staged(path: Path) -> Left | None:
             f"{path}: what an earlier version staged cannot be read: {error}. Remove the file: it "
             "holds unpublished work only, which is made again"
         ) from error
-    return found
+    return left

@@ -15,14 +15,14 @@ def violations(tree: Tree) -> list[str]:
     """Every broken invariant in words; empty for a sound tree."""
     if not tree.layers or not tree.layers[0].nodes:
         return ["the tree has no leaves"]
-    found = list(_identities(tree))
+    broken = list(_identities(tree))
     for number, layer in enumerate(tree.layers):
-        found += _layer(number, layer)
+        broken += _layer(number, layer)
     for number in range(1, len(tree.layers)):
-        found += _step(number, tree.layers[number - 1], tree.layers[number])
+        broken += _step(number, tree.layers[number - 1], tree.layers[number])
     if tree.end.layer != len(tree.layers) - 1:
-        found.append(f"it says that it ends at layer {tree.end.layer}, not {len(tree.layers) - 1}")
-    return found
+        broken.append(f"it says that it ends at layer {tree.end.layer}, not {len(tree.layers) - 1}")
+    return broken
 
 
 def _identities(tree: Tree) -> Iterator[str]:

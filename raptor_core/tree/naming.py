@@ -56,13 +56,13 @@ def named(
     terms: Sequence[Key] = [()] * len(nodes)
     if any(node.id not in known for node in nodes):
         terms = _terms(nodes, below)
-    found = []
+    labelled = []
     for node, of_node in zip(nodes, terms, strict=True):
         title = _title(node.text) if components.titles else ""
         name = title or ", ".join(of_node[:NAME_TERMS])
         label = known.get(node.id) or replace(node, name=name, key_terms=of_node)
-        found.append(replace(node, name=label.name, key_terms=label.key_terms))
-    return tuple(found)
+        labelled.append(replace(node, name=label.name, key_terms=label.key_terms))
+    return tuple(labelled)
 
 
 def _title(text: str) -> str:
@@ -80,14 +80,14 @@ class _Words:
 
     def count(self, text: str) -> Counter[Key]:
         """What a text holds."""
-        found: Counter[Key] = Counter()
+        counts: Counter[Key] = Counter()
         function_words = languages_by_word()
         last, start, end = "", 0, 0
         for match in _WORD.finditer(text):
             run, word = match[0], match[0].casefold()
             if _UNSPACED_RUN.match(run):
                 pairs = (run[at : at + 2] for at in range(len(run) - 1))
-                found.update(self._met((pair,), pair) for pair in pairs)
+                counts.update(self._met((pair,), pair) for pair in pairs)
                 last = ""
             elif (
                 len(word) < MIN_CHARS
@@ -98,11 +98,11 @@ class _Words:
                 last = ""
             else:
                 word = stem(word)
-                found[self._met((word,), run)] += 1
+                counts[self._met((word,), run)] += 1
                 if last and last != word and text[end : match.start()] in _JOINTS:
-                    found[self._met((last, word), f"{text[start:end]} {run}")] += 1
+                    counts[self._met((last, word), f"{text[start:end]} {run}")] += 1
                 last, start, end = word, match.start(), match.end()
-        return found
+        return counts
 
     def _met(self, key: Key, as_written: str) -> Key:
         self._written.setdefault(key, Counter())[as_written] += 1
@@ -129,22 +129,22 @@ def _terms(nodes: Sequence[Node], below: Sequence[Sequence[Node]]) -> list[Key]:
             classes[-1].update(counts[leaf_id])
         total.update(classes[-1])
     average = sum(n for key, n in total.items() if len(key) == 1) / max(len(classes), 1)
-    return [_best(found, total, average, words) for found in classes]
+    return [_best(in_class, total, average, words) for in_class in classes]
 
 
-def _best(found: Counter[Key], total: Mapping[Key, int], average: float, words: _Words) -> Key:
+def _best(counts: Counter[Key], total: Mapping[Key, int], average: float, words: _Words) -> Key:
     """Words by their weight; one that stands in a pair half of the time gives way to the pair."""
-    singles = {key: n for key, n in found.items() if len(key) == 1}
+    singles = {key: n for key, n in counts.items() if len(key) == 1}
     weights = {key: n * math.log(1 + average / total[key]) for key, n in singles.items()}
     ranked = sorted(weights, key=lambda key: (-weights[key], key))[: 3 * N_TERMS]
     pairs: dict[str, Key] = {}
-    for pair in sorted(found.keys() - singles.keys(), key=lambda key: (found[key], key)):
+    for pair in sorted(counts.keys() - singles.keys(), key=lambda key: (counts[key], key)):
         pairs |= dict.fromkeys(pair, pair)  # the most frequent one comes last
     terms: list[str] = []
     used: set[str] = set()
     for key in ranked:
         pair = pairs.get(key[0], key)
-        term = pair if 2 * found[pair] >= max(found[key], MIN_TOGETHER) else key
+        term = pair if 2 * counts[pair] >= max(counts[key], MIN_TOGETHER) else key
         if len(terms) < N_TERMS and used.isdisjoint(key):
             used.update(term)
             terms.append(words.shown(term))

@@ -105,13 +105,13 @@ def _require_arguments(part: Any, name: str, wanted: Callable[..., Any], told: s
 
 def _find(name: str, told: str) -> Any:
     if ":" not in name:
-        found = entry_points(group=ENTRY_POINTS, name=name)
-        if not found:
+        points = entry_points(group=ENTRY_POINTS, name=name)
+        if not points:
             raise SettingsError(
                 f"{told}: no installed package has an entry point of this name in the group "
                 f"{ENTRY_POINTS!r}; write an import path, such as package.module:name"
             )
-        load: Callable[[], Any] = next(iter(found)).load
+        load: Callable[[], Any] = next(iter(points)).load
     else:
         load = partial(_import, *name.split(":"))
     try:
@@ -125,28 +125,28 @@ def _find(name: str, told: str) -> Any:
 
 
 def _import(module: str, path: str) -> Any:
-    found: Any = importlib.import_module(module)
+    part: Any = importlib.import_module(module)
     for name in path.split("."):
-        found = getattr(found, name)
-    return found
+        part = getattr(part, name)
+    return part
 
 
-def _make(kind: str, found: Any, settings: Settings, told: str) -> Any:
+def _make(kind: str, part: Any, settings: Settings, told: str) -> Any:
     """The part that was found, or what makes it, called."""
-    if not inspect.isclass(found) and not inspect.isfunction(found):
-        return found
-    if kind == "summarizer" and inspect.isfunction(found):
-        return found
+    if not inspect.isclass(part) and not inspect.isfunction(part):
+        return part
+    if kind == "summarizer" and inspect.isfunction(part):
+        return part
     known: dict[str, Callable[[], Any]] = {
         "settings": lambda: settings,
         "counter": lambda: counter_of(settings),
     }
-    takes = inspect.signature(found).parameters
+    takes = inspect.signature(part).parameters
     try:
-        return found(**{name: make() for name, make in known.items() if name in takes})
+        return part(**{name: make() for name, make in known.items() if name in takes})
     except Exception as error:
         raise SettingsError(
-            f"{told}: {found.__qualname__} cannot be made: {type(error).__name__}: {error}"
+            f"{told}: {part.__qualname__} cannot be made: {type(error).__name__}: {error}"
         ) from error
 
 

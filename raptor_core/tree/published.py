@@ -31,7 +31,7 @@ def renamed_documents(manifest: Manifest, documents: Sequence[Document]) -> dict
         if document.id not in manifest.documents:
             fresh.setdefault(document.content_hash, []).append(document.id)
     gone = sorted(manifest.documents.keys() - now)
-    return {old: found.pop() for old in gone if (found := fresh.get(manifest.documents[old]))}
+    return {old: ids.pop() for old in gone if (ids := fresh.get(manifest.documents[old]))}
 
 
 def renamed(tree: Tree, leaves: Sequence[Node], names: Mapping[str, str]) -> Tree:
@@ -44,29 +44,29 @@ def renamed(tree: Tree, leaves: Sequence[Node], names: Mapping[str, str]) -> Tre
     """
     now = {(leaf.documents[0], leaf.content_key): leaf for leaf in leaves}
     name = leaves[0].tree
-    found: dict[str, Node] = {}
+    nodes: dict[str, Node] = {}
     for leaf in tree.layers[0].nodes:
         document = names.get(leaf.documents[0], leaf.documents[0])
-        found[leaf.id] = now.get((document, leaf.content_key), leaf)
-    layers = [_ordered(tree.layers[0], found)]
+        nodes[leaf.id] = now.get((document, leaf.content_key), leaf)
+    layers = [_ordered(tree.layers[0], nodes)]
     for layer in tree.layers[1:]:
         seen: Counter[str] = Counter()
         for node in layer.nodes:
             key = node.content_key
-            found[node.id] = replace(
+            nodes[node.id] = replace(
                 node,
                 id=node.id if name == tree.name else summary_id(name, node.layer, key, seen[key]),
                 tree=name,
-                children=tuple(found[child].id for child in node.children),
+                children=tuple(nodes[child].id for child in node.children),
                 documents=tuple(sorted({names.get(d, d) for d in node.documents})),
             )
             seen[key] += 1
-        layers.append(_ordered(layer, found))
+        layers.append(_ordered(layer, nodes))
     return Tree(name, tuple(layers), tree.end, tree.fits)
 
 
-def _ordered(layer: Layer, found: Mapping[str, Node]) -> Layer:
-    nodes = [found[node.id] for node in layer.nodes]
+def _ordered(layer: Layer, by_id: Mapping[str, Node]) -> Layer:
+    nodes = [by_id[node.id] for node in layer.nodes]
     rows = sorted(range(len(nodes)), key=lambda row: nodes[row].order)
     return Layer(tuple(nodes[row] for row in rows), layer.vectors[rows])
 
@@ -91,16 +91,16 @@ class PublishedTrees:
 
     def unknown(self, trees: Grouped) -> Grouped:
         """Those of the trees that were not looked up yet."""
-        return {tree: found for tree, found in trees.items() if tree not in self._asked}
+        return {tree: documents for tree, documents in trees.items() if tree not in self._asked}
 
     def look_up(self, store: VectorStore, trees: Grouped) -> None:
         """Learn what is published under the names of these trees, or with their content."""
         names = list(trees)
         for at in range(0, len(names), LOOKUP_TREES):
             part = names[at : at + LOOKUP_TREES]
-            self._by_name |= {found.tree: found for found in store.manifests(part)}
+            self._by_name |= {manifest.tree: manifest for manifest in store.manifests(part)}
             new = [_content(trees[tree]) for tree in part if tree not in self._by_name]
-            self._by_content |= {found.content: found for found in store.manifests_of(new)}
+            self._by_content |= {manifest.content: manifest for manifest in store.manifests_of(new)}
         self._asked.update(names)
 
     def source(self, tree: str, documents: Sequence[Document]) -> Manifest | None:
@@ -154,7 +154,7 @@ def published_tree(store: VectorStore, name: str) -> Tree | None:
     nodes = store.nodes(Where(trees=(name,)))
     rows = _rows(nodes, store.vectors(node.embedding_key for node in nodes), manifest)
     missing = len(nodes) - len(rows)
-    layers = [tuple(found) for _, found in groupby(nodes, key=lambda node: node.layer)]
+    layers = [tuple(layer) for _, layer in groupby(nodes, key=lambda node: node.layer)]
     sizes = tuple(map(len, layers))
     if missing or sizes != manifest.layer_sizes:
         raise DamagedTreeError(
@@ -163,7 +163,7 @@ def published_tree(store: VectorStore, name: str) -> Tree | None:
         )
     return Tree(
         name,
-        tuple(Layer(found, np.stack([rows[node.id] for node in found])) for found in layers),
+        tuple(Layer(layer, np.stack([rows[node.id] for node in layer])) for layer in layers),
         End(len(layers) - 1, manifest.end),
         manifest.fits,
     )

@@ -174,8 +174,8 @@ def _summarize_drafts(
         if node.tree not in failed:
             layers.setdefault(node.tree, []).append(node)
     return Summarized(
-        layers={tree: tuple(found) for tree, found in layers.items()},
-        failed={tree: tuple(found.values()) for tree, found in failed.items()},
+        layers={tree: tuple(of_tree) for tree, of_tree in layers.items()},
+        failed={tree: tuple(of_tree.values()) for tree, of_tree in failed.items()},
         usages=usages,
         n_reused=n_reused,
         n_made=len(requests) - len(failures),
@@ -184,14 +184,14 @@ def _summarize_drafts(
 
 
 def _drafts(layer: Layer, clustering: Clustering, components: Components) -> list[_Draft]:
-    found = draft_summaries(
+    nodes = draft_summaries(
         layer.nodes, clustering, components.summarizer.fingerprint, components.curation
     )
     own = f"{clustering.tree}\0" if components.quoting else ""
-    given = components.curation.texts(node.content_key for node, _ in found)
+    given = components.curation.texts(node.content_key for node, _ in nodes)
     return [
         _Draft(node, layer, rows, own + node.content_key, given.get(node.content_key, ""))
-        for node, rows in found
+        for node, rows in nodes
     ]
 
 

@@ -162,10 +162,10 @@ def _fit(values: Any, width: int, filler: int, left: bool) -> Any:
     return pad(values, (missing, 0) if left else (0, missing), value=filler)
 
 
-def _to_float32(_module: Any, _given: Any, found: dict[str, Any]) -> dict[str, Any]:
+def _to_float32(_module: Any, _given: Any, features: dict[str, Any]) -> dict[str, Any]:
     import torch
 
     return {
         name: value.float() if torch.is_tensor(value) and value.is_floating_point() else value
-        for name, value in found.items()
+        for name, value in features.items()
     }
