@@ -131,11 +131,7 @@ class LlmJudge:
 
 
 def _answer(text: str) -> _Answer:
-    """What the model says; models that are asked by the prompt alone put it in a code block.
-
-    Raises:
-        ValidationError: it is no JSON of the asked form.
-    """
+    """What the model says; models that are asked by the prompt alone put it in a code block."""
     fenced = _FENCED.fullmatch(text)
     return _Answer.model_validate_json(fenced[1] if fenced else text)
 

@@ -75,11 +75,7 @@ def answer_f1(answer: str, gold: str) -> float:
 
 
 def overlap_scores(answer: str, references: Sequence[str]) -> dict[str, float]:
-    """BLEU-1, BLEU-4, ROUGE-L and METEOR of one answer; case does not count.
-
-    Raises:
-        MissingExtraError: the extra ``eval`` is not installed.
-    """
+    """BLEU-1, BLEU-4, ROUGE-L and METEOR of one answer; case does not count."""
     bleu, rouge, meteor = _libraries()
     tokenized = [_tokens(reference) for reference in references]
     ours = _tokens(answer)

@@ -114,11 +114,7 @@ class Dpr:
     remedy = "name a question encoder and a passage encoder with --dpr QUESTION_MODEL PASSAGE_MODEL"
 
     def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
-        """See ``System.contexts``.
-
-        Raises:
-            ModelError: an encoder cannot be loaded.
-        """
+        """See ``System.contexts``."""
         nodes, passages = self._searched(index, asked.where)
         texts = [question.text for question in asked.questions]
         scores = _encode(self.question_model, texts) @ passages.T

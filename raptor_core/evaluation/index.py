@@ -100,9 +100,6 @@ def open_index(
         progress: told of what is built.
         counter: what a node's tokens are told by, so that budgets mean the same in indexes whose
             limits count otherwise; None for that of ``components``, which is what cuts chunks.
-
-    Raises:
-        RaptorError: as a build raises; the trees that are finished are kept.
     """
     counter = counter or components.counter
     settings = StoreSettings(corpus=_CORPUS, lock_seconds=components.settings.store.lock_seconds)

@@ -64,11 +64,7 @@ class AnswerMeasurer:
     log: NodeCache
 
     def measure(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Measured]:
-        """See ``Measurer.measure``.
-
-        Raises:
-            RaptorError: as the reader raises; the answers that came are kept.
-        """
+        """See ``Measurer.measure``."""
         asks = [Ask(q, context.text) for q, context in zip(questions, contexts, strict=True)]
         answers = read_answers(self.reader, asks, self.log)
         return [
@@ -78,11 +74,7 @@ class AnswerMeasurer:
 
 
 def read_answers(reader: AnswerReader, asks: Sequence[Ask], log: NodeCache) -> list[str]:
-    """An answer to each, equal ones once; what the log holds is not asked again.
-
-    Raises:
-        RaptorError: as the reader raises; the answers that came are in the log.
-    """
+    """An answer to each, equal ones once; what the log holds is not asked again."""
     by_key = {ask.key(reader.fingerprint): ask for ask in asks}
     with log:
         known = log.texts(by_key)
@@ -112,11 +104,7 @@ class PairedAnswers:
 def read_pairs(
     pairs: Sequence[tuple[Question, str, str]], reader: AnswerReader, log: NodeCache
 ) -> PairedAnswers:
-    """Read each question's two contexts; equal ones are not read.
-
-    Raises:
-        RaptorError: as the reader raises; the answers that came are in the log.
-    """
+    """Read each question's two contexts; equal ones are not read."""
     asked = [pair for pair in pairs if pair[1] != pair[2]]
     first = read_answers(reader, [Ask(question, context) for question, context, _ in asked], log)
     second = read_answers(reader, [Ask(question, context) for question, _, context in asked], log)

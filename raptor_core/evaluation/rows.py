@@ -13,13 +13,13 @@ from raptor_core.errors import RaptorError, SourceError
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An object of a file.
+    """An object of a file. What a field should not be is raised as ``error``, with its place.
 
     Attributes:
         values: its fields.
         where: file, line, and place in the line.
         remedy: what the file should be, for messages.
-        error: what to raise; every ``SourceError`` below stands for it.
+        error: what to raise.
     """
 
     values: Mapping[str, Any]
@@ -28,11 +28,7 @@ class Row:
     error: type[RaptorError] = SourceError
 
     def text(self, key: str) -> str:
-        """A field that holds text.
-
-        Raises:
-            SourceError: it is missing, empty or something else.
-        """
+        """A field that holds text."""
         value = self.values.get(key)
         if not isinstance(value, str) or not value.strip():
             raise self.wrong(key, "a text", value)
@@ -43,11 +39,7 @@ class Row:
         return default if self.values.get(key) in (None, "") else self.text(key)
 
     def identifier(self, key: str) -> str:
-        """A field that holds a text, or a whole number, which is written as one.
-
-        Raises:
-            SourceError: it is missing, empty or something else.
-        """
+        """A field that holds a text, or a whole number, which is written as one."""
         value = self.values.get(key)
         return str(value) if isinstance(value, int) else self.text(key)
 
@@ -55,9 +47,6 @@ class Row:
         """A field that holds a list of texts, or one; empty where it is missing or null.
 
         Blank texts are left out.
-
-        Raises:
-            SourceError: it is something else, or a text is blank and ``blanks`` forbids it.
         """
         value = self.values.get(key)
         listed = [value] if isinstance(value, str) else value or []
@@ -67,11 +56,7 @@ class Row:
         return tuple(item for item in listed if item.strip())
 
     def whole(self, key: str, low: int, high: int) -> int | None:
-        """A field that holds a whole number within bounds; None where it is missing or null.
-
-        Raises:
-            SourceError: it is something else.
-        """
+        """A field that holds a whole number within bounds; None where it is missing or null."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -80,22 +65,14 @@ class Row:
         return int(value)
 
     def row(self, key: str) -> Row:
-        """A field that holds an object.
-
-        Raises:
-            SourceError: it is missing or something else.
-        """
+        """A field that holds an object."""
         value = self.values.get(key)
         if not isinstance(value, Mapping):
             raise self.wrong(key, "an object", value)
         return replace(self, values=value, where=f"{self.where}, {key}")
 
     def rows(self, key: str) -> Iterator[Row]:
-        """A field that holds a list of objects.
-
-        Raises:
-            SourceError: it is missing or something else.
-        """
+        """A field that holds a list of objects."""
         value = self.values.get(key)
         if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
             raise self.wrong(key, "a list of objects", value)
@@ -125,22 +102,14 @@ def read_text(path: Path) -> str:
 def json_lines(
     path: Path, text: str, remedy: str, error: type[RaptorError] = SourceError
 ) -> Iterator[Row]:
-    """The objects of a JSON Lines file; blank lines are passed over.
-
-    Raises:
-        SourceError: a line is no object; it is named.
-    """
+    """The objects of a JSON Lines file; blank lines are passed over."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield parse_row(line, f"{path}, line {number}", remedy, error)
 
 
 def parse_row(text: str, where: str, remedy: str, error: type[RaptorError] = SourceError) -> Row:
-    """One object from its JSON.
-
-    Raises:
-        SourceError: it is no object.
-    """
+    """One object from its JSON."""
     try:
         values = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as cause:

@@ -43,11 +43,7 @@ def left_files(folder: Path, stores: Path | None, corpus: str) -> list[Path]:
 
 @contextmanager
 def taken(path: Path) -> Iterator[Left]:
-    """What a file holds; it is removed at the end. One that a process still works with is left.
-
-    Raises:
-        StoreError: it is damaged, or the disk refuses.
-    """
+    """What a file holds; it is removed at the end. One that a process still works with is left."""
     with disk_errors(path):
         if path.suffix == ".jsonl":
             with file_lock(path.with_suffix(".lock")) as is_free:

@@ -116,9 +116,6 @@ def build_corpus_tree(
         components: that they were built with.
         known: as of ``build_tree``.
         previous: the tree above the trees as they were.
-
-    Raises:
-        RaptorError: as ``build_tree``.
     """
     below = Components.either(settings, components)
     tops = (node for tree in trees for node in tree.layers[-1].nodes)

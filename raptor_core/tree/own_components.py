@@ -57,11 +57,7 @@ def own_component(kind: str, settings: Settings) -> Any | None:
 
 
 def own_fingerprint(setting: str, settings: Settings) -> str:
-    """What a part of one's own makes of what depends on a group of settings; empty for ours.
-
-    Raises:
-        SettingsError: as ``own_component``.
-    """
+    """What a part of one's own makes of what depends on a group of settings; empty for ours."""
     kind = _SETTING.get(setting, setting)
     part = own_component(kind, settings) if kind in PROTOCOLS else None
     if part is None:
@@ -151,10 +147,6 @@ def _make(kind: str, part: Any, settings: Settings, told: str) -> Any:
 
 
 def counter_of(settings: Settings) -> TokenCounter:
-    """The token counter of one's own, or the one that the settings make.
-
-    Raises:
-        SettingsError, ModelError: as ``own_component`` and ``make_counter``.
-    """
+    """The token counter of one's own, or the one that the settings make."""
     own: TokenCounter | None = own_component("counter", settings)
     return own or make_counter(settings.tokens, settings.embedder)

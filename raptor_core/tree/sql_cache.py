@@ -124,11 +124,7 @@ class SqlCache:
         self._write([(WANT, rows)] if rows else [])
 
     def keep_texts(self, texts: Mapping[str, str]) -> None:
-        """See ``NodeCache.keep_texts``; they survive a loss of power from now on.
-
-        Raises:
-            StoreError: they cannot be written; it names the place.
-        """
+        """See ``NodeCache.keep_texts``; they survive a loss of power from now on."""
         self._keep([_row(key, texts[key].encode(*_UTF8), None) for key in sorted(texts)])
 
     def keep_vectors(self, vectors: Mapping[str, Vectors]) -> None:

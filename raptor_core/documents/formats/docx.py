@@ -22,10 +22,6 @@ def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
     """Paragraphs apart by a blank line; items and table rows on lines of their own.
 
     Deleted text under track changes, text boxes, notes, headers and footers are left out.
-
-    Raises:
-        UnreadableError: encrypted, damaged, or too large uncompressed.
-        MissingExtraError: python-docx is not installed.
     """
     try:
         import docx

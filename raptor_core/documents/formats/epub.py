@@ -22,11 +22,7 @@ _GAP = "\n\n"
 
 
 def parse_epub(data: bytes, max_file_mb: float) -> Parsed:
-    """Chapters as web pages are read, whole; one without a heading gets its name in the contents.
-
-    Raises:
-        UnreadableError: protected, damaged, or too large uncompressed.
-    """
+    """Chapters as web pages are read, whole; one without a heading has its name in the contents."""
     check_archive(data, max_file_mb, _KIND)
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:

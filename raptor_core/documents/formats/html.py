@@ -98,9 +98,6 @@ def parse_html(data: bytes, *, whole: bool = False) -> Parsed:
     ``whole`` or nothing else is in it, what stands around the content of a page. List items and
     table rows have a line each, cells are parted by " | ", preformatted text is kept as it is. The
     title is ``<title>``, else the first heading.
-
-    Raises:
-        UnreadableError: binary data, or an unknown encoding.
     """
     declared = _CHARSET.search(data[:_DECLARED_WITHIN_BYTES])
     markup = clean_text(decode(data, declared.group(1).decode("ascii") if declared else ""))

@@ -30,9 +30,6 @@ def parse_markdown(data: bytes) -> Parsed:
 
     Headings: ATX, setext, and an HTML heading that begins a block; those in code, comments,
     quotes and lists are no sections. The title is the front matter's, else the first heading.
-
-    Raises:
-        UnreadableError: binary data, or an unknown encoding.
     """
     text = clean_text(decode(data))
     metadata, body = read_front_matter(text)

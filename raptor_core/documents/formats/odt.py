@@ -22,9 +22,6 @@ def parse_odt(data: bytes, max_file_mb: float) -> Parsed:
     """Paragraphs apart by a blank line; items and table rows on lines of their own.
 
     Notes, comments, frames, tables of contents and what changes deleted are left out.
-
-    Raises:
-        UnreadableError: encrypted, damaged, or too large uncompressed.
     """
     check_archive(data, max_file_mb, _KIND)
     blocks = Blocks()

@@ -19,10 +19,6 @@ def parse_pptx(data: bytes, max_file_mb: float) -> Parsed:
 
     Points of an outline have a line each, as rows of tables do; other paragraphs stand apart.
     Pictures, charts and the text of masters are left out.
-
-    Raises:
-        UnreadableError: encrypted, damaged, or too large uncompressed.
-        MissingExtraError: python-pptx is not installed.
     """
     try:
         import pptx

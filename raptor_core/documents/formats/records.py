@@ -43,11 +43,7 @@ class Table:
 def read_json_lines(
     data: bytes, table: Table, settings: SourceSettings
 ) -> Iterator[Named | Skipped]:
-    """Documents of a JSON Lines file, named by their lines ("papers.jsonl:7"), from 1.
-
-    Raises:
-        UnreadableError: the file as a whole is no text.
-    """
+    """Documents of a JSON Lines file, named by their lines ("papers.jsonl:7"), from 1."""
     for number, line in enumerate(decode(data).removeprefix("\ufeff").split("\n"), start=1):
         if not line.strip():
             continue

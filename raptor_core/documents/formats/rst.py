@@ -20,9 +20,6 @@ def parse_rst(data: bytes) -> Parsed:
 
     As in docutils, a title's rank is the order in which its adornment (character, with or
     without overline) first appears. The title is the first heading's.
-
-    Raises:
-        UnreadableError: binary data, or an unknown encoding.
     """
     text = clean_text(decode(data))
     headings = list(_headings(text))

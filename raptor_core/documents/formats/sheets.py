@@ -26,11 +26,7 @@ _SNIFFED_CHARS = 20_000
 
 
 def parse_csv(data: bytes) -> Parsed:
-    """Rows of a file of values parted by commas, semicolons, tabs or bars.
-
-    Raises:
-        UnreadableError: binary data, an unknown encoding, or no such file.
-    """
+    """Rows of a file of values parted by commas, semicolons, tabs or bars."""
     text = clean_text(decode(data))
     try:
         dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:_SNIFFED_CHARS], _DELIMITERS)
@@ -87,10 +83,6 @@ def parse_xlsx(data: bytes, max_file_mb: float) -> Parsed:
     """Sheets one after the other, with the values that formulas had when it was saved.
 
     Charts, comments and empty sheets are left out.
-
-    Raises:
-        UnreadableError: encrypted, damaged, or too large uncompressed.
-        MissingExtraError: openpyxl is not installed.
     """
     try:
         import openpyxl

@@ -66,11 +66,7 @@ def load_documents(
 def list_files(
     paths: Sequence[str | Path] = (), settings: SourceSettings | None = None
 ) -> list[SourceFile]:
-    """The files that ``load_documents`` would read, without reading them, ordered by id.
-
-    Raises:
-        SourceError: as ``load_documents``; a source that holds no file gives an empty list.
-    """
+    """The files that ``load_documents`` would read, without reading them, ordered by id."""
     settings = settings or SourceSettings()
     listed = list_sources(named_sources(paths, settings), [])
     all_files = [file for _, files in listed for file in files]
@@ -130,12 +126,7 @@ def explain_empty(
 
 
 def open_source(path: str | Path, settings: SourceSettings) -> Source:
-    """The source at a local path or an fsspec URL.
-
-    Raises:
-        SourceError: no such file or folder, unknown protocol, unreachable.
-        MissingExtraError: the URL needs an extra.
-    """
+    """The source at a local path or an fsspec URL."""
     text = str(path).removeprefix("file://")
     if isinstance(path, str) and ("://" in text or "::" in text):
         return RemoteSource(text, settings)

@@ -49,11 +49,7 @@ def load_dataset(path: Path, *, documents: Sequence[Document] = (), split: str =
 
 
 def open_dataset(path: Path, source: SourceSettings, *, split: str = "test") -> Dataset:
-    """A data set; where it holds questions alone, they are asked of the documents of ``source``.
-
-    Raises:
-        SourceError, SettingsError: as ``load_dataset``; or the source cannot be read.
-    """
+    """A data set; where it holds questions alone, they are asked of the documents of ``source``."""
     documents: tuple[Document, ...] = ()
     if source.paths and needs_documents(path):
         documents = load_documents(settings=source).documents
@@ -70,11 +66,7 @@ def _require_unique(path: Path, what: str, ids: Sequence[str]) -> None:
 
 
 def needs_documents(path: Path) -> bool:
-    """Whether a file holds questions alone, so that their documents have to be given.
-
-    Raises:
-        SourceError: it cannot be read, or starts with no object.
-    """
+    """Whether a file holds questions alone, so that their documents have to be given."""
     first = {} if path.is_dir() else _first_object(path, read_text(path))
     return "question" in first and "questions" not in first
 

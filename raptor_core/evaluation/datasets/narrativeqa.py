@@ -32,9 +32,6 @@ def load_narrativeqa(folder: Path, split: str) -> Dataset:
     """The stories of one split (train, valid or test) and their questions.
 
     A story whose text is missing or empty is left out with its questions, and named.
-
-    Raises:
-        SourceError: a table is missing or wrong, or no story is there.
     """
     listed = [row for row in _table(folder / DOCUMENTS) if row.text("set") == split]
     documents: list[Document] = []

@@ -24,9 +24,6 @@ def load_qasper(path: Path, text: str) -> Dataset:
     """The papers and their questions; the abstract is a paper's first section.
 
     Evidence is that of all annotators, without figures and tables.
-
-    Raises:
-        SourceError: a field is missing or wrong; its place is named.
     """
     file = parse_row(text, str(path), REMEDY)
     documents: list[Document] = []
@@ -41,11 +38,7 @@ def load_qasper(path: Path, text: str) -> Dataset:
 
 
 def gold_answer(answer: Row) -> str:
-    """One annotator's answer, as the official evaluation reads it.
-
-    Raises:
-        SourceError: it holds none.
-    """
+    """One annotator's answer, as the official evaluation reads it."""
     if answer.values.get("unanswerable"):
         return UNANSWERABLE
     spans = answer.texts("extractive_spans")

@@ -23,9 +23,6 @@ def load_quality(path: Path, text: str) -> Dataset:
 
     ``gold`` is the gold label, which the published test set does not hold; ``hard`` is
     ``difficult``, the data set's HARD subset.
-
-    Raises:
-        SourceError: a field is missing or wrong; its place is named.
     """
     documents: dict[str, Document] = {}
     questions: dict[str, Question] = {}
@@ -39,11 +36,7 @@ def load_quality(path: Path, text: str) -> Dataset:
 
 
 def options_of(row: Row) -> tuple[tuple[str, ...], int | None]:
-    """The options of a question, and the index of the right one, from 0.
-
-    Raises:
-        SourceError: there are not two or more, or the label names none of them.
-    """
+    """The options of a question, and the index of the right one, from 0."""
     options = row.texts("options")
     if len(options) < 2:
         raise row.wrong("options", "two options or more", row.values.get("options"))

@@ -46,12 +46,7 @@ def line_sections(text: str) -> tuple[Section, ...]:
 
 
 def load_own(path: Path, documents: Sequence[Document]) -> Dataset:
-    """The cases of a golden set; they are asked of all documents unless they name a tree.
-
-    Raises:
-        SettingsError: a line is malformed; it is named.
-        SourceError: no document is given, or a case names one that is not among them.
-    """
+    """The cases of a golden set; they are asked of all documents unless they name a tree."""
     if not documents:
         raise SourceError(
             f"{path} holds questions and no documents; name what they are asked of, such as "
@@ -93,11 +88,7 @@ _NAMES = {_PAPER: "qasper", "article_id": "quality", "document_id": "narrativeqa
 
 
 def load_records(path: Path, text: str) -> Dataset:
-    """The documents, as `raptor build` would read them from this file, and their questions.
-
-    Raises:
-        SourceError: a line is malformed; it and its place are named.
-    """
+    """The documents, as `raptor build` would read them from this file, and their questions."""
     documents: list[Document] = []
     questions: list[Question] = []
     abstracts: dict[str, str] = {}

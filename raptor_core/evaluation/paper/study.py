@@ -112,9 +112,6 @@ def time_builds(
     """Build prefixes of the longest document from scratch, shortest first.
 
     The shortest is built once before, so that models are loaded.
-
-    Raises:
-        RaptorError: as a build raises.
     """
     parts = list(_prefixes(documents, components))
     for _, part in parts[:1]:
@@ -251,9 +248,6 @@ def measure_study(
     """Measure all retrievers and all subsets of layers on a data set.
 
     ``measurer`` is of the same index.
-
-    Raises:
-        RaptorError: as retrieving and encoding raise.
     """
     n_layers = max(len(manifest.layer_sizes) for manifest in index.manifests)
     names = [

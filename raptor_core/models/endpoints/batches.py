@@ -51,17 +51,17 @@ def batch_line(endpoint: EndpointPart, key: str, ask: ChatAsk) -> bytes:
 
 
 class BatchClient:
-    """The batch endpoint beside a chat endpoint. Its own calls cost nothing and are retried."""
+    """The batch endpoint beside a chat endpoint. Its own calls cost nothing and are retried.
+
+    Raises:
+        EndpointError: the endpoint takes no batch, or does not answer; by each method.
+    """
 
     def __init__(self, client: EndpointClient) -> None:
         self._call = client.call
 
     def create(self, lines: bytes, mark: str) -> str:
-        """Begin a batch, once: where an attempt may have begun it unseen, ``mark`` finds it.
-
-        Raises:
-            EndpointError: the endpoint takes no batch.
-        """
+        """Begin a batch, once: where an attempt may have begun it unseen, ``mark`` finds it."""
         uploaded = self._call(
             lambda c: c.files.create(file=(f"{mark}.jsonl", lines), purpose="batch").id, "upload"
         )
@@ -84,27 +84,15 @@ class BatchClient:
         return self._call(begin, "a new batch")
 
     def find(self, mark: str) -> str | None:
-        """The batch that was begun with this mark, among the newest hundred.
-
-        Raises:
-            EndpointError: the endpoint does not say.
-        """
+        """The batch that was begun with this mark, among the newest hundred."""
         return self._call(lambda c: _marked(c, mark), "the list of batches")
 
     def state(self, batch: str) -> BatchState:
-        """How far it is; one that the endpoint does not know any more is over, with no answers.
-
-        Raises:
-            EndpointError: the endpoint does not say.
-        """
+        """How far it is; one that the endpoint does not know any more is over, with no answers."""
         return self._call(lambda c: _state(c, batch), f"batch {batch}")
 
     def answers(self, state: BatchState) -> Iterator[tuple[str, ChatCompletion | str]]:
-        """By key the answers that came, and reasons for requests that failed.
-
-        Raises:
-            EndpointError: a file cannot be fetched.
-        """
+        """By key the answers that came, and reasons for requests that failed."""
         for file in (state.output_file, state.error_file):
             if file is not None:
                 yield from self._call(partial(_answers, file), f"file {file}")

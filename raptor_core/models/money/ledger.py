@@ -241,21 +241,13 @@ class Hold:
         self.is_open = True
 
     def settle(self, usage: Usage) -> Usage:
-        """End it with what the call took; that usage with its price.
-
-        Raises:
-            ValueError: it has ended already.
-        """
+        """End it with what the call took; that usage with its price."""
         paid = self._account.priced(usage, self._prompt_tokens)
         self._end(replace(self._account.nothing, usage=paid))
         return paid
 
     def forgive(self) -> None:
-        """End it: the call took nothing.
-
-        Raises:
-            ValueError: it has ended already.
-        """
+        """End it: the call took nothing."""
         self._end(self._account.nothing)
 
     def _end(self, spending: Spending) -> None:

@@ -180,10 +180,6 @@ class Reader:
         """The answer from more passages than one call holds: from each part, then from those.
 
         Citations are of the parts' passages.
-
-        Raises:
-            ValueError, MissingKeyError, EndpointError: as ``read``.
-            BudgetError: the account's budget ends.
         """
         answers = [self.read(question, part) for part in parts]
         cited = [answer for answer in answers if answer.citations] or answers[:1]
@@ -244,9 +240,6 @@ def best_sentences(
     """The sentences nearest to the question, best first, each distinct one once.
 
     Needs no chat endpoint. Sentences of fewer than four words are left out.
-
-    Raises:
-        ModelError, EndpointError: as the embedder does.
     """
     quoted: dict[str, tuple[Passage, int, int]] = {}
     for passage in passages:

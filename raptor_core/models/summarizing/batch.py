@@ -52,7 +52,8 @@ class BatchRecord:
 class BatchRecords:
     """A folder with a file for each batch under way; None keeps nothing.
 
-    A record is locked while a process works with its batch, so that others leave it alone.
+    A record is locked while a process works with its batch, so that others leave it alone. Where
+    the disk refuses, StoreError is raised.
     """
 
     def __init__(self, folder: Path | None, endpoint: str) -> None:
@@ -67,11 +68,7 @@ class BatchRecords:
 
     @contextmanager
     def begin(self, keys: Collection[str], content: str) -> Iterator[BatchRecord]:
-        """A record of a batch that is about to be begun, kept until ``drop``.
-
-        Raises:
-            StoreError: the disk refuses.
-        """
+        """A record of a batch that is about to be begun, kept until ``drop``."""
         mark = digest(self._endpoint, content)[:32]
         record = BatchRecord(mark, self._endpoint, tuple(keys), int(time.time()))
         with ExitStack() as locks:
@@ -82,22 +79,14 @@ class BatchRecords:
             yield self.keep(record)
 
     def keep(self, record: BatchRecord, batch: str | None = None) -> BatchRecord:
-        """Write the record, with the batch's id once it has one.
-
-        Raises:
-            StoreError: the disk refuses.
-        """
+        """Write the record, with the batch's id once it has one."""
         named = replace(record, batch=batch or record.batch)
         if self._folder is not None:
             write_durably(_path(self._folder, named), json.dumps(asdict(named)).encode())
         return named
 
     def drop(self, record: BatchRecord) -> None:
-        """Forget a batch whose answers are kept elsewhere now.
-
-        Raises:
-            StoreError: the disk refuses.
-        """
+        """Forget a batch whose answers are kept elsewhere now."""
         if self._folder is not None:
             with disk_errors(self._folder):
                 _path(self._folder, record).unlink(missing_ok=True)
@@ -116,11 +105,7 @@ class BatchRecords:
 
 
 def _read(path: Path) -> BatchRecord | None:
-    """The record; None where it is gone, or so old that it is dropped.
-
-    Raises:
-        StoreError: the disk refuses, or the file is damaged.
-    """
+    """The record; None where it is gone, or so old that it is dropped."""
     with disk_errors(path):
         if not path.exists():
             return None
@@ -301,11 +286,7 @@ class BatchSummarizer:
         spoilt: dict[str, Usage],
         key: str,
     ) -> tuple[Usage, str]:
-        """What an answer took and says; what it took counts also where it is not taken.
-
-        Raises:
-            FaultError: it is not taken.
-        """
+        """What an answer took and says; what it took counts also where it is not taken."""
         response = raised(answer)
         counted = read_usage(response, _worst(ask).prompt_tokens)
         usage = self._account.count(counted) if hold is None else hold.settle(counted)

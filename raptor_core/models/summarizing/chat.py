@@ -121,11 +121,7 @@ class ChatSummarizer:
         yield from run_concurrently(self._answer, requests, self._settings.share)
 
     def prepare(self) -> None:
-        """Does what is to be done once before any call.
-
-        Raises:
-            MissingKeyError: OpenAI's own API needs a key.
-        """
+        """Does what is to be done once before any call."""
         self._client.require_key()
         _ = self._overhead  # counted here, once, and not by every thread
 
