@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import hypothesis
+from support.clients import remember_certificates
 from support.qdrant_server import summary_line
 from support.stand_ins import qdrant_server
 
@@ -20,6 +21,8 @@ QUICK = "not slow"
 # A deadline would be a timing assertion: the first example often pays an import.
 hypothesis.settings.register_profile("raptor", deadline=None)
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
+
+remember_certificates()
 
 
 def pytest_configure(config):

@@ -11,6 +11,7 @@ import time
 from http.server import ThreadingHTTPServer
 from threading import Lock, Thread
 
+from support.clients import remember_schemas
 from support.qdrant_checks import wrong_answer, wrong_request
 from support.qdrant_faults import handler
 
@@ -44,6 +45,7 @@ class Wire:
     """
 
     def __init__(self, context=None):
+        remember_schemas()
         self.requests = []
         self.wrong = []
         self.indexes = {}

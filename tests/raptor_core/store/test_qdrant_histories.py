@@ -5,11 +5,9 @@ asked for again, readers see whole trees of one build, and nothing is left over 
 """
 
 import sqlite3
-import ssl
 import tempfile
 from collections import Counter
 from contextlib import closing, suppress
-from functools import cache
 from itertools import count
 from pathlib import Path
 from threading import Thread
@@ -396,8 +394,6 @@ class Histories(RuleBasedStateMachine):
 @pytest.mark.timeout(900)
 def test_a_hundred_histories(tmp_path_factory, monkeypatch):
     monkeypatch.setattr(retries, "POLICY", RetryPolicy(base_seconds=0.001))
-    # Clients read the system's certificates anew each time, and talk to nobody by TLS here.
-    monkeypatch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
     monkeypatch.setenv("QDRANT_API_KEY", KEY)
     monkeypatch.setattr(summarize, "FLUSH_SECONDS", -1.0)  # each answer is kept at once
     Histories.folder = tmp_path_factory.mktemp("histories")
