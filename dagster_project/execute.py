@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dagster_project.instance import open_instance, recorded
-from raptor_assets.names import TREE, CorpusNames
+from raptor_assets.names import TREE
 from raptor_assets.project.home import Home
 from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.plan import Changes
@@ -185,12 +185,12 @@ def _follow(
             instance.add_dynamic_partitions(corpus.partitions, new)
         for run in runs_over(changes.in_order(due)):
             config = run_config(run, corpus)
-            ran = _execute(defs, instance, BUILD, corpus, tags=run_tags(run), run_config=config)
+            ran = _execute(defs, instance, BUILD, home, tags=run_tags(run), run_config=config)
             report.run_ids.append(ran.run_id)
             watch.close(run, ran)
         droppable = [name for name in changes.droppable(report.failed) if name in removed]
         if droppable:
-            _drop(defs, instance, droppable, report, corpus)
+            _drop(defs, instance, droppable, report, home)
 
 
 def look_up_endpoints(settings: Settings) -> None:
@@ -217,12 +217,11 @@ def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildRepo
     from dagster_project.build import build_definitions
 
     with open_instance(home) as instance:
-        corpus = home.names()
-        known = set(instance.get_dynamic_partitions(corpus.partitions))
+        known = set(instance.get_dynamic_partitions(home.names().partitions))
         _require_known(partitions, known, "partition")
         changes = Changes((), (), (), tuple(partitions), (), {})
         report = BuildReport(changes)
-        _drop(build_definitions(settings, home), instance, partitions, report, corpus)
+        _drop(build_definitions(settings, home), instance, partitions, report, home)
     return report
 
 
@@ -256,13 +255,14 @@ def _drop(
     instance: dg.DagsterInstance,
     partitions: Sequence[str],
     report: BuildReport,
-    corpus: CorpusNames,
+    home: Home,
 ) -> None:
     from raptor_assets.partition_state import Failure
     from raptor_assets.project.jobs import DROP, drop_config
 
+    corpus = home.names()
     config = drop_config(list(partitions), corpus)
-    ran = _execute(defs, instance, DROP, corpus, run_config=config)
+    ran = _execute(defs, instance, DROP, home, run_config=config)
     report.run_ids.append(ran.run_id)
     left = set(instance.get_dynamic_partitions(corpus.partitions))
     report.dropped += [name for name in partitions if name not in left]
@@ -275,7 +275,7 @@ def _execute(
     defs: dg.Definitions,
     instance: dg.DagsterInstance,
     job: str,
-    corpus: CorpusNames,
+    home: Home,
     *,
     tags: dict[str, str] | None = None,
     run_config: dict[str, Any] | None = None,
@@ -284,8 +284,8 @@ def _execute(
 
     os.environ.setdefault(_BATCH_SIZE, _BATCH_EVENTS)
     config = {**_LOGGERS, **(run_config or {})}
-    location = None if corpus.corpus else LOCATION
-    resolved = defs.resolve_job_def(corpus.of(job))
+    location = None if home.owner.names().corpus else LOCATION
+    resolved = defs.resolve_job_def(home.names().of(job))
     return run_job(resolved, instance, config, tags or {}, location)
 
 

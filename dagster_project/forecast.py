@@ -65,7 +65,7 @@ def forecast(
     previous = _earlier(resources, documents, gone, used)
     known: Known | None = KnownStore(resources.store) if previous else None
     plan = plan_rebuild(previous, documents, components=used, known=known)
-    if settings.corpus.enabled and partitions is None:
+    if settings.corpus.enabled:
         plan = RebuildPlan((*plan.trees, *_above(resources, plan)))
     return Forecast(changes, plan)
 

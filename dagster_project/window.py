@@ -72,7 +72,7 @@ def _row(tree: TreeStatus, titles: Mapping[str, str], record: TreeRecord | None)
         record = None
     return {
         "name": manifest.tree,
-        "title": titles.get(documents[0], "") if len(documents) == 1 else "",
+        "title": titles.get(documents[0], "") if len(documents) == 1 else manifest.title,
         "partition": tree.partition,
         "above": False,
         "n_documents": len(documents),

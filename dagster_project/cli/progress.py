@@ -64,6 +64,7 @@ class BuildProgress:
         self._starts = dict(zip(steps, [0.0, *ends], strict=False))
         self._whole = ends[-1]
         self._done = dict.fromkeys(partitions, 0.0)
+        self._n_published = 0
         told = f"{counted(len(partitions), 'partition')} to build"
         total = len(partitions) * self._whole or None
         self._bar.reset(self._task, total=total, description=told, left="left")

@@ -50,12 +50,16 @@ class WholeNode(Answer):
     text: str
 
 
+def _title(node: Node) -> str:
+    return str(node.metadata.get("title", ""))
+
+
 def _whole(node: Node) -> dict[str, Any]:
     """The fields of ``WholeNode``."""
     return {
         "id": node.id,
         "tree": node.tree,
-        "title": str(node.metadata.get("title", "")),
+        "title": _title(node),
         "name": node.name,
         "key_terms": list(node.key_terms),
         "layer": node.layer,
@@ -155,9 +159,13 @@ class Answered(Answer):
 
 
 class NearNode(Answer):
-    """A parent or a child, with the beginning of its text; read_node gives it whole."""
+    """A parent or a child, with the beginning of its text; read_node gives it whole.
+
+    ``title`` and ``name`` are as of ``WholeNode``.
+    """
 
     id: str
+    title: str
     name: str
     layer: int
     n_tokens: int
@@ -166,13 +174,13 @@ class NearNode(Answer):
     @classmethod
     def of(cls, node: Node) -> NearNode:
         """Of a node."""
-        beginning = _beginning(node.text)
         return cls(
             id=node.id,
+            title=_title(node),
             name=node.name,
             layer=node.layer,
             n_tokens=node.n_tokens,
-            beginning=beginning,
+            beginning=_beginning(node.text),
         )
 
 
@@ -255,7 +263,7 @@ class Traced(Answer):
 class PublishedTree(Answer):
     """A tree; ``layer_sizes[0]`` is its number of chunks, the others count summaries.
 
-    ``title`` is that of its only document; empty where it has several, or none.
+    ``title`` is that of its only document, or what its only top node is called; else empty.
     """
 
     tree: str

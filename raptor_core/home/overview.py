@@ -99,7 +99,7 @@ def no_overview(settings: Settings) -> UnknownTreeError:
     why = "set enabled = true under [corpus] in the settings, and run `raptor build`"
     if settings.corpus.enabled:
         least = settings.corpus.min_trees
-        why = f"it needs {least} published trees; run `raptor build` without --partition"
+        why = f"it needs {least} published trees; add documents, and run `raptor build`"
     return UnknownTreeError(f"there is no tree above the trees: {why}")
 
 

@@ -102,7 +102,7 @@ class Manifest:
     ``published_at`` is an ISO 8601 time in UTC; it is no part of any identity. ``fits`` are those
     of ``Tree``: the next rebuild anchors on them. ``quarantined`` are ids of summaries that no
     search finds, sorted: they are listed and traced like any. ``title`` is that of its only
-    document, for people; empty where it has several, or none.
+    document, for people, or what its only top node is called; empty where it has several.
     """
 
     tree: str

@@ -3,7 +3,8 @@
 Terms are those of highest class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794): the classes are
 the summaries of one layer, each with all leaves under it. A word weighs by its share of its class
 and by ``log(1 + A / f)``: ``A`` words are in a class on average, and the word comes ``f`` times in
-all. Two words that mostly stand together are one term.
+all. Two words that mostly stand together are one term. Numbers and times are none. Where a layer
+has one node, and so nothing to tell it from, titles and headings count as words of their leaves.
 
 A node that stays keeps its name, so an edit elsewhere writes no node anew. Names are part of no
 identity.
@@ -16,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from raptor_core.models.summarizing.sentence import STOPWORDS, UNSPACED, stem
 from raptor_core.nodes import Node, Tree
@@ -28,6 +30,14 @@ MIN_CHARS = 3
 MIN_TOGETHER = 4
 """Twice as often as two words must stand together to be one term."""
 MAX_TITLE_CHARS = 80
+
+_TIMES = """
+    one two three four five six seven eight nine ten eleven twelve hundred thousand million half
+    first second third fourth fifth last next once twice number total minute hour day night week
+    month year time date today now january february march april may june july august september
+    october november december jan feb mar apr jun jul aug sep sept oct nov dec monday tuesday
+    wednesday thursday friday saturday sunday"""
+_NUMBERS_AND_TIMES = frozenset(_TIMES.split())
 
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
 _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
@@ -94,6 +104,7 @@ class _Words:
                 or word.isdigit()
                 or word in STOPWORDS
                 or word in function_words
+                or stem(word) in _NUMBERS_AND_TIMES
             ):
                 last = ""
             else:
@@ -117,7 +128,8 @@ class _Words:
 def _terms(nodes: Sequence[Node], below: Sequence[Sequence[Node]]) -> list[Key]:
     """The key terms of each node, best first."""
     words = _Words()
-    counts = {leaf.id: words.count(leaf.text) for leaf in below[0]}
+    told = _with_headings if len(nodes) == 1 else attrgetter("text")
+    counts = {leaf.id: words.count(told(leaf)) for leaf in below[0]}
     under = {leaf.id: {leaf.id} for leaf in below[0]}
     for layer in (*below[1:], nodes):
         under = {node.id: set().union(*(under[c] for c in node.children)) for node in layer}
@@ -130,6 +142,11 @@ def _terms(nodes: Sequence[Node], below: Sequence[Sequence[Node]]) -> list[Key]:
         total.update(classes[-1])
     average = sum(n for key, n in total.items() if len(key) == 1) / max(len(classes), 1)
     return [_best(in_class, total, average, words) for in_class in classes]
+
+
+def _with_headings(leaf: Node) -> str:
+    title = str(leaf.metadata.get("title", ""))
+    return ". ".join(dict.fromkeys((title, *leaf.section, leaf.text)))
 
 
 def _best(counts: Counter[Key], total: Mapping[Key, int], average: float, words: _Words) -> Key:

@@ -70,7 +70,8 @@ def overview_settings(settings: Settings) -> Settings:
 def top_documents(nodes: Iterable[Node]) -> list[Document]:
     """A document for each top node of some trees.
 
-    It goes by the name of its tree, with its number where the tree has several.
+    It goes by the name of its tree, with its number where the tree has several, and has the title
+    of the tree's document, or else what the node is called.
     """
     by_tree: dict[str, list[Node]] = {}
     for node in nodes:
@@ -79,7 +80,7 @@ def top_documents(nodes: Iterable[Node]) -> list[Document]:
         Document(
             id=tree if len(tops) == 1 else f"{tree}#{number}",
             text=node.text,
-            title=node.name,
+            title=str(node.metadata.get("title", "")) or node.name,
             source=tree,
             metadata={TREE: tree, TOP_NODE: node.id},
         )

@@ -73,8 +73,15 @@ def make_manifest(
         published_at=datetime.now(UTC).isoformat(timespec="seconds"),
         fits=tree.fits,
         quarantined=tuple(sorted(node.id for node in nodes if node.id in quarantined)),
-        title=documents[0].title if len(documents) == 1 else "",
+        title=_title(tree, documents),
     )
+
+
+def _title(tree: Tree, documents: Sequence[Document]) -> str:
+    tops = tree.layers[-1].nodes
+    if len(documents) == 1:
+        return documents[0].title
+    return tops[0].name if len(tops) == 1 else ""
 
 
 def _hashes(documents: Sequence[Document]) -> Mapping[str, str]:

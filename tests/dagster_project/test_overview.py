@@ -4,12 +4,14 @@ import json
 
 import dagster as dg
 import pytest
+from support.command import raptor
 from support.summarizers import ScriptedSummarizer
-from support.workshop import Workshop, prose
+from support.workshop import SMALL, Workshop, prose
 
 from dagster_project.execute import build_above
 from dagster_project.forecast import forecast
 from dagster_project.status import read_status
+from raptor_assets import build_raptor_corpus
 from raptor_assets.names import CorpusNames
 from raptor_assets.project.overview import BELOW_UNDER_WAY, OverviewHome, overview_names
 from raptor_assets.project.source_state import look
@@ -170,6 +172,8 @@ def test_the_plan_tells_its_calls(workshop):
 
 def test_a_node_of_it_is_traced_to_the_spans_of_the_documents(built):
     root = built.nodes_above()[-1]
+    (title,) = [one.title for one in built.reader.manifests() if one.tree == OVERVIEW]
+    assert title == root.name
     spans = built.reader.trace(root.id).spans
     assert {span.document for span in spans} == set(root.documents)
     for span in spans:
@@ -240,6 +244,53 @@ def test_its_sensor_requests_one_run_once_trees_are_published(workshop):
         below = workshop.definitions().resolve_job_def("build")
         instance.create_run_for_job(below, status=dg.DagsterRunStatus.STARTED)
         assert tick(workshop, instance).skip_message == BELOW_UNDER_WAY
+
+
+def test_its_run_is_filed_under_the_code_location(built):
+    with built.instance() as instance:
+        (run,) = instance.get_runs(dg.RunsFilter(job_name="corpus_build"))
+    assert run.tags[".dagster/repository"] == "__repository__@dagster_project.definitions"
+
+
+def test_a_corpus_in_a_project_of_a_team_has_one_by_its_sensors(tmp_path, monkeypatch):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number in range(3):
+        (docs / f"{number}.md").write_text(prose(12, seed=number))
+    (tmp_path / "dagster").mkdir()
+    (tmp_path / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    team = build_raptor_corpus(
+        "handbook",
+        home=tmp_path / "kept",
+        source={"paths": [str(docs)], "settle_seconds": 0},
+        corpus={"enabled": True},
+        components={"embedder": "support.hashing:HashingEmbedder"},
+        **SMALL,
+    )
+
+    def look_of(instance, name):
+        found = team.resolve_sensor_def(name)(dg.build_sensor_context(instance))
+        for request in found.dynamic_partitions_requests or ():
+            instance.add_dynamic_partitions(request.partitions_def_name, request.partition_keys)
+        for run in found.run_requests:
+            job = team.resolve_job_def(run.job_name)
+            assert job.execute_in_process(
+                instance=instance, tags=run.tags, run_config=run.run_config
+            ).success
+        return [run.job_name for run in found.run_requests]
+
+    sensors = "handbook_source_sensor", "handbook_corpus_source_sensor"
+    with dg.DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
+        asked = [look_of(instance, name) for name in sensors]
+        assert asked == [["handbook_build"], ["handbook_corpus_build"]]
+        key = dg.AssetKey(["handbook", "corpus", "tree"])
+        assert instance.get_materialized_partitions(key) == {OVERVIEW}
+    kept = "--home", tmp_path / "kept"
+    assert "the top of 0.md" in raptor("tree", OVERVIEW, *kept).out
+    (docs / "1.md").write_text(prose(12, seed=8))
+    done = raptor("build", "--partition", "1.md", "--json", *kept).json
+    assert (done["built"], done["corpus"]["built"]) == (["1.md"], [OVERVIEW])
 
 
 def test_a_corpus_with_a_name_has_one_of_its_own():

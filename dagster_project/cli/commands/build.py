@@ -62,7 +62,7 @@ def command(
             on_progress=progress.step,
         )
         above = None
-        if settings.corpus.enabled and partitions == ():
+        if settings.corpus.enabled:
             above = build_above(
                 opened,
                 settings,

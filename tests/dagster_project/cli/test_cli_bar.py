@@ -11,6 +11,9 @@ from support.command import Place
 from support.openai_server import FakeOpenAI
 from support.workshop import prose
 
+from dagster_project.cli.progress import build_progress
+from raptor_assets.chain import Progress
+
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 pytestmark = pytest.mark.slow
@@ -61,3 +64,11 @@ def test_the_bar_moves_while_a_layer_is_built_and_tells_calls_money_and_time(tmp
         assert sorted(map(int, shares)) == list(map(int, shares))
     assert re.search(r"layer_1/summaries .* \d+ calls, 0\.\d+ USD .* 0:00:\d\d left", seen)
     assert "partitions: 1 built" in seen
+
+
+def test_each_plan_is_counted_from_the_beginning(capsys):
+    with build_progress(visible=True) as progress:
+        for name in ("a.md", "corpus"):
+            progress.plan([name], ["tree"])
+            progress.step(Progress("tree", (name,), 1, 0.0))
+    assert capsys.readouterr().err.count("1 of 1 partition published") == 2

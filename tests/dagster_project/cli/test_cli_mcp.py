@@ -83,6 +83,7 @@ def test_a_client_over_pipes_searches_reads_up_and_down_and_traces_to_the_source
     assert found["n_tokens"] <= found["budget_tokens"] == 200
     assert read["text"] == best["text"]
     assert best["id"] in [child["id"] for child in above["children"]]
+    assert {child["title"] for child in above["children"]} == {best["title"]}
     text = (built.docs / best["documents"][0]).read_text()
     assert len(traced["spans"]) == traced["n_spans"] > 1
     for span in traced["spans"]:

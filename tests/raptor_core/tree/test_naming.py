@@ -42,6 +42,19 @@ def test_names_are_what_tells_a_summary_from_its_neighbours():
     assert not {"die", "und", "the"} & {term.lower() for term in (*cold.key_terms, *lamp.key_terms)}
 
 
+def test_a_node_alone_in_its_layer_is_named_by_headings_too():
+    headed = [replace(one, metadata={"title": "The cellar"}) for one in LEAVES]
+    (alone,) = named((node("top", "x", 1, "abcd"),), [headed], None, PLAIN)
+    assert "cellar" in alone.key_terms
+    assert all("cellar" not in one.key_terms for one in named(SUMMARIES, [headed], None, PLAIN))
+
+
+def test_numbers_and_times_name_nothing():
+    leaf = node("a", "Four seals in January. Four seals, four hours, four times a year in January.")
+    (found,) = named((node("top", "x", 1, "a"),), [(leaf,)], None, PLAIN)
+    assert found.name == "seals"
+
+
 def test_a_script_without_spaces_is_named_by_pairs_of_characters():
     leaves = (
         node("a", "水泵在低温下停止。水泵必须预热。"),
