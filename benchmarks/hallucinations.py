@@ -31,7 +31,7 @@ from pathlib import Path
 
 from dagster_project.execute import BuildReport, build
 from raptor_assets.project.home import Home
-from raptor_assets.project.home_resources import Resources
+from raptor_assets.project.resources import Resources
 from raptor_assets.report import read_findings
 from raptor_core import Settings
 from raptor_core.chunking.sentences import sentences
@@ -152,11 +152,11 @@ def run(source: Path, home: Path, judge: str, action: str) -> tuple[BuildReport,
 
 def figures(home: Path, liar: Liar, settings: Settings) -> str:
     """One line on what the judge found."""
-    resources = Resources.of(settings, Home(home))
+    resources = Resources(settings, Home(home))
     with resources.store.open() as store:
         manifests = store.manifests()
         nodes: dict[str, Node] = {n.id: n for n in store.nodes() if not n.is_leaf}
-    tables = resources.tables.tables()
+    tables = resources.tables
     layers = range(1, settings.tree.max_layers + 1)
     findings = [
         finding
@@ -180,7 +180,7 @@ def figures(home: Path, liar: Liar, settings: Settings) -> str:
 
 def aftermath(home: Path, report: BuildReport, liar: Liar, settings: Settings) -> str:
     """One line on what readers find of the lies."""
-    with Resources.of(settings, Home(home)).store.open() as store:
+    with Resources(settings, Home(home)).store.open() as store:
         live = [node for node in store.nodes() if node.text in liar.lies]
         hidden = {at for manifest in store.manifests() for at in manifest.quarantined}
         n_published = len(store.manifests())

@@ -76,14 +76,14 @@ def look(home: Path, shards: int) -> dict[str, Any]:
     """One look in this process."""
     from dagster_project.instance import recorded
     from raptor_assets.project.home import Home
-    from raptor_assets.project.home_resources import Resources
     from raptor_assets.project.plan import find_changes
+    from raptor_assets.project.resources import Resources
     from raptor_core.settings import Settings
 
     source = {"paths": [str(home / "docs")]}
     values = {"source": source, "grouping": {"shards": shards}}
     settings = Settings.model_validate(values)
-    resources = Resources.of(settings, Home(home))
+    resources = Resources(settings, Home(home))
     before = time.process_time()
     inventory = resources.source.inventory()
     if shards:

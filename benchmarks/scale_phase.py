@@ -65,11 +65,11 @@ def _components(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
 
 def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any]:
     from dagster_project.instance import recorded
-    from raptor_assets.project.home_resources import Resources
     from raptor_assets.project.plan import find_changes
+    from raptor_assets.project.resources import Resources
 
     if phase.startswith("look"):
-        resources = Resources.of(settings, home, components=components)
+        resources = Resources(settings, home, components=components)
         with recorded(home) as records:
             changes = find_changes(records, settings, resources.source.inventory(), resources.known)
         return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
@@ -77,7 +77,7 @@ def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any
         from dagster_project.forecast import forecast
         from raptor_assets.project.source_state import look
 
-        tables = Resources.of(settings, home).tables.tables()
+        tables = Resources(settings, home).tables
         plan = forecast(home, settings, look(tables, settings.source), components=components).plan
         return {"n_calls": plan.summaries.calls}
     return _build(home, settings, components)

@@ -10,7 +10,7 @@ import dagster as dg
 from raptor_assets.chain import Progress, ignore_progress
 from raptor_assets.project.corpus import define_corpus
 from raptor_assets.project.home import Home
-from raptor_assets.project.home_resources import Resources
+from raptor_assets.project.resources import Resources
 from raptor_core.settings import Settings, load_settings
 
 
@@ -34,7 +34,7 @@ def build_definitions(
     """
     home = home or Home.at()
     settings = settings or load_settings(home.settings if home.settings.exists() else None)
-    resources = resources or Resources.of(settings, home)
+    resources = resources or Resources(settings, home)
     definitions = dg.Definitions.merge(
         define_corpus(settings, resources, progress=progress),
         dg.Definitions(executor=dg.in_process_executor),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raptor_assets.project.home import Home
-from raptor_assets.project.resources import TablesResource
 from raptor_core.curation import (
     RIGHT,
     WRONG,
@@ -50,7 +49,7 @@ class Curator:
 
     def __init__(self, home: str | Path | None = None) -> None:
         self._home, self._settings = Home.open(home)
-        self._tables = TablesResource(self._settings, self._home).tables()
+        self._tables = self._home.table_store(self._settings)
         self._published = HomeRetriever(self._home.path)
 
     def decisions(self) -> list[Decision]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from dagster_project.instance import open_instance, recorded
 from raptor_assets.names import TREE
 from raptor_assets.project.home import Home
-from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.plan import Changes
+from raptor_assets.project.resources import Resources
 from raptor_assets.project.source_state import keep_look, look
 from raptor_assets.project.store_state import read_store_state
 from raptor_core.documents import Scan, Skipped
@@ -20,7 +20,6 @@ from raptor_core.errors import SettingsError
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.settings import Settings
 from raptor_core.store import check_writable
-from raptor_core.tables import TableStore
 from raptor_core.tree.components import Components
 
 if TYPE_CHECKING:
@@ -106,10 +105,10 @@ def build(
         MissingKeyError, EndpointError: an endpoint that the settings name was not reached, or
             refuses the key or the model; nothing was changed.
     """
-    scan = scan or look(TableStore(home.tables_url(settings)), settings.source)
-    resources = Resources.of(settings, home, components=components, scan=scan)
+    scan = scan or look(home.table_store(settings), settings.source)
+    resources = Resources(settings, home, components=components, scan=scan)
     with recorded(home) as records:
-        keep_look(resources.tables.tables(), settings.source, scan)
+        keep_look(resources.tables, settings.source, scan)
         store_state = read_store_state(resources.store, settings.grouping, mend=force)
         changes = resources.changes(records, store_state)
     due = _chosen(changes, partitions, force=force)
@@ -142,7 +141,7 @@ def build_above(
     from raptor_assets.project.overview import overview_resources, refresh
     from raptor_core.tree.overview import OVERVIEW
 
-    above = overview_resources(Resources.of(settings, home, components=components))
+    above = overview_resources(Resources(settings, home, components=components))
     if refresh(above) < settings.corpus.min_trees:
         with recorded(above.home) as records:
             there = OVERVIEW in records.partitions()
@@ -152,7 +151,7 @@ def build_above(
         above.home,
         above.settings.model_copy(update={"source": source}),
         force=force,
-        scan=look(above.tables.tables(), source),
+        scan=look(above.tables, source),
         components=above.components.components(),
         on_plan=on_plan,
         on_progress=on_progress,
@@ -173,7 +172,7 @@ def _follow(
     from dagster_project.build import build_definitions
     from raptor_assets import keys
     from raptor_assets.project.jobs import BUILD
-    from raptor_assets.project.run_partitions import run_config, run_tags, runs_over
+    from raptor_assets.project.runs import run_config, run_tags, runs_over
 
     changes, corpus = report.changes, resources.names
     watch = _Watch(report, on_progress)

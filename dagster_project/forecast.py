@@ -10,8 +10,8 @@ from raptor_assets import names
 from raptor_assets.opening import KnownStore
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.project.home import Home
-from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.plan import Changes
+from raptor_assets.project.resources import Resources
 from raptor_assets.project.store_state import read_store_state
 from raptor_core.documents import Document, Inventory, Partitions, Scan
 from raptor_core.nodes import Tree
@@ -45,7 +45,7 @@ def forecast(
     Raises:
         StoreError: the store is damaged, or held by another process.
     """
-    resources = Resources.of(settings, home, components=components, scan=scan)
+    resources = Resources(settings, home, components=components, scan=scan)
     if not (home.dagster.exists() or resources.names.corpus):
         changes = _everything(resources.source.inventory(), settings)
     else:
@@ -61,7 +61,7 @@ def forecast(
         resources, settings, changes if partitions is None else None, chosen, set(documents)
     )
     used = resources.components.components()
-    used.curation = resources.tables.curation()
+    used.curation = resources.curation()
     previous = _earlier(resources, documents, gone, used)
     known: Known | None = KnownStore(resources.store) if previous else None
     plan = plan_rebuild(previous, documents, components=used, known=known)
@@ -121,7 +121,7 @@ def _gone(
     live: Collection[str],
 ) -> set[str]:
     """Trees that the build drops: of removed partitions, and those that a changed one loses."""
-    tables = resources.tables.tables()
+    tables = resources.tables
     gone = set()
 
     def published() -> Iterator[str]:

@@ -25,8 +25,8 @@ def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
     Raises:
         SettingsError, RecordsError: as ``open_records``; or ``DAGSTER_HOME`` is not set.
     """
-    from raptor_assets.project.dead_runs import fail_dead_runs
     from raptor_assets.project.records import open_records
+    from raptor_assets.project.runs import fail_dead_runs
 
     home = home.owner
     if corpus := home.names().corpus:

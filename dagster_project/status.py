@@ -15,7 +15,6 @@ from raptor_core.home.published import has_overview
 from raptor_core.settings import Settings
 from raptor_core.store import open_store, stored_identity
 from raptor_core.store.base import Manifest
-from raptor_core.tables import TableStore
 from raptor_core.tree.overview import OVERVIEW, overview_settings
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def read_tree_records(
     """
     from raptor_assets.report import read_records
 
-    tables = TableStore(home.tables_url(settings))
+    tables = home.table_store(settings)
     return [record for name in partitions for record in read_records(tables, name).values()]
 
 

@@ -15,7 +15,6 @@ from dagster_project.status import TreeStatus, read_tree_records, status_of
 from raptor_assets import keys
 from raptor_assets.costs import node_usages, read_usages
 from raptor_assets.project.home import Home
-from raptor_assets.project.resources import TablesResource
 from raptor_assets.report import TreeRecord, read_findings, read_records
 from raptor_assets.report_pages import ReportFolder
 from raptor_core.disk import replace_file
@@ -115,7 +114,7 @@ def read_report(
     require_trees(store, (tree,))
     manifest = store.manifests([tree])[0]
     nodes = store.nodes(Where(trees=(tree,)))
-    tables = TablesResource(settings, home).tables()
+    tables = home.table_store(settings)
     partition = partition_key(tree, settings.grouping)
     table = tables.find(keys.DOCUMENTS.path, partition)
     documents = {} if table is None else table_to_documents(table)

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
 
 import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
@@ -31,10 +30,11 @@ from raptor_assets.evaluations import (
 )
 from raptor_assets.failures import failure_events, not_started, run_failure
 from raptor_assets.metadata import past_top_metadata
-from raptor_assets.names import CHAIN, CorpusNames, counted
+from raptor_assets.names import CHAIN, counted
 from raptor_assets.opening import HeldStore
 from raptor_assets.partition_state import Failure, PartitionState, StepResult
 from raptor_assets.process import endpoints_usage, run_spending_tags, told_usage, turn_tags
+from raptor_assets.project.resources import Resources
 from raptor_assets.provenance import Provenance, Recorded
 from raptor_assets.report_pages import node_link
 from raptor_assets.run_context import RunContext
@@ -98,22 +98,6 @@ def told_step(done: Progress) -> str:
     return f"{done.asset}: {', '.join(told)}"
 
 
-class ChainResources(Protocol):
-    """What the chain works with; ``Resources`` of a home has all of it."""
-
-    names: CorpusNames
-    source: Any
-    components: Any
-    tables: Any
-    store: Any
-    reports: Any
-    golden: Any
-    turns: Any
-
-    def declare(self) -> None:
-        """Say in the home what the corpus is called in Dagster."""
-
-
 def ignore_progress(_progress: Progress) -> None:
     """Where nobody watches."""
 
@@ -129,7 +113,7 @@ class ChainConfig(dg.Config):
 def build_chain(
     settings: Settings,
     specs: Sequence[dg.AssetSpec],
-    resources: ChainResources,
+    resources: Resources,
     progress: Callable[[Progress], None] = ignore_progress,
 ) -> dg.AssetsDefinition:
     """The multi-asset of the whole chain for these settings.
@@ -166,13 +150,13 @@ class _Run:
         context: dg.AssetExecutionContext,
         named: Sequence[str],
         settings: Settings,
-        resources: ChainResources,
+        resources: Resources,
         progress: Callable[[Progress], None],
     ) -> None:
         self._context = context
         self._named = named
         self._settings = settings
-        self._golden = resources.golden
+        self._golden = resources.golden_cases
         self._corpus = resources.names
         self._versions = code_versions(settings)
         self._selected = {self._own(key) for key in context.selected_asset_keys}
@@ -183,16 +167,17 @@ class _Run:
         self._struck: Failure | None = None
         self._numbers: dict[dg.AssetCheckKey, dict[str, Mapping[str, float]]] = {}
         resources.declare()
-        begin = resources.turns.begin
-        self._turn = begin(context.instance, context.run.run_id, context.log.warning)
+        self._turn = resources.turns.begin(
+            context.instance, context.run.run_id, context.log.warning
+        )
         self._tell = progress
         components = resources.components.components(context.instance)
-        components.curation = resources.tables.curation()
+        components.curation = resources.curation()
         self._run_context = RunContext(
             settings=settings,
             versions=self._versions,
             components=components,
-            tables=resources.tables.tables(),
+            tables=resources.tables,
             store=HeldStore(resources.store),
             read_source=lambda: resources.source.corpus(self._names),
             source_trees=resources.source.trees,
@@ -230,7 +215,7 @@ class _Run:
             check_writable(self._settings.store)
         self._run_context.components.ledger.begin()
         self._tag(turn_tags(self._context))
-        cases = self._golden.cases() if GOLDEN_KEY in self._checks else ()
+        cases = self._golden() if GOLDEN_KEY in self._checks else ()
         names = self._names
         failures: dict[str, Failure] = {}
         for batch in batches(names, self._sizes()):

@@ -7,18 +7,16 @@ and nothing of what is published. No build makes them; they have a job of their 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.evaluations import check_result, past_values
-from raptor_assets.names import CorpusNames
 from raptor_assets.process import is_in_process, process_tags, run_spending_tags
+from raptor_assets.project.resources import Resources
 from raptor_assets.tables_markdown import table_markdown
 from raptor_core.evaluation.compare import Comparison, compare
-from raptor_core.evaluation.datasets import Dataset
 from raptor_core.evaluation.index import Index, open_index
 from raptor_core.evaluation.strategy_check import BASELINE, DEFAULT_STRATEGY, evaluate_strategy
 from raptor_core.evaluation.systems import make_system
@@ -29,25 +27,6 @@ from raptor_core.settings import Settings
 from raptor_core.tree.publish import build_settings_fingerprint
 
 GROUP = "evaluation"
-
-
-class Datasets(Protocol):
-    """The resource of the data sets."""
-
-    @property
-    def cache(self) -> Path:
-        """Folder that keeps the trees over them."""
-
-    def load(self, name: str) -> Dataset:
-        """The data set that the settings call so."""
-
-
-class DatasetResources(Protocol):
-    """What evaluations work with; ``Resources`` of a home has all of it."""
-
-    names: CorpusNames
-    components: Any
-    datasets: Any
 
 
 def build_dataset_specs(settings: Settings) -> list[dg.AssetSpec]:
@@ -66,7 +45,7 @@ def build_dataset_specs(settings: Settings) -> list[dg.AssetSpec]:
 
 
 def build_dataset_assets(
-    settings: Settings, specs: Mapping[dg.AssetKey, dg.AssetSpec], resources: DatasetResources
+    settings: Settings, specs: Mapping[dg.AssetKey, dg.AssetSpec], resources: Resources
 ) -> list[dg.AssetsDefinition]:
     """The assets of all data sets of the settings; ``specs`` by the keys that are their own."""
     return [
@@ -76,7 +55,7 @@ def build_dataset_assets(
 
 
 def _asset(
-    name: str, spec: dg.AssetSpec, settings: Settings, resources: DatasetResources
+    name: str, spec: dg.AssetSpec, settings: Settings, resources: Resources
 ) -> dg.AssetsDefinition:
     check = dg.AssetCheckKey(spec.key, DEFAULT_STRATEGY.name)
 
@@ -88,11 +67,10 @@ def _asset(
         ],
     )
     def measured(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
-        datasets: Datasets = resources.datasets
         components = resources.components.components()
         with (
             _recorded(context, components.ledger, settings),
-            open_index(datasets.load(name), components, datasets.cache) as index,
+            open_index(resources.dataset(name), components, resources.home.evaluation) as index,
         ):
             comparison = _compare(index, settings)
             metadata = _metadata(index, comparison)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Callable, Collection, Iterable
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable
 
 import dagster as dg
 
@@ -15,9 +13,6 @@ from raptor_assets.costs import is_metered
 from raptor_assets.names import counted
 from raptor_core.models.money import SUMMARIES, Ledger, Spending, Usage
 from raptor_core.settings import Settings
-
-if TYPE_CHECKING:
-    import dagster as dg
 
 PROCESS_TAG = ".dagster/raptor-process"
 """Tag of a run: host and process id. The UI hides tags of this beginning."""
@@ -99,27 +94,6 @@ TURN_TAG = ".dagster/raptor-turn"
 attempt's tags, this one with another id."""
 
 
-class Turn(Protocol):
-    """One run's turn at partitions."""
-
-    def take(self, partitions: Collection[str]) -> AbstractContextManager[None]:
-        """Wait until no other run has one of these, and keep them to the end of the context."""
-
-    def require(self) -> None:
-        """Refuse to go on when what was taken was lost.
-
-        Raises:
-            RecordsError: the database that kept it was restarted, or the network was cut.
-        """
-
-
 def turn_tags(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, str]:
     """Tags of a run that began its turn in this process; none where it is a process of a step."""
     return {**process_tags(), TURN_TAG: context.run.run_id} if is_in_process(context) else {}
-
-
-class Turns(Protocol):
-    """Gives each run its turn."""
-
-    def begin(self, instance: dg.DagsterInstance, run_id: str, tell: Callable[[str], None]) -> Turn:
-        """The turn of a run in this process; ``tell`` is told when it waits, and for whom."""

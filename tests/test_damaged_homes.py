@@ -127,11 +127,11 @@ def test_every_table_that_changed_is_made_anew(home):
     for path in tables:
         change(path, 1 << rng.randrange(8))
     with pytest.raises(DamagedTableError, match="force"):
-        workshop.resources().tables.tables().read(keys.DOCUMENTS.path, "a.md")
+        workshop.resources().tables.read(keys.DOCUMENTS.path, "a.md")
     report = workshop.build(force=True)
     assert (report.built, report.failed) == (["a.md", "b.md"], {})
     assert seen(workshop) == before
-    tables = workshop.resources().tables.tables()
+    tables = workshop.resources().tables
     assert len(tables.read(keys.DOCUMENTS.path, "a.md"))
 
 

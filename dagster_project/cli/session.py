@@ -12,7 +12,6 @@ from raptor_core.home.published import refuse_unknown
 from raptor_core.models.money import Ledger
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.spending import BudgetSettings
-from raptor_core.tables import TableStore
 
 
 def home_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
@@ -38,7 +37,7 @@ def look_at_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, 
     home, settings = home_settings(path, needed=not fresh)
     paths = dict.fromkeys((*settings.source.paths, *fresh))
     source = settings.source.model_copy(update={"paths": tuple(paths)})
-    scan = look(TableStore(home.tables_url(settings)), source)
+    scan = look(home.table_store(settings), source)
     return home, settings.model_copy(update={"source": source}), scan
 
 

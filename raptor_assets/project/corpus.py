@@ -14,12 +14,11 @@ from raptor_assets.chain import Progress, build_chain, ignore_progress
 from raptor_assets.datasets import build_dataset_assets, build_dataset_specs
 from raptor_assets.project.followed import Followed, Upstream, build_source_asset
 from raptor_assets.project.home import Home
-from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.io_managers import QdrantLayersIOManager, TablesIOManager
 from raptor_assets.project.jobs import build_drop_job, build_evaluate_jobs, build_job
 from raptor_assets.project.overview import overview_resources, overview_source_spec
+from raptor_assets.project.resources import Resources
 from raptor_assets.project.sensors import build_source_sensor
-from raptor_assets.project.store_look import StoreLook
 from raptor_assets.specs import (
     QDRANT,
     TABLES,
@@ -78,7 +77,7 @@ def build_raptor_corpus(
     prefix = [key_prefix] if isinstance(key_prefix, str) else key_prefix
     own = _own_specs(given, follows=upstream is not None)
     names, specs = corpus_specs(own, name, [name] if prefix is None else prefix, translator)
-    resources = Resources.of(given, folder, names=names)
+    resources = Resources(given, folder, names=names)
     found = define_corpus(given, resources, specs)
     if upstream is None:
         return found
@@ -109,15 +108,13 @@ def define_corpus(
     chain_specs = [specs[key] for key in keys.chain_keys(settings.tree.max_layers)]
     chain = build_chain(settings, chain_specs, resources, progress)
     jobs = [build_job(chain, corpus), build_drop_job(settings, resources)]
-    look = StoreLook(settings, resources.home, resources.components)
-    places = resources.store, resources.components
     found = dg.Definitions(
         assets=[chain, *evaluations],
         jobs=[*jobs, *build_evaluate_jobs(evaluations, corpus)],
-        sensors=[build_source_sensor(settings, resources, look, jobs)],
+        sensors=[build_source_sensor(resources, jobs)],
         resources={
-            corpus.of(TABLES): TablesIOManager(resources.tables, corpus),
-            corpus.of(QDRANT): QdrantLayersIOManager(resources.tables, corpus, *places),
+            corpus.of(TABLES): TablesIOManager(resources),
+            corpus.of(QDRANT): QdrantLayersIOManager(resources),
         },
     )
     if not settings.corpus.enabled:

@@ -10,8 +10,7 @@ from typing import Any
 
 import dagster as dg
 
-from raptor_assets.project.database_turns import KEEPALIVES
-from raptor_assets.project.records import told_database
+from raptor_assets.project.records import own_engine, told_database
 from raptor_core.errors import RecordsError
 from raptor_core.tree.sql_cache import SCHEMA, Database, Row, SqlCache
 
@@ -32,18 +31,10 @@ class DatabaseCache(SqlCache):
 
     def __init__(self, instance: dg.DagsterInstance, folder: Path, corpus: str) -> None:
         super().__init__(folder, corpus)
-        self._storage: Any = instance.event_log_storage
+        self._instance = instance
 
     def _connect(self, *, to_write: bool) -> Database:  # noqa: ARG002 - there is always one
-        from dagster_postgres.utils import create_pg_engine
-        from sqlalchemy.pool import NullPool
-
-        engine = create_pg_engine(
-            self._storage.postgres_url,
-            self._storage._token_provider,  # noqa: SLF001 - as ``keep_connections`` does
-            poolclass=NullPool,
-            connect_args={"options": f"-csearch_path={_SCHEMA}", **KEEPALIVES},
-        )
+        engine = own_engine(self._instance, options=f"-csearch_path={_SCHEMA}")
         with _errors("opened"):
             return _Postgres(engine.raw_connection())
 

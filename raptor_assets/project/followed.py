@@ -13,8 +13,8 @@ from typing import Any
 import dagster as dg
 from dagster._core.definitions.data_version import DEFAULT_DATA_VERSION
 
-from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.records import DagsterRecords
+from raptor_assets.project.resources import Resources
 from raptor_assets.provenance import MATERIALIZED
 from raptor_core.disk import replace_file
 from raptor_core.documents import Document

@@ -15,6 +15,7 @@ from raptor_core.errors import SettingsError
 from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
+from raptor_core.tables import TableStore
 
 _MARK = "# Written by raptor and kept up to date by it; delete this line to keep your own changes."
 _INSTANCE = """\
@@ -56,6 +57,10 @@ class Home(HomeFolder):
     def tables_url(self, settings: Settings) -> str:
         """Where the tables are: in the home, or where the settings say."""
         return settings.tables.url or str(self.tables)
+
+    def table_store(self, settings: Settings) -> TableStore:
+        """The tables themselves, to read and to write."""
+        return TableStore(self.tables_url(settings))
 
     @property
     def reports(self) -> Path:

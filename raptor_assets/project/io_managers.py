@@ -8,8 +8,7 @@ import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.columns import SCHEMAS
-from raptor_assets.names import CorpusNames
-from raptor_assets.project.resources import ComponentsResource, StoreResource, TablesResource
+from raptor_assets.project.resources import Resources
 from raptor_core.errors import StoreError, TableError
 from raptor_core.tree.cache import Together
 
@@ -27,9 +26,8 @@ class TablesIOManager(dg.IOManager):
     partition key.
     """
 
-    def __init__(self, tables: TablesResource, corpus: CorpusNames) -> None:
-        self._tables = tables
-        self._corpus = corpus
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
         """Write one table per partition of the output.
@@ -44,7 +42,7 @@ class TablesIOManager(dg.IOManager):
                 f"asset {name} gave {type(obj).__name__} for {len(partitions)} partitions; "
                 "expected a pandas data frame for one. Convert it, or name another io_manager_key"
             )
-        path = self._tables.tables().write(self._own(context.asset_key).path, partitions[0], obj)
+        path = self._resources.tables.write(self._own(context.asset_key).path, partitions[0], obj)
         context.add_output_metadata({"path": path, "dagster/row_count": len(obj)})
 
     def load_input(self, context: dg.InputContext) -> Any:
@@ -62,7 +60,7 @@ class TablesIOManager(dg.IOManager):
 
     def read(self, key: dg.AssetKey, partition: str) -> pd.DataFrame:
         """One table, by its own key; without rows where the trees end below its layer."""
-        tables = self._tables.tables()
+        tables = self._resources.tables
         table = tables.find(key.path, partition)
         schema = SCHEMAS.get(key.path[-1]) if len(key.path) > 1 else None
         if table is None and schema and tables.exists(keys.TREE.path, partition):
@@ -73,7 +71,7 @@ class TablesIOManager(dg.IOManager):
 
     def _own(self, key: dg.AssetKey) -> dg.AssetKey:
         """The chain's own key of its assets; others have a folder beside theirs."""
-        return keys.own(self._corpus, key) or key.with_prefix("assets")
+        return keys.own(self._resources.names, key) or key.with_prefix("assets")
 
 
 class QdrantLayersIOManager(TablesIOManager):
@@ -82,17 +80,6 @@ class QdrantLayersIOManager(TablesIOManager):
     Nodes come from the layer's table, vectors (float32) from the cache of unfinished work, or from
     the vector store once they are published.
     """
-
-    def __init__(
-        self,
-        tables: TablesResource,
-        corpus: CorpusNames,
-        store: StoreResource,
-        components: ComponentsResource,
-    ) -> None:
-        super().__init__(tables, corpus)
-        self._store = store
-        self._components = components
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
         """Refuse: only the chain makes layers.
@@ -113,8 +100,8 @@ class QdrantLayersIOManager(TablesIOManager):
         """
         layer = int(key.path[0].removeprefix("layer_"))
         frame = super().read(keys.nodes(layer), partition)
-        with self._store.open_existing() as store:
-            known = Together(self._components.components().cache, store)
+        with self._resources.store.open_existing() as store:
+            known = Together(self._resources.components.components().cache, store)
             vectors = known.vectors(frame["embedding_key"])
         missing = set(frame["embedding_key"]) - vectors.keys()
         if missing:

@@ -15,8 +15,7 @@ from raptor_assets.hand import hand_keys
 from raptor_assets.names import CorpusNames
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.process import turn_tags
-from raptor_assets.project.home_resources import Resources
-from raptor_assets.project.resources import StoreResource
+from raptor_assets.project.resources import Resources, StoreResource
 from raptor_assets.provenance import MATERIALIZED
 from raptor_assets.versions import DROPPED
 from raptor_core.settings import Settings
@@ -72,7 +71,7 @@ def build_drop_job(settings: Settings, resources: Resources) -> dg.JobDefinition
     def drop_partitions(
         context: dg.OpExecutionContext, config: DropConfig
     ) -> Iterator[dg.AssetMaterialization | dg.Output[None]]:
-        tables = resources.tables.tables()
+        tables = resources.tables
         turn = resources.turns.begin(context.instance, context.run_id, context.log.warning)
         context.instance.add_run_tags(context.run_id, turn_tags(context))
         for partition in config.partitions:

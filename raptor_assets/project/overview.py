@@ -15,10 +15,10 @@ import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.names import SOURCE, TREE, CorpusNames
-from raptor_assets.project.active_runs import partitions_under_way
 from raptor_assets.project.followed import keep_rows
 from raptor_assets.project.home import Home
-from raptor_assets.project.home_resources import Resources
+from raptor_assets.project.resources import Resources
+from raptor_assets.project.runs import partitions_under_way
 from raptor_core.disk import replace_file
 from raptor_core.documents import Document, Scan
 from raptor_core.identity import digest
@@ -56,7 +56,7 @@ def overview_resources(
     settings = overview_settings(below.settings)
     home = OverviewHome(below.home.path / OVERVIEW)
     components = below.components.components(instance).above(settings)
-    made = Resources.of(
+    made = Resources(
         settings, home, components=components, scan=scan, names=overview_names(below.names)
     )
     made.below = below

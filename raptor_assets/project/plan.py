@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from raptor_assets import names
 from raptor_assets.project.record_files import Records
 from raptor_assets.project.renames import Grouped, Known, find_renames
-from raptor_assets.project.store_state import StoreState
 from raptor_assets.versions import (
     build_version,
     documents_version,
@@ -27,6 +26,9 @@ from raptor_core.documents import (
 from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
 from raptor_core.settings import Settings
+
+StoreState = tuple[Mapping[str, tuple[str, ...]], ...]
+"""For each collection the marks (``published_mark``) of whole trees, by partition."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,6 +146,39 @@ def keep_connections(instance: dg.DagsterInstance) -> ExitStack:
     return kept
 
 
+KEEPALIVES = {
+    "keepalives": 1,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
+"""So a connection notices within a minute that its server went down."""
+
+
+def own_engine(
+    instance: dg.DagsterInstance, *, isolation_level: Any = None, **arguments: Any
+) -> Any:
+    """Makes connections to an instance's PostgreSQL that are kept for nobody else.
+
+    Args:
+        instance: whose events are kept there.
+        isolation_level: of SQLAlchemy; None for the server's.
+        arguments: of psycopg2, besides those that watch the connection.
+    """
+    from dagster_postgres.utils import create_pg_engine
+    from sqlalchemy.pool import NullPool
+
+    storage: Any = instance.event_log_storage
+    options = {"isolation_level": isolation_level} if isolation_level else {}
+    return create_pg_engine(
+        storage.postgres_url,
+        storage._token_provider,  # noqa: SLF001 - as ``keep_connections`` does
+        poolclass=NullPool,
+        connect_args={**KEEPALIVES, **arguments},
+        **options,
+    )
+
+
 def told_database(error: BaseException) -> str:
     """What an error of PostgreSQL says and what to do, without a password."""
     found: BaseException | None = error

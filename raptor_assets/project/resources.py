@@ -1,19 +1,25 @@
-"""Resources: they turn the settings and the home into core objects, and do nothing else."""
+"""The resources of one home: they turn its settings into core objects, and do nothing else."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from raptor_assets.names import DOCUMENTS, CorpusNames
 from raptor_assets.project.home import Home
+from raptor_assets.project.plan import Changes, StoreState, find_changes
+from raptor_assets.project.record_files import Records
 from raptor_assets.project.source_state import load_catalog, save_catalog
+from raptor_assets.project.turns import TurnsResource
+from raptor_assets.report_pages import ReportFolder
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Corpus,
+    Document,
     Inventory,
     Scan,
     document_partition,
@@ -34,12 +40,109 @@ from raptor_core.store import (
     stored_identities,
     stored_identity,
 )
-from raptor_core.tables import TableStore, read_curation
+from raptor_core.tables import TableStore, read_curation, table_to_documents
 from raptor_core.tree.components import Components
 from raptor_core.tree.sqlite_cache import SqliteCache
 
 if TYPE_CHECKING:
     import dagster as dg
+
+
+class Resources:
+    """What the corpus of one home works with, for Dagster and for the command.
+
+    Nothing is loaded until it is used.
+
+    Args:
+        settings: of the corpus.
+        home: where everything is kept.
+        components: in place of those that the settings would make.
+        scan: the source where it was looked at already.
+        names: that the corpus has in Dagster; None for what the home says itself.
+    """
+
+    below: Resources | None = None
+    """Of the corpus whose trees these are above, where they are."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        home: Home,
+        *,
+        components: Components | None = None,
+        scan: Scan | None = None,
+        names: CorpusNames | None = None,
+    ) -> None:
+        self.settings = settings
+        self.home = home
+        self.names = home.names() if names is None else names
+        self.source = SourceResource(self, scan, home.followed if self.names.follows else None)
+        self.components = ComponentsResource(settings, home, components)
+        self.store = StoreResource(settings, home, self.components)
+        self.reports = ReportFolder(home.reports)
+        self.turns = TurnsResource(home.turns)
+
+    @cached_property
+    def tables(self) -> TableStore:
+        """Parquet files by asset key and partition."""
+        return self.home.table_store(self.settings)
+
+    def curation(self) -> Curation:
+        """What people decided, as it stands now.
+
+        Raises:
+            TableError: the place of the tables does not answer, or an act is damaged.
+        """
+        return read_curation(self.tables)
+
+    def golden_cases(self) -> tuple[GoldenCase, ...]:
+        """The questions of the team's golden set; none where no set is named.
+
+        Raises:
+            SettingsError: the file is missing or malformed.
+        """
+        path = self.home.golden(self.settings)
+        return () if path is None else load_golden(path)
+
+    def dataset(self, name: str) -> Dataset:
+        """A data set of the settings; a set of questions alone is asked of the home's source.
+
+        Raises:
+            SourceError, SettingsError: it cannot be read, or holds something wrong.
+        """
+        path = self.home.dataset(self.settings, name)
+        return open_dataset(path, self.settings.source, split=self.settings.evaluation.split)
+
+    def declare(self) -> None:
+        """Say in the home what its corpus is called in Dagster, where it has a name.
+
+        Raises:
+            SettingsError: the home cannot be written.
+        """
+        if self.names.corpus:
+            read = self.settings.model_copy(update={"source": self.source.settings})
+            self.home.declare(self.names, read)
+
+    def changes(
+        self,
+        records: Records,
+        store_state: StoreState | None = None,
+        inventory: Inventory | None = None,
+    ) -> Changes:
+        """What has to be built and dropped, see ``find_changes``; ``inventory`` is the source's.
+
+        Raises:
+            SourceError: as ``SourceResource.inventory``.
+        """
+        inventory = inventory or self.source.inventory()
+        curation = self.curation()
+        return find_changes(records, self.settings, inventory, self.known, store_state, curation)
+
+    def known(self, partition: str) -> Iterable[Document]:
+        """Documents that a partition was last built from."""
+        table = self.tables.find((DOCUMENTS,), partition)
+        trees = {} if table is None else table_to_documents(table)
+        return (document for found in trees.values() for document in found)
 
 
 class SourceResource:
@@ -49,16 +152,12 @@ class SourceResource:
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        tables: TablesResource,
-        scan: Scan | None = None,
-        followed: Path | None = None,
+        self, resources: Resources, scan: Scan | None = None, followed: Path | None = None
     ) -> None:
-        self._followed = followed
-        self._settings = settings
-        self._tables = tables
+        self._resources = resources
+        self._settings = resources.settings
         self._scan = scan
+        self._followed = followed
 
     @property
     def settings(self) -> SourceSettings:
@@ -86,7 +185,7 @@ class SourceResource:
         Raises:
             SourceError: the source is missing or unreachable; or all of it is empty.
         """
-        corpus, aside = self._read(partitions), self._tables.curation().documents
+        corpus, aside = self._read(partitions), self._resources.curation().documents
         if not aside:
             return corpus
         return replace(corpus, documents=tuple(d for d in corpus.documents if d.id not in aside))
@@ -98,13 +197,13 @@ class SourceResource:
         wanted = set(partitions)
         if self._scan is not None:
             return read_scanned(self._scan, self._ids(wanted))
-        before = load_catalog(self._tables.tables(), source)
+        before = load_catalog(self._resources.tables, source)
         corpus, catalog = read_documents(
             source,
             before,
             lambda document_id: document_partition(document_id, grouping) in wanted,
         )
-        save_catalog(self._tables.tables(), source, catalog, before)
+        save_catalog(self._resources.tables, source, catalog, before)
         return corpus
 
     def _ids(self, partitions: Collection[str]) -> set[str]:
@@ -130,15 +229,15 @@ class SourceResource:
         Raises:
             SourceError: the source is missing, unreachable or empty.
         """
-        return self._inventory().without(self._tables.curation().documents)
+        return self._inventory().without(self._resources.curation().documents)
 
     def _inventory(self) -> Inventory:
         if self._scan is not None:
             return self._scan.inventory
         source = self.settings
-        before = load_catalog(self._tables.tables(), source)
+        before = load_catalog(self._resources.tables, source)
         scan = scan_source(source, before)
-        save_catalog(self._tables.tables(), source, scan.catalog, before)
+        save_catalog(self._resources.tables, source, scan.catalog, before)
         return scan.inventory
 
 
@@ -172,29 +271,6 @@ class ComponentsResource:
                 DatabaseCache(instance, self._folder, self._corpus)
             )
         return self._components
-
-
-class TablesResource:
-    """The tables, in the home or where the settings say."""
-
-    def __init__(self, settings: Settings, home: Home) -> None:
-        self._url = home.tables_url(settings)
-
-    @cached_property
-    def _store(self) -> TableStore:
-        return TableStore(self._url)
-
-    def tables(self) -> TableStore:
-        """Parquet files by asset key and partition."""
-        return self._store
-
-    def curation(self) -> Curation:
-        """What people decided, as it stands now.
-
-        Raises:
-            TableError: the place of the tables does not answer, or an act is damaged.
-        """
-        return read_curation(self._store)
 
 
 class StoreResource:
@@ -261,41 +337,3 @@ class StoreResource:
             StoreError: as ``open``, or nothing is there.
         """
         return open_store(self._settings.store, self._home.qdrant)
-
-
-class GoldenResource:
-    """The team's golden set, where the settings name one."""
-
-    def __init__(self, settings: Settings, home: Home) -> None:
-        self._path = home.golden(settings)
-
-    def cases(self) -> tuple[GoldenCase, ...]:
-        """Its questions; none where no set is named.
-
-        Raises:
-            SettingsError: the file is missing or malformed.
-        """
-        return () if self._path is None else load_golden(self._path)
-
-
-class DatasetsResource:
-    """The data sets that the settings name, and the folder that keeps their trees."""
-
-    def __init__(self, settings: Settings, home: Home) -> None:
-        self._settings = settings
-        self._home = home
-
-    @property
-    def cache(self) -> Path:
-        """In the home; evaluations on the command line use it too."""
-        return self._home.evaluation
-
-    def load(self, name: str) -> Dataset:
-        """A data set; a set of questions alone is asked of the home's source.
-
-        Raises:
-            SourceError, SettingsError: it cannot be read, or holds something wrong.
-        """
-        path = self._home.dataset(self._settings, name)
-        split = self._settings.evaluation.split
-        return open_dataset(path, self._settings.source, split=split)

@@ -5,26 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import Any
 
 import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.names import SOURCE, CorpusNames
-from raptor_assets.project.active_runs import partitions_under_way
-from raptor_assets.project.dead_runs import fail_dead_runs
-from raptor_assets.project.home_resources import Resources
 from raptor_assets.project.jobs import BUILD, DROP, drop_config
 from raptor_assets.project.overview import prepare
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.records import DagsterRecords
-from raptor_assets.project.run_partitions import run_config, run_tags, runs_over
-from raptor_assets.project.store_state import StoreState
+from raptor_assets.project.resources import Resources
+from raptor_assets.project.runs import (
+    fail_dead_runs,
+    partitions_under_way,
+    run_config,
+    run_tags,
+    runs_over,
+)
+from raptor_assets.project.store_state import StoreLook
 from raptor_assets.versions import build_version
 from raptor_core.documents import Inventory
 from raptor_core.errors import EmptySourceError
 from raptor_core.identity import digest
-from raptor_core.settings import RunsSettings, Settings
+from raptor_core.settings import RunsSettings
 
 INTERVAL_SECONDS = 30
 
@@ -33,16 +37,6 @@ _AGAIN = "+"
 
 NAMED = 10
 """Files and partitions that a skip reason names."""
-
-
-class Look(Protocol):
-    """A look at the store that waits for nobody; see ``StoreLook``."""
-
-    def stamp(self) -> str:
-        """Differs once the store may hold something else than it did."""
-
-    def store_state(self) -> StoreState | None:
-        """What the store holds; None where it is in use at the moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +71,8 @@ class _Cursor:
         return json.dumps(values, sort_keys=True)
 
 
-def build_source_sensor(
-    settings: Settings, resources: Resources, look: Look, targets: Sequence[Any]
-) -> dg.SensorDefinition:
-    """The sensor over the settings' source.
+def build_source_sensor(resources: Resources, targets: Sequence[Any]) -> dg.SensorDefinition:
+    """The sensor over the source of a home; ``targets`` are the build and the drop job.
 
     It is off until somebody switches it on, in the UI or by ``source.watch``, because what it
     requests may cost money. A source that cannot be read fails the tick, an empty one skips it;
@@ -97,13 +89,8 @@ def build_source_sensor(
     trees that it lost are requested, once until it has them again. No tick waits for it, and none
     looks while runs are under way, which publish and hold it. A tree whose report is not written
     yet is left to the run that is at it.
-
-    Args:
-        settings: of the home.
-        resources: list the documents, and know which ones a partition was last built from.
-        look: at the store.
-        targets: the build and the drop job.
     """
+    look = StoreLook(resources)
 
     @dg.sensor(
         name=resources.names.of("source_sensor"),
@@ -112,23 +99,20 @@ def build_source_sensor(
         jobs=targets,
         minimum_interval_seconds=INTERVAL_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING
-        if settings.source.watch
+        if resources.settings.source.watch
         else dg.DefaultSensorStatus.STOPPED,
     )
     def source_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        return _tick(context, settings, resources, look)
+        return _tick(context, resources, look)
 
     return source_sensor
 
 
 def _tick(
-    context: dg.SensorEvaluationContext,
-    settings: Settings,
-    resources: Resources,
-    look: Look,
+    context: dg.SensorEvaluationContext, resources: Resources, look: StoreLook
 ) -> dg.SensorResult | dg.SkipReason:
     fail_dead_runs(context.instance)
-    corpus = resources.names
+    corpus, settings = resources.names, resources.settings
     if waits := prepare(resources, context.instance):
         return dg.SkipReason(waits)
     if not resources.source.settings.is_named:
@@ -144,7 +128,7 @@ def _tick(
             f"{error}. The {len(existing)} partitions stay as they are; to remove them, run "
             f"the job {corpus.of(DROP)}"
         )
-    decided = [decision.id for decision in resources.tables.curation().decisions]
+    decided = [decision.id for decision in resources.curation().decisions]
     seen = _digest(inventory, build_version(settings), existing, decided)
     stamp = look.stamp()
     is_same = before.seen == seen and before.store == stamp

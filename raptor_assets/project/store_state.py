@@ -6,22 +6,22 @@ record does not change with it.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from raptor_assets.project.resources import StoreResource
+from raptor_assets.project.plan import StoreState
+from raptor_assets.project.resources import Resources, StoreResource
 from raptor_assets.versions import published_mark
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import StoreLockedError
 from raptor_core.settings import GroupingSettings
 from raptor_core.store.base import Mark, Where
+from raptor_core.store.folder import store_stamp
 from raptor_core.store.store import VectorStore
 
 COUNTED_TREES = 1000
 """Trees whose nodes are counted at once."""
-
-StoreState = tuple[Mapping[str, tuple[str, ...]], ...]
-"""For each collection the marks (``published_mark``) of whole trees, by partition."""
 
 
 def read_store_state(
@@ -66,3 +66,43 @@ def _whole(store: VectorStore, *, mend: bool) -> list[Mark]:
 
 def _count(store: VectorStore, marks: Iterable[Mark]) -> int:
     return store.count(Where(trees=tuple(mark.tree for mark in marks)))
+
+
+SERVER_SECONDS = 3600
+"""How often a server is looked at: it has no files of ours that would tell."""
+
+_SERVER_TIMEOUT_SECONDS = 10.0
+
+
+class StoreLook:
+    """The sensor's look at the store, which waits for nobody: a build looks each time, and may."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._root, self._settings = resources.home.qdrant, resources.settings
+        in_passing = {
+            "lock_seconds": 0.0,
+            "max_retries": 0,
+            "timeout_seconds": min(self._settings.store.timeout_seconds, _SERVER_TIMEOUT_SECONDS),
+        }
+        store = self._settings.store.model_copy(update=in_passing)
+        quick = self._settings.model_copy(update={"store": store})
+        self._place = StoreResource(quick, resources.home, resources.components)
+
+    def stamp(self) -> str:
+        """Differs once the store may hold something else than it did.
+
+        Raises:
+            StoreError: the disk refuses.
+        """
+        store = self._settings.store
+        if store.kind == "server":
+            return f"hour {int(time.time() // SERVER_SECONDS)}"
+        return store_stamp(self._root, store.corpus)
+
+    def store_state(self) -> StoreState | None:
+        """What the store holds; None where it is in use at the moment.
+
+        Raises:
+            StoreError: it is damaged, or its server does not answer.
+        """
+        return read_store_state(self._place, self._settings.grouping)

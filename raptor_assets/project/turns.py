@@ -1,60 +1,150 @@
 """Turns at partitions: locks in PostgreSQL where it keeps Dagster's records, else in files.
 
 A lock of the database belongs to the connection that took it, and a lock of a file to the process:
-both go when a run ends, however it ends, and no clock is asked.
+both go when a run ends, however it ends, and no clock is asked. In PostgreSQL a run also holds a
+lock for itself, until its process ends or begins another run: so any machine can tell whether it
+is alive.
 """
 
 from __future__ import annotations
 
+import logging
+import os
+import socket
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from raptor_assets.project.waiting import WaitingTurn, lock_number
 from raptor_core.disk import disk_errors, file_lock
+from raptor_core.errors import RecordsError
+from raptor_core.identity import digest
 
 if TYPE_CHECKING:
     import dagster as dg
 
+_POLL_SECONDS = 0.25
+
 _SLOTS = 256
 """Files for all partitions: two that share one wait for each other, which costs only time."""
+
+_SERVER_KEEPALIVES = {
+    "tcp_keepalives_idle": 30,
+    "tcp_keepalives_interval": 10,
+    "tcp_keepalives_count": 3,
+}
+"""As ``records.KEEPALIVES``, on the server's side of the connection."""
+
+_HOLDER = """
+select a.application_name from pg_locks l join pg_stat_activity a using (pid)
+where l.locktype = 'advisory' and l.granted and l.objsubid = 1
+  and l.database = (select oid from pg_database where datname = current_database())
+  and (l.classid::bigint << 32 | l.objid::bigint) = :key
+"""
+
+
+_log = logging.getLogger(__name__)
 
 _of_thread = threading.local()
 """The turn that the latest run of a thread was given."""
 
 
 class TurnsResource:
-    """Turns of one home; see ``raptor_assets.process.Turns``."""
+    """Gives each run on a home its turn."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def begin(
-        self, instance: dg.DagsterInstance, run_id: str, tell: Callable[[str], None]
-    ) -> WaitingTurn:
-        """The turn of a run; what this thread's run before it still holds is given back.
+    def begin(self, instance: dg.DagsterInstance, run_id: str, tell: Callable[[str], None]) -> Turn:
+        """The turn of a run in this process; ``tell`` is told when it waits, and for whom.
+
+        What this thread's run before it still holds is given back.
 
         Raises:
             RecordsError: the database does not answer.
         """
-        from raptor_assets.project.database_turns import DatabaseTurn
         from raptor_assets.project.records import is_postgres, keep_connections
 
-        before: WaitingTurn | None = getattr(_of_thread, "turn", None)
+        before: Turn | None = getattr(_of_thread, "turn", None)
         if before is not None:
             before.close()
         if is_postgres(instance):
             keep_connections(instance)  # to the end of the process: a run logs many events
-            _of_thread.turn = DatabaseTurn(instance, run_id, tell)
+            _of_thread.turn = _DatabaseTurn(instance, run_id, tell)
         else:
             _of_thread.turn = _FileTurn(self._folder, tell)
-        turn: WaitingTurn = _of_thread.turn
+        turn: Turn = _of_thread.turn
         return turn
 
 
-class _FileTurn(WaitingTurn):
+class Turn(ABC):
+    """Takes locks in one order, so that no two runs wait for each other.
+
+    A kind of lock adds its key of a partition, an attempt to take one, who holds one, and release.
+    ``tell`` is told when it waits.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give everything back."""
+
+    @abstractmethod
+    def require(self) -> None:
+        """Refuse to go on when what was taken was lost.
+
+        Raises:
+            RecordsError: the database that kept it was restarted, or the network was cut.
+        """
+
+    @abstractmethod
+    def _try(self, key: int) -> bool:
+        """Whether the lock was taken now."""
+
+    @abstractmethod
+    def _release(self) -> None:
+        """Give all locks back."""
+
+    @abstractmethod
+    def _told_holder(self, key: int) -> str:
+        """Who has the lock, for people."""
+
+    @abstractmethod
+    def _key(self, partition: str) -> int:
+        """The number of a partition's lock."""
+
+    @contextmanager
+    def take(self, partitions: Collection[str]) -> Iterator[None]:
+        """Wait until no other run has one of these, and keep them to the end of the context."""
+        try:
+            for key, name in sorted({self._key(name): name for name in partitions}.items()):
+                self._wait(key, name)
+            yield
+        finally:
+            self._release()
+
+    def _wait(self, key: int, name: str) -> None:
+        told = False
+        while not self._try(key):
+            if not told:
+                message = f"partition {name!r}: waiting for {self._told_holder(key)} to end"
+                self._tell(message)
+                _log.warning(message)
+                told = True
+            time.sleep(_POLL_SECONDS)
+
+
+def _lock_number(*parts: str) -> int:
+    """A number of 64 bits, with sign, as the database's locks have them."""
+    return int.from_bytes(bytes.fromhex(digest("turn", *parts)[:16]), "big", signed=True)
+
+
+class _FileTurn(Turn):
     """Locks of files in the home."""
 
     def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
@@ -63,7 +153,7 @@ class _FileTurn(WaitingTurn):
         self._taken = ExitStack()
 
     def _key(self, partition: str) -> int:
-        return lock_number(partition) % _SLOTS
+        return _lock_number(partition) % _SLOTS
 
     def _try(self, key: int) -> bool:
         path = self._folder / f"{key:02x}.lock"
@@ -83,3 +173,103 @@ class _FileTurn(WaitingTurn):
     def close(self) -> None:
         """Give everything back."""
         self._release()
+
+
+class _DatabaseTurn(Turn):
+    """Advisory locks of a connection of the run's own; a proxy must not share it among clients."""
+
+    def __init__(
+        self, instance: dg.DagsterInstance, run_id: str, tell: Callable[[str], None]
+    ) -> None:
+        super().__init__(tell)
+        self._taken: list[int] = []
+        name = f"raptor run {run_id[:8]} on {socket.gethostname()[:24]}:{os.getpid()}"
+        with _lost("cannot begin a turn"):
+            self._connection = _connect(instance, name)
+            while not self._lock(_run_key(run_id)):  # a process that had it ends just now
+                time.sleep(_POLL_SECONDS)
+
+    def _key(self, partition: str) -> int:
+        return _lock_number("partition", partition)
+
+    def _try(self, key: int) -> bool:
+        with _lost("cannot wait for a turn"):
+            found = self._lock(key)
+        if found:
+            self._taken.append(key)
+        return found
+
+    def _lock(self, key: int) -> bool:
+        return bool(self._ask("select pg_try_advisory_lock(:key)", key=key))
+
+    def _told_holder(self, key: int) -> str:
+        with _lost("cannot wait for a turn"):
+            return _holder(self._connection, key) or "a run that ends just now"
+
+    def _release(self) -> None:
+        from sqlalchemy.exc import SQLAlchemyError
+
+        taken, self._taken = self._taken, []
+        with suppress(SQLAlchemyError):  # a connection that is lost has given them back
+            for key in taken:
+                self._ask("select pg_advisory_unlock(:key)", key=key)
+
+    def require(self) -> None:
+        """See ``Turn.require``."""
+        with _lost("the turn at these partitions was lost"):
+            self._ask("select 1")
+
+    def close(self) -> None:
+        """End the connection, and with it all locks; again is allowed."""
+        self._connection.close()
+
+    def _ask(self, statement: str, **values: Any) -> Any:
+        from sqlalchemy import text
+
+        return self._connection.execute(text(statement), values).scalar()
+
+
+def _connect(instance: dg.DagsterInstance, name: str) -> Any:
+    """A connection of its own, that says who it is and notices a machine that is gone."""
+    from sqlalchemy import text
+
+    from raptor_assets.project.records import own_engine
+
+    engine = own_engine(instance, isolation_level="AUTOCOMMIT", application_name=name)
+    connection = engine.connect()
+    for setting, value in _SERVER_KEEPALIVES.items():
+        connection.execute(text(f"set {setting} = {value}"))
+    return connection
+
+
+@contextmanager
+def _lost(what: str) -> Iterator[None]:
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except SQLAlchemyError as error:
+        told = str(getattr(error, "orig", None) or error).strip()
+        line = told.splitlines()[0] if told else "the connection was cut"
+        raise RecordsError(
+            f"{what}, because Dagster's database does not answer: {line}. Another run may be at "
+            "them now. Start the database if it is down, and run again: what was published stays, "
+            "and what is finished is kept"
+        ) from error
+
+
+def _holder(connection: Any, key: int) -> str:
+    """Who holds a lock; empty for nobody."""
+    from sqlalchemy import text
+
+    return str(connection.execute(text(_HOLDER), {"key": key}).scalar() or "")
+
+
+def _run_key(run_id: str) -> int:
+    return _lock_number("run", run_id)
+
+
+def living_runs(instance: dg.DagsterInstance, run_ids: Collection[str]) -> set[str]:
+    """Those of the runs whose process holds its lock, on any machine; PostgreSQL only."""
+    with instance.event_log_storage.index_connection() as connection:  # type: ignore[attr-defined]
+        return {run_id for run_id in run_ids if _holder(connection, _run_key(run_id))}

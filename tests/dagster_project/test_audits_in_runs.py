@@ -61,7 +61,7 @@ def lying(tmp_path, **audit):
 
 
 def findings(workshop, partition, layer=1):
-    tables = workshop.resources().tables.tables()
+    tables = workshop.resources().tables
     return table_to_findings(tables.read([f"layer_{layer}", "findings"], partition))
 
 
@@ -132,7 +132,7 @@ def test_marks_of_people_count_in_figures_and_free_what_a_judge_was_wrong_about(
     workshop = lying(tmp_path, on_unsupported="quarantine")
     workshop.build()
     wrong, *others = sorted(lies(workshop), key=lambda node: node.id)
-    tables = workshop.resources().tables.tables()
+    tables = workshop.resources().tables
     marks = {wrong.id: "wrong"} | {node.id: "right" for node in others}
     for node_id, value in marks.items():
         subject = subject_of_finding(node_id, LIE)

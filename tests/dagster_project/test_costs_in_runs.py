@@ -43,7 +43,7 @@ def judged_by(server):
 
 def paid(workshop, partition="a.md"):
     """Usages of a partition's summaries by content key."""
-    return read_usages(workshop.resources().tables.tables(), partition, LAYERS)
+    return read_usages(workshop.resources().tables, partition, LAYERS)
 
 
 def summaries(workshop, tree="a.md"):
@@ -62,7 +62,7 @@ def shown(workshop):
 
 
 def nodes(workshop, partition="a.md"):
-    tables = workshop.resources().tables.tables()
+    tables = workshop.resources().tables
     return [tables.read([f"layer_{layer}", "summaries"], partition) for layer in LAYERS]
 
 
@@ -80,7 +80,7 @@ def test_every_summary_has_its_calls_tokens_and_money(tmp_path, server):
     assert all(tuple(table.column_names) == NODES.names for table in nodes(workshop))
 
     layer = workshop.metadata("layer_1/summaries", "a.md")
-    first = read_usages(workshop.resources().tables.tables(), "a.md", [1])
+    first = read_usages(workshop.resources().tables, "a.md", [1])
     most = max(first.values(), key=lambda usage: usage.tokens)
     assert (layer["calls"], layer["paid_tokens_maximum"]) == (len(first), most.tokens)
     assert layer["paid_tokens_mean"] == pytest.approx(

@@ -88,7 +88,7 @@ def test_a_removed_document_takes_its_tree_along_and_may_come_back(workshop):
     workshop.remove("b.md")
     assert workshop.build().dropped == ["b.md"]
     assert (workshop.partitions(), set(workshop.manifests())) == (["a.md"], {"a.md"})
-    tables = workshop.resources().tables.tables()
+    tables = workshop.resources().tables
     assert not any(tables.exists(key.path, "b.md") for key in keys.chain_keys(2))
     assert {*versions(workshop, "b.md").values()} == {"dropped"}
     workshop.write("b.md", text)

@@ -100,7 +100,7 @@ def test_a_dropped_partition_loses_its_page(workshop):
     workshop.drop("a.md")
     assert not page(workshop).exists()
     assert page(workshop, "b.md").exists()
-    assert read_records(workshop.resources().tables.tables(), "a.md") == {}
+    assert read_records(workshop.resources().tables, "a.md") == {}
 
 
 def test_nothing_of_a_removed_document_is_left_in_the_reports(tmp_path):
@@ -155,7 +155,7 @@ def test_a_report_that_cannot_be_written_is_tried_once_more_by_the_sensor(tmp_pa
 
 
 def test_a_damaged_record_is_made_again(workshop):
-    tables = workshop.resources().tables.tables()
+    tables = workshop.resources().tables
     Path(tables.path(["tree_report"], "a.md")).write_bytes(b"damaged")
     workshop.build(force=True)
     assert set(read_records(tables, "a.md")) == {"a.md"}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raptor_assets.names import CorpusNames
-from raptor_assets.project.run_partitions import partitions_of, run_config, run_tags, runs_over
+from raptor_assets.project.runs import partitions_of, run_config, run_tags, runs_over
 
 CORPUS = CorpusNames("wiki")
 

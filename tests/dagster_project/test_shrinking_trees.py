@@ -40,7 +40,7 @@ def n_events(workshop, key):
 
 
 def test_tables_of_lost_layers_go_and_the_record_says_so(shrunken):
-    tables = shrunken.resources().tables.tables()
+    tables = shrunken.resources().tables
     assert tables.exists(keys.clusters(1).path, NAME)
     for key in gone(shrunken):
         assert not tables.exists(key.path, NAME)
@@ -69,7 +69,7 @@ def test_a_lost_layer_is_told_once_and_may_come_back(shrunken):
     shrunken.write(NAME, prose(40, seed=1))
     assert shrunken.build().succeeded
     assert shrunken.metadata("layer_1/summaries", NAME)["state"] == "built"
-    assert shrunken.resources().tables.tables().exists(keys.summaries(1).path, NAME)
+    assert shrunken.resources().tables.exists(keys.summaries(1).path, NAME)
 
 
 def test_dropping_tells_only_of_what_there_was(tmp_path):
@@ -99,8 +99,8 @@ def test_a_partition_that_fails_is_shown_as_failed_where_it_stopped(tmp_path):
 
 def test_a_table_of_a_layer_that_a_tree_lacks_is_read_without_rows(shrunken):
     parts = shrunken.resources()
-    tables = TablesIOManager(parts.tables, parts.names)
-    layers = QdrantLayersIOManager(parts.tables, parts.names, parts.store, parts.components)
+    tables = TablesIOManager(parts)
+    layers = QdrantLayersIOManager(parts)
     found = tables.read(keys.summaries(1), NAME)
     assert (len(found), tuple(found)) == (0, NODES.names)
     assert "vector" in layers.read(keys.embeddings(2), NAME)

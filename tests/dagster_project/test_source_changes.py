@@ -85,7 +85,7 @@ def test_the_old_place_stays_while_the_new_one_fails(start):
     workshop, daemon = start()
     rename(workshop, "one/a.md", "one/z.md")
     daemon.tick()
-    tables = workshop.resources().tables.tables()
+    tables = workshop.resources().tables
     original = type(tables).write
 
     def refuse(self, key, *given):

@@ -8,7 +8,7 @@ from support.sensor_daemon import Daemon
 from support.workshop import Workshop, prose
 
 from raptor_assets import keys
-from raptor_assets.project import store_look
+from raptor_assets.project import store_state
 from raptor_core.errors import StoreError
 
 pytestmark = pytest.mark.slow
@@ -28,13 +28,13 @@ def workshop(tmp_path):
 def looks(monkeypatch):
     """What was found each time that the sensor looked into the store."""
     found = []
-    read = store_look.read_store_state
+    read = store_state.read_store_state
 
     def counted(*given):
         found.append(read(*given))
         return found[-1]
 
-    monkeypatch.setattr(store_look, "read_store_state", counted)
+    monkeypatch.setattr(store_state, "read_store_state", counted)
     return found
 
 
@@ -88,7 +88,7 @@ def test_no_tick_waits_for_a_store_that_is_in_use(workshop, looks):
 def test_what_the_store_does_not_get_back_is_requested_once_and_told(workshop, monkeypatch):
     daemon = Daemon(workshop)
     daemon.settle()
-    monkeypatch.setattr(store_look, "read_store_state", lambda *_: ({},))
+    monkeypatch.setattr(store_state, "read_store_state", lambda *_: ({},))
     shutil.rmtree(workshop.home.qdrant)
     assert daemon.settle() == (NAMES, [])
     builds, _, reason = daemon.tick()

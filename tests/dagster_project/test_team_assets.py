@@ -65,7 +65,7 @@ def materialize(workshop, selection, *partitions, assets=()):
 def test_a_downstream_asset_gets_the_nodes_of_its_partition(built):
     result = materialize(built, ["longest_summary"], "a.md", assets=[longest_summary])
     assert result.success
-    table = built.resources().tables.tables().read(["longest_summary"], "a.md")
+    table = built.resources().tables.read(["longest_summary"], "a.md")
     (row,) = table.to_pylist()
     assert row["tree"] == "a.md"
     assert (row["layer"], row["ratio"]) == (1, 0.5)

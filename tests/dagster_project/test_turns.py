@@ -9,9 +9,8 @@ from support.workshop import Workshop, prose
 
 from raptor_assets import keys
 from raptor_assets.process import PROCESS_TAG, TURN_TAG
-from raptor_assets.project.database_turns import living_runs
-from raptor_assets.project.dead_runs import fail_dead_runs
-from raptor_assets.project.turns import TurnsResource
+from raptor_assets.project.runs import fail_dead_runs
+from raptor_assets.project.turns import TurnsResource, living_runs
 from raptor_core.errors import RecordsError
 
 pytestmark = pytest.mark.slow

@@ -5,7 +5,7 @@ from support.hashing import HashingEmbedder
 from dagster_project.build import build_definitions
 from raptor_assets.project import sensors
 from raptor_assets.project.home import Home
-from raptor_assets.project.home_resources import Resources
+from raptor_assets.project.resources import Resources
 from raptor_core.tree.components import Components
 
 sensors.INTERVAL_SECONDS = 1
@@ -13,6 +13,4 @@ sensors.INTERVAL_SECONDS = 1
 home = Home.at()
 settings = home.load_settings()
 components = Components(settings, embedder=HashingEmbedder())
-defs = build_definitions(
-    settings, home, resources=Resources.of(settings, home, components=components)
-)
+defs = build_definitions(settings, home, resources=Resources(settings, home, components=components))

@@ -15,7 +15,7 @@ from support.summarizers import ScriptedSummarizer
 from dagster_project.build import build_definitions
 from raptor_assets.project import sensors
 from raptor_assets.project.home import Home
-from raptor_assets.project.home_resources import Resources
+from raptor_assets.project.resources import Resources
 from raptor_core.tree.components import Components
 
 sensors.INTERVAL_SECONDS = 1
@@ -54,6 +54,4 @@ components = Components(
     embedder=HashingEmbedder(),
     summarizer=MeetingSummarizer(Path(os.environ["MEETING"])),
 )
-defs = build_definitions(
-    settings, home, resources=Resources.of(settings, home, components=components)
-)
+defs = build_definitions(settings, home, resources=Resources(settings, home, components=components))

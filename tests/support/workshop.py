@@ -17,7 +17,7 @@ from dagster_project.build import build_definitions
 from dagster_project.execute import BuildReport, build, drop
 from dagster_project.instance import open_instance
 from raptor_assets.project.home import Home
-from raptor_assets.project.home_resources import Resources
+from raptor_assets.project.resources import Resources
 from raptor_core.settings import Settings
 from raptor_core.store import Manifest
 from raptor_core.tree.components import Components
@@ -114,7 +114,7 @@ class Workshop:
         return opened
 
     def resources(self) -> Resources:
-        return Resources.of(self.settings, self.home, components=self.components)
+        return Resources(self.settings, self.home, components=self.components)
 
     def definitions(self, **options: Any) -> dg.Definitions:
         options.setdefault("resources", self.resources())

@@ -22,7 +22,6 @@ from raptor_core.quality.sizes import parent_counts
 from raptor_core.retrieval import Trace, trace
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
-from raptor_core.tables import TableStore
 
 PIPE_COLUMNS = 160
 """Width of a line where there is no terminal."""
@@ -110,7 +109,7 @@ def _usage(home: Home, settings: Settings, node: Node) -> Usage | None:
     """What a summary was paid for; None where that is not known or it took nothing."""
     if node.is_leaf:
         return None
-    tables = TableStore(home.tables_url(settings))
+    tables = home.table_store(settings)
     partition = partition_key(node.tree, settings.grouping)
     return read_usages(tables, partition, [node.layer]).get(node.content_key)
 

@@ -14,7 +14,6 @@ from dagster_project.cli.output import print_json
 from dagster_project.cli.questions import make_query
 from raptor_assets.hand import keep_hand_findings, same_nodes
 from raptor_assets.project.home import Home
-from raptor_assets.project.resources import TablesResource
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.study import (
     FILLED,
@@ -99,7 +98,7 @@ def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
     trees = tuple({node.tree for node in drawn.nodes})
     with published(opened, settings) as store:
         nodes = [n for n in same_nodes(drawn, store.nodes(Where(trees=trees))) if n.id in wanted]
-    keep_hand_findings(TablesResource(settings, opened).tables(), settings, nodes, findings)
+    keep_hand_findings(opened.table_store(settings), settings, nodes, findings)
     return len(nodes)
 
 

@@ -1,0 +1,137 @@
+"""Runs of a corpus: their partitions, those under way, and those whose process was killed.
+
+A single partition is named by Dagster's tag, several by the run's configuration. Dagster's own runs
+over several partitions cover neighbours only, in the order in which those were added, and it plans
+every asset of every one of them. A run of the chain is told their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import dagster as dg
+
+from raptor_assets import keys, names
+from raptor_assets.names import CorpusNames
+from raptor_assets.process import PROCESS_TAG, TURN_TAG, is_dead
+from raptor_assets.project.jobs import BUILD, DROP
+from raptor_assets.project.records import is_postgres
+from raptor_assets.project.turns import living_runs
+
+MAX_RUN_PARTITIONS = 256
+"""More take several runs: Dagster keeps a run's events in memory until it ends, some 3 kB for
+each asset and partition."""
+
+PARTITION_TAG = "dagster/partition"
+RANGE_START_TAG = "dagster/asset_partition_range_start"
+RANGE_END_TAG = "dagster/asset_partition_range_end"
+"""Dagster's tags of a run over one partition, or over the range that was chosen in the UI."""
+
+
+def runs_over(
+    partitions: Sequence[str], longest: int = MAX_RUN_PARTITIONS
+) -> list[tuple[str, ...]]:
+    """Partitions by run, in as few runs as ``longest`` allows."""
+    starts = range(0, len(partitions), longest)
+    return [tuple(partitions[start : start + longest]) for start in starts]
+
+
+def run_tags(partitions: Sequence[str]) -> dict[str, str]:
+    """Tags of a run over these partitions."""
+    if len(partitions) == 1:
+        return {PARTITION_TAG: partitions[0]}
+    return {"raptor/partitions": str(len(partitions))}
+
+
+def run_config(partitions: Sequence[str], corpus: CorpusNames) -> dict[str, Any]:
+    """Configuration of a run over these partitions."""
+    if len(partitions) == 1:
+        return {}
+    return {"ops": {corpus.of(names.CHAIN): {"config": {"partitions": list(partitions)}}}}
+
+
+def partitions_of(run: dg.DagsterRun, order: Sequence[str], corpus: CorpusNames) -> list[str]:
+    """The partitions that a run names; ``order`` is that of the definition, for a range."""
+    ops: Any = run.run_config.get("ops", {})
+    told = ops.get(corpus.of(names.CHAIN), {}).get("config", {})
+    if named := told.get("partitions"):
+        return list(named)
+    first = run.tags.get(PARTITION_TAG) or run.tags.get(RANGE_START_TAG)
+    last = run.tags.get(PARTITION_TAG) or run.tags.get(RANGE_END_TAG)
+    if first not in order or last not in order:
+        return []
+    return list(order[order.index(first) : order.index(last) + 1])
+
+
+_STATUS = dg.DagsterRunStatus
+_UNFINISHED = [_STATUS.QUEUED, _STATUS.NOT_STARTED, _STATUS.STARTING, _STATUS.STARTED]
+_UNDER_WAY = [_STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
+
+
+def partitions_under_way(
+    instance: dg.DagsterInstance, order: Sequence[str], corpus: CorpusNames
+) -> set[str] | None:
+    """Partitions that unfinished runs of a corpus are for; None where there are no such runs.
+
+    ``order`` is that of the partitions definition, which the range of a run refers to.
+    """
+    runs = instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED))
+    runs = [run for run in runs if _is_of(run, corpus)]
+    if not runs:
+        return None
+    return {name for run in runs for name in partitions_of(run, order, corpus)}
+
+
+def _is_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:
+    """Whether a run builds or drops anything of a corpus."""
+    if run.job_name in (corpus.of(BUILD), corpus.of(DROP)):
+        return True
+    return any(keys.own(corpus, key) is not None for key in run.asset_selection or ())
+
+
+_KILLED = (
+    "The process of this run ended without a word: it was killed, or the machine went down. What "
+    "it finished is kept; the next build goes on from there."
+)
+
+
+def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
+    """Mark as failed the runs whose process has ended, and free their place in pools; their ids.
+
+    Where PostgreSQL keeps the records this holds for processes on all machines, else on this one.
+    """
+    under_way = [
+        run
+        for run in instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY))
+        if PROCESS_TAG in run.tags and run.tags.get(TURN_TAG, run.run_id) == run.run_id
+    ]
+    dead = [run for run in _dead(instance, under_way) if _is_under_way(instance, run)]
+    for run in dead:
+        # Its state before the event: Dagster's daemon looks at the run of an event once, and tries
+        # none again that is still under way then.
+        instance.run_storage.handle_run_event(run.run_id, _failed(run))
+        instance.report_run_failed(run, _KILLED)
+        if instance.event_log_storage.supports_global_concurrency_limits:
+            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+    return [run.run_id for run in dead]
+
+
+def _dead(instance: dg.DagsterInstance, runs: Sequence[dg.DagsterRun]) -> list[dg.DagsterRun]:
+    taken = {run.run_id for run in runs if TURN_TAG in run.tags and is_postgres(instance)}
+    living = living_runs(instance, taken) if taken else set()
+    return [
+        run
+        for run in runs
+        if (run.run_id not in living if run.run_id in taken else is_dead(run.tags[PROCESS_TAG]))
+    ]
+
+
+def _failed(run: dg.DagsterRun) -> dg.DagsterEvent:
+    return dg.DagsterEvent(dg.DagsterEventType.RUN_FAILURE.value, run.job_name, message=_KILLED)
+
+
+def _is_under_way(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Asked once more: a run may have ended well since, and its process after it."""
+    found = instance.get_run_by_id(run.run_id)
+    return found is not None and found.status in _UNDER_WAY
