@@ -226,7 +226,7 @@ class _Run:
                 for name, failure in left_out.items():
                     yield from failure_events(keys.TREE, name, failure, ())
                 continue
-            states = [PartitionState(name) for name in batch]
+            states = [PartitionState(name, self._run_context) for name in batch]
             with self._turn.take(batch):
                 self._run_context.look_again()
                 yield from self._batch(states) if self._selected else self._check(states)
@@ -279,7 +279,7 @@ class _Run:
         self, step: CheckedStep, state: PartitionState, provenance: Provenance
     ) -> Events:
         try:
-            verdicts = step.check(self._run_context, state)
+            verdicts = step.check(state)
         except RaptorError as error:
             asset = step.key.to_user_string()
             self._context.log.warning(f"{state.name}: {asset} was not checked: {error}")
@@ -388,7 +388,7 @@ class _Run:
     def _has(self, step: Step, state: PartitionState) -> bool:
         """Whether a tree of the partition goes up to the step's asset."""
         try:
-            return state.has_layer(self._run_context, keys.needed_layer(step.key))
+            return state.has_layer(keys.needed_layer(step.key))
         except RaptorError:  # the step meets it again, and tells it
             return True
 

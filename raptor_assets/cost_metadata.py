@@ -13,7 +13,6 @@ import dagster as dg
 from raptor_assets.costs import Usages, is_metered, node_usages
 from raptor_assets.drawing import svg_markdown
 from raptor_assets.metadata import SHOWN_ROWS, Metadata, usage_metadata
-from raptor_assets.partition_state import PartitionState
 from raptor_assets.plots import cost_svg
 from raptor_assets.report_pages import NodeLink
 from raptor_assets.tables_markdown import markdown_table
@@ -89,9 +88,9 @@ Costs = Sequence[Mapping[str, float]]
 _TOKENS, _USD = "tokens layer ", "usd layer "
 
 
-def cost_history(before: Costs, state: PartitionState) -> Costs:
-    """The costs of the partition's last builds, this run's last where it paid for something."""
-    paid = {layer: usage for layer, usage in state.charged.items() if usage.calls}
+def cost_history(before: Costs, charged: Mapping[int, Usage]) -> Costs:
+    """The costs of a partition's last builds, this run's last where it was charged for layers."""
+    paid = {layer: usage for layer, usage in charged.items() if usage.calls}
     if not paid:
         return before
     return [*before, _costs(paid)][-KEPT_BUILDS:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from raptor_assets.run_context import RunContext
 from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import partition_key
-from raptor_core.errors import DamagedTreeError, RaptorError, StoreError
+from raptor_core.errors import DamagedTableError, DamagedTreeError, RaptorError, StoreError
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.quality.checks import Verdict
@@ -43,6 +44,18 @@ class Failure:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is known of a partition's table: its data version, and of what it was made.
+
+    ``history`` are means of the tables that stood here, oldest first, this one's last.
+    """
+
+    data_version: str
+    inputs: str
+    history: Sequence[Mapping[str, float]] = field(default=())
+
+
 @dataclass
 class PartitionState:
     """One partition. What a step needs and no step of this run made is read from its table.
@@ -56,6 +69,7 @@ class PartitionState:
     """
 
     name: str
+    context: RunContext = field(repr=False)
     failure: Failure | None = None
     _documents: dict[str, tuple[Document, ...]] | None = None
     _nodes: dict[int, Nodes] = field(default_factory=dict)
@@ -91,35 +105,35 @@ class PartitionState:
         """Stop this partition at an asset."""
         self.failure = Failure(key.to_user_string(), str(error), type(error).__name__)
 
-    def documents(self, context: RunContext) -> dict[str, tuple[Document, ...]]:
+    def documents(self) -> dict[str, tuple[Document, ...]]:
         """Documents by tree."""
         if self._documents is None:
-            self._documents = table_to_documents(self._read(context, keys.DOCUMENTS))
+            self._documents = table_to_documents(self._read(keys.DOCUMENTS))
         return self._documents
 
-    def nodes(self, context: RunContext, layer: int) -> Nodes:
+    def nodes(self, layer: int) -> Nodes:
         """Nodes of a layer by tree; a tree that ended below is left out."""
         if layer not in self._nodes:
-            is_there = self.has_layer(context, layer)
-            found = table_to_nodes(self._read(context, keys.nodes(layer))) if is_there else ()
+            is_there = self.has_layer(layer)
+            found = table_to_nodes(self._read(keys.nodes(layer))) if is_there else ()
             self.put_nodes(layer, found)
         return self._nodes[layer]
 
-    def has_layer(self, context: RunContext, layer: int) -> bool:
+    def has_layer(self, layer: int) -> bool:
         """Whether a tree of the partition goes on to a layer; above, it has no tables."""
         return layer == 0 or (
-            self.has_layer(context, layer - 1)
-            and any(done.groups for done in self.clusterings(context, layer).values())
+            self.has_layer(layer - 1)
+            and any(done.groups for done in self.clusterings(layer).values())
         )
 
-    def summary_layers(self, context: RunContext, max_layers: int) -> list[int]:
+    def summary_layers(self, max_layers: int) -> list[int]:
         """Numbers of the layers of summaries that the partition has."""
-        return [layer for layer in range(1, max_layers + 1) if self.has_layer(context, layer)]
+        return [layer for layer in range(1, max_layers + 1) if self.has_layer(layer)]
 
-    def audited(self, context: RunContext, layer: int) -> str:
+    def audited(self, layer: int) -> str:
         """Version of the findings on a layer of summaries; empty where it was never audited."""
         if layer not in self._audited:
-            found = context.tables.properties(keys.findings(layer).path, self.name)
+            found = self.context.tables.properties(keys.findings(layer).path, self.name)
             self._audited[layer] = found.get("data_version", "") if found else ""
         return self._audited[layer]
 
@@ -127,22 +141,22 @@ class PartitionState:
         """Keep the version of what a step found."""
         self._audited[layer] = version
 
-    def flat_nodes(self, context: RunContext, layer: int) -> list[Node]:
+    def flat_nodes(self, layer: int) -> list[Node]:
         """Nodes of a layer, of all trees."""
-        return [node for found in self.nodes(context, layer).values() for node in found]
+        return [node for found in self.nodes(layer).values() for node in found]
 
-    def layers(self, context: RunContext, layer: int) -> dict[str, Layer]:
+    def layers(self, layer: int) -> dict[str, Layer]:
         """Nodes of a layer with their vectors, by tree.
 
         Raises:
             StoreError: a vector is neither published nor kept.
         """
         if layer not in self._layers:
-            nodes = self.nodes(context, layer)
+            nodes = self.nodes(layer)
             wanted = {node.embedding_key for found in nodes.values() for node in found}
             vectors = {}
             if wanted:
-                known = Together(context.components.cache, KnownStore(context.store))
+                known = Together(self.context.components.cache, KnownStore(self.context.store))
                 vectors = known.vectors(wanted)
             if missing := wanted - vectors.keys():
                 raise StoreError(
@@ -153,20 +167,20 @@ class PartitionState:
             self.put_vectors(layer, vectors)
         return self._layers[layer]
 
-    def earlier(self, context: RunContext) -> dict[str, Tree | None]:
+    def earlier(self) -> dict[str, Tree | None]:
         """What the partition's trees go on from, with vectors; read once in a run.
 
         A tree that is damaged is warned of, and built from scratch.
         """
         if self._earlier is None:
-            leaves = self.nodes(context, 0)
-            documents = {tree: self.documents(context)[tree] for tree in leaves}
+            leaves = self.nodes(0)
+            documents = {tree: self.documents()[tree] for tree in leaves}
             self._earlier = dict.fromkeys(documents)
-            context.look_up(documents)
-            if any(context.published.source(tree, found) for tree, found in documents.items()):
-                with context.store.open() as store:
+            self.context.look_up(documents)
+            if any(self.context.published.source(tree, found) for tree, found in documents.items()):
+                with self.context.store.open() as store:
                     for tree in documents:
-                        self._earlier[tree] = self._read_earlier(context, store, tree)
+                        self._earlier[tree] = self._read_earlier(store, tree)
         return self._earlier
 
     @property
@@ -174,46 +188,48 @@ class PartitionState:
         """What ``earlier`` gave in this run: nothing where no tree had to be planned."""
         return self._earlier or {}
 
-    def sources(self, context: RunContext) -> set[str]:
+    def sources(self) -> set[str]:
         """Other partitions whose published trees this one's go on from under new names."""
-        trees = self.documents(context)
-        context.look_up(trees)
-        found = (context.published.source(tree, documents) for tree, documents in trees.items())
-        grouping = context.settings.grouping
+        trees = self.documents()
+        self.context.look_up(trees)
+        found = (
+            self.context.published.source(tree, documents) for tree, documents in trees.items()
+        )
+        grouping = self.context.settings.grouping
         names = {partition_key(source.tree, grouping) for source in found if source}
         return names - {self.name}
 
-    def _read_earlier(self, context: RunContext, store: VectorStore, tree: str) -> Tree | None:
-        leaves, documents = self.nodes(context, 0), self.documents(context)[tree]
+    def _read_earlier(self, store: VectorStore, tree: str) -> Tree | None:
+        leaves, documents = self.nodes(0), self.documents()[tree]
         try:
-            return context.published.earlier_tree(store, tree, documents, leaves.__getitem__)
+            return self.context.published.earlier_tree(store, tree, documents, leaves.__getitem__)
         except DamagedTreeError as error:
-            context.warn(f"{error} It is built from scratch now.")
+            self.context.warn(f"{error} It is built from scratch now.")
             return None
 
-    def foresee(self, context: RunContext) -> None:
+    def foresee(self) -> None:
         """Plan every tree of the partition, whose leaves are embedded."""
-        earlier = self.earlier(context)
+        earlier = self.earlier()
         plans = []
-        with context.store.open() as store:
-            for tree, leaves in self.layers(context, 0).items():
-                plan, clusters = plan_tree(earlier[tree], leaves, context.components, store)
+        with self.context.store.open() as store:
+            for tree, leaves in self.layers(0).items():
+                plan, clusters = plan_tree(earlier[tree], leaves, self.context.components, store)
                 plans.append(plan)
                 if clusters:
                     self._foretold[tree] = clusters
         self.plans = tuple(plans)
 
-    def cluster(self, context: RunContext, layer: int, tree: str) -> Clustering:
+    def cluster(self, layer: int, tree: str) -> Clustering:
         """The clusters that a layer of a tree is made of; over the leaves, the plan's."""
         if layer == 1 and tree in self._foretold:
             return self._foretold[tree]
-        layers = [self.layers(context, number)[tree] for number in range(layer)]
-        return cluster_top(tree, layers, context.components, self.earlier(context)[tree])
+        layers = [self.layers(number)[tree] for number in range(layer)]
+        return cluster_top(tree, layers, self.context.components, self.earlier()[tree])
 
-    def clusterings(self, context: RunContext, layer: int) -> dict[str, Clustering]:
+    def clusterings(self, layer: int) -> dict[str, Clustering]:
         """Clusters that a layer is made of, by tree of the layer below."""
         if layer not in self._clusterings:
-            table = self._read(context, keys.clusters(layer))
+            table = self._read(keys.clusters(layer))
             self._clusterings[layer] = table_to_clusterings(table)
         return self._clusterings[layer]
 
@@ -249,8 +265,42 @@ class PartitionState:
         """Keep what a step made."""
         self._clusterings[layer] = dict(clusterings)
 
-    def _read(self, context: RunContext, key: dg.AssetKey) -> pa.Table:
-        return context.tables.read(key.path, self.name)
+    def recorded(self, key: dg.AssetKey) -> Record | None:
+        """The record of the partition's table; None where there is none.
+
+        A damaged table counts as none and is warned of: the step writes it anew.
+        """
+        try:
+            found = self.context.tables.properties(key.path, self.name)
+        except DamagedTableError as error:
+            self.context.warn(f"{error} It is made again now.")
+            return None
+        if found is None:
+            return None
+        history = json.loads(found.get("history", "[]"))
+        return Record(found.get("data_version", ""), found.get("inputs", ""), history)
+
+    def recorded_version(self, key: dg.AssetKey, inputs: str) -> str | None:
+        """Data version of the partition's table when it was made from the same inputs."""
+        record = self.recorded(key)
+        return record.data_version if record and record.inputs == inputs else None
+
+    def save(
+        self,
+        key: dg.AssetKey,
+        table: pa.Table,
+        version: str,
+        inputs: str,
+        history: Sequence[Mapping[str, float]] = (),
+    ) -> None:
+        """Write the partition's table with what ``recorded`` gives back of it."""
+        properties = {"data_version": version, "inputs": inputs}
+        if history:
+            properties["history"] = json.dumps([dict(means) for means in history])
+        self.context.tables.write(key.path, self.name, table, properties)
+
+    def _read(self, key: dg.AssetKey) -> pa.Table:
+        return self.context.tables.read(key.path, self.name)
 
 
 @dataclass(frozen=True)

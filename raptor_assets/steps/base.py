@@ -1,22 +1,18 @@
-"""What the steps share: their seam, and the rule by which a step's earlier result is reused."""
+"""What the steps share: their seam, and what each does for one partition after another."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import dagster as dg
 
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.run_context import RunContext
-from raptor_core.errors import DamagedTableError
+from raptor_core.errors import RaptorError
 from raptor_core.identity import digest
 from raptor_core.quality.checks import Verdict
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class Step(Protocol):
@@ -38,7 +34,7 @@ class Step(Protocol):
 class CheckedStep(Step, Protocol):
     """A step whose asset has checks."""
 
-    def check(self, context: RunContext, state: PartitionState) -> list[Verdict]:
+    def check(self, state: PartitionState) -> list[Verdict]:
         """Verdicts on what is recorded of a partition; the asset is not made.
 
         Raises:
@@ -46,58 +42,26 @@ class CheckedStep(Step, Protocol):
         """
 
 
+class EachAlone(ABC):
+    """A step that makes its asset of one partition after another."""
+
+    key: dg.AssetKey
+
+    def run(self, _context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
+        """See ``Step.run``."""
+        results = []
+        for state in states:
+            try:
+                results.append(self.make(state))
+            except RaptorError as error:
+                state.fail(self.key, error)
+        return results
+
+    @abstractmethod
+    def make(self, state: PartitionState) -> StepResult:
+        """Make the asset of a partition; what is raised is why it failed."""
+
+
 def inputs_digest(context: RunContext, key: dg.AssetKey, *parts: str) -> str:
     """Digest of all that a step's result depends on: its code version and its input."""
     return digest("inputs", context.versions[key], *parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What is known of a partition's table: its data version, and of what it was made.
-
-    ``history`` are means of the tables that stood here, oldest first, this one's last.
-    """
-
-    data_version: str
-    inputs: str
-    history: Sequence[Mapping[str, float]] = field(default=())
-
-
-def recorded(context: RunContext, key: dg.AssetKey, state: PartitionState) -> Record | None:
-    """The record of the partition's table; None where there is none.
-
-    A damaged table counts as none and is warned of: the step writes it anew.
-    """
-    try:
-        found = context.tables.properties(key.path, state.name)
-    except DamagedTableError as error:
-        context.warn(f"{error} It is made again now.")
-        return None
-    if found is None:
-        return None
-    history = json.loads(found.get("history", "[]"))
-    return Record(found.get("data_version", ""), found.get("inputs", ""), history)
-
-
-def recorded_version(
-    context: RunContext, key: dg.AssetKey, state: PartitionState, inputs: str
-) -> str | None:
-    """Data version of the partition's table when it was made from the same inputs, else None."""
-    found = recorded(context, key, state)
-    return found.data_version if found and found.inputs == inputs else None
-
-
-def save(
-    context: RunContext,
-    key: dg.AssetKey,
-    state: PartitionState,
-    table: pa.Table,
-    version: str,
-    inputs: str,
-    history: Sequence[Mapping[str, float]] = (),
-) -> None:
-    """Write the partition's table with what ``recorded`` gives back of it."""
-    properties = {"data_version": version, "inputs": inputs}
-    if history:
-        properties["history"] = json.dumps([dict(means) for means in history])
-    context.tables.write(key.path, state.name, table, properties)

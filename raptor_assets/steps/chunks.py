@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from raptor_assets import keys
 from raptor_assets.metadata import nodes_metadata
 from raptor_assets.partition_state import PartitionState, StepResult
-from raptor_assets.run_context import RunContext
-from raptor_assets.steps.base import inputs_digest, recorded_version, save
+from raptor_assets.steps.base import EachAlone, inputs_digest
 from raptor_assets.versions import documents_version, nodes_version
-from raptor_core.errors import EmptySourceError, RaptorError
+from raptor_core.errors import EmptySourceError
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import Verdict
 from raptor_core.quality.sizes import CheckedChunks, chunk_length
@@ -18,57 +15,49 @@ from raptor_core.tables import nodes_to_table
 from raptor_core.tree.leaves import make_leaves
 
 
-class ChunksStep:
+class ChunksStep(EachAlone):
     """Cuts documents into leaves."""
 
     key = keys.CHUNKS
 
-    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
-        """See ``Step.run``."""
-        results = []
-        for state in states:
-            try:
-                results.append(self._chunk(context, state))
-            except RaptorError as error:
-                state.fail(self.key, error)
-        return results
-
-    def _chunk(self, context: RunContext, state: PartitionState) -> StepResult:
-        documents = state.documents(context)
+    def make(self, state: PartitionState) -> StepResult:
+        """See ``EachAlone.make``."""
+        context = state.context
+        documents = state.documents()
         embedder = context.components.embedder.fingerprint  # leaves carry the keys of its vectors
         documents_digest = documents_version(documents, context.components.curation)
         inputs = inputs_digest(context, self.key, documents_digest, embedder)
-        version = recorded_version(context, self.key, state, inputs)
+        version = state.recorded_version(self.key, inputs)
         reused = version is not None
         if version is None:
-            leaves = self._leaves(context, state)
+            leaves = self._leaves(state)
             version = nodes_version(leaves)
             state.put_nodes(0, leaves)
-            save(context, self.key, state, nodes_to_table(leaves), version, inputs)
-        nodes = state.nodes(context, 0)
+            state.save(self.key, nodes_to_table(leaves), version, inputs)
+        nodes = state.nodes(0)
         without = sorted(set(documents) - nodes.keys())
         metadata = {**nodes_metadata(nodes), "n_trees_without_text": len(without)}
-        verdicts = self.check(context, state)
+        verdicts = self.check(state)
         return StepResult(state, version, metadata, metadata["n_nodes"], reused, verdicts)
 
-    def check(self, context: RunContext, state: PartitionState) -> list[Verdict]:
+    def check(self, state: PartitionState) -> list[Verdict]:
         """See ``CheckedStep.check``."""
         texts = {
             (tree, document.id): document.text
-            for tree, found in state.documents(context).items()
+            for tree, found in state.documents().items()
             for document in found
         }
-        leaves = state.flat_nodes(context, 0)
-        return [chunk_length(CheckedChunks(leaves, texts, context.settings))]
+        leaves = state.flat_nodes(0)
+        return [chunk_length(CheckedChunks(leaves, texts, state.context.settings))]
 
-    def _leaves(self, context: RunContext, state: PartitionState) -> list[Node]:
-        documents = state.documents(context)
+    def _leaves(self, state: PartitionState) -> list[Node]:
+        documents = state.documents()
         leaves: list[Node] = []
         for tree, found in documents.items():
-            made = make_leaves(tree, found, context.components)
+            made = make_leaves(tree, found, state.context.components)
             leaves += made
             if not made:
-                context.warn(f"tree {tree!r} has no text and is not built")
+                state.context.warn(f"tree {tree!r} has no text and is not built")
         if not leaves:
             raise EmptySourceError(
                 f"none of the {sum(map(len, documents.values()))} documents of partition "

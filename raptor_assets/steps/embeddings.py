@@ -24,7 +24,7 @@ class EmbeddingsStep:
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
-        flat = {state.name: state.flat_nodes(context, self.layer) for state in states}
+        flat = {state.name: state.flat_nodes(self.layer) for state in states}
         nodes = [node for found in flat.values() for node in found]
         known_store = KnownStore(context.store)
         embedded = (
@@ -40,7 +40,7 @@ class EmbeddingsStep:
         usage = embedded.usage if embedded else Usage()
         shares = self._account(states, flat, known, usage)
         return [
-            self._result(context, state, flat[state.name], known, share)
+            self._result(state, flat[state.name], known, share)
             for state, share in zip(states, shares, strict=True)
         ]
 
@@ -64,7 +64,6 @@ class EmbeddingsStep:
 
     def _result(
         self,
-        context: RunContext,
         state: PartitionState,
         nodes: Sequence[Node],
         known: frozenset[str],
@@ -72,7 +71,7 @@ class EmbeddingsStep:
     ) -> StepResult:
         version = nodes_version(nodes)
         if self.layer:
-            version = audited_version(version, [state.audited(context, self.layer)])
-        metadata = embeddings_metadata(nodes, known, context.components, usage)
+            version = audited_version(version, [state.audited(self.layer)])
+        metadata = embeddings_metadata(nodes, known, state.context.components, usage)
         reused = not metadata.get("n_computed")
         return StepResult(state, version, metadata, len(nodes), reused)

@@ -18,13 +18,7 @@ from raptor_assets.metadata import (
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.run_context import RunContext
-from raptor_assets.steps.base import recorded, save
-from raptor_assets.steps.findings import FindingsStep
-from raptor_assets.steps.store_verdicts import (
-    embedded_verdict,
-    staleness_verdicts,
-    stored_verdict,
-)
+from raptor_assets.steps.findings import quarantined
 from raptor_assets.steps.summaries import SummariesStep
 from raptor_assets.versions import (
     audited_version,
@@ -32,11 +26,14 @@ from raptor_assets.versions import (
     published_mark,
     published_version,
 )
-from raptor_core.errors import InvariantError, RaptorError, StoreRefusedError
+from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
 from raptor_core.quality.checks import CheckedTrees, Verdict, blocking_failures, require
 from raptor_core.quality.registry import tree_verdicts
-from raptor_core.store.base import Edition, Manifest, Published
+from raptor_core.quality.stored import DocumentHashes, Embedded, StoredTree, embedding, staleness
+from raptor_core.quality.stored import store as whole_in_store
+from raptor_core.settings import Settings
+from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
 from raptor_core.store.publishing import Publishing
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.cluster import cluster_top
@@ -77,8 +74,8 @@ class PublishStep:
         ready = []
         for state in states:
             try:
-                trees = self._trees(context, state)
-                ready.append(_Ready(state, trees, self._judge(context, state, trees)))
+                trees = self._trees(state)
+                ready.append(_Ready(state, trees, self._judge(state, trees)))
             except RaptorError as error:
                 state.fail(self.key, error)
         if not ready:
@@ -86,7 +83,7 @@ class PublishStep:
         try:
             with context.store.open() as store:
                 self._publish(context, store, ready)
-                results = self._results(context, store, ready)
+                results = self._results(store, ready)
                 store.optimize()
                 is_live = store.live
             context.components.cache.forget(_done(ready))
@@ -101,18 +98,18 @@ class PublishStep:
             self._promote(context)
         return results
 
-    def check(self, context: RunContext, state: PartitionState) -> list[Verdict]:
+    def check(self, state: PartitionState) -> list[Verdict]:
         """See ``CheckedStep.check``."""
-        trees = self._trees(context, state)
+        context, trees = state.context, self._trees(state)
         with context.store.open() as store:
             found = store.manifests([tree.name for tree in trees])
             verdicts = [
                 *tree_verdicts(CheckedTrees(trees, context.settings)),
-                embedded_verdict(trees, store.identity, context.settings),
-                stored_verdict(store, trees),
+                _embedded_verdict(trees, store.identity, context.settings),
+                _stored_verdict(store, trees),
             ]
         manifests = {manifest.tree: manifest for manifest in found}
-        return [*verdicts, *staleness_verdicts(context, state, manifests)]
+        return [*verdicts, *_staleness_verdicts(state, manifests)]
 
     def _promote(self, context: RunContext) -> None:
         model = context.components.embedder.model
@@ -124,39 +121,32 @@ class PublishStep:
                 "tree is built with the new one"
             )
 
-    def _trees(self, context: RunContext, state: PartitionState) -> list[Tree]:
+    def _trees(self, state: PartitionState) -> list[Tree]:
         layers: dict[str, list[Layer]] = {}
         for number in range(self.max_layers + 1):
-            for tree, layer in state.layers(context, number).items():
+            for tree, layer in state.layers(number).items():
                 layers.setdefault(tree, []).append(layer)
-        return [self._tree(context, state, name, found) for name, found in layers.items()]
+        return [self._tree(state, name, found) for name, found in layers.items()]
 
-    def _tree(
-        self, context: RunContext, state: PartitionState, name: str, layers: Sequence[Layer]
-    ) -> Tree:
-        done = [state.clusterings(context, number)[name].fit for number in range(1, len(layers))]
+    def _tree(self, state: PartitionState, name: str, layers: Sequence[Layer]) -> Tree:
+        done = [state.clusterings(number)[name].fit for number in range(1, len(layers))]
         fits = tuple(fit for fit in done if fit)
-        return Tree(name, tuple(layers), self._end(context, state, name, layers), fits)
+        return Tree(name, tuple(layers), self._end(state, name, layers), fits)
 
-    def _end(
-        self, context: RunContext, state: PartitionState, tree: str, layers: Sequence[Layer]
-    ) -> End:
+    def _end(self, state: PartitionState, tree: str, layers: Sequence[Layer]) -> End:
         top = len(layers) - 1
         if top == self.max_layers:
-            end = cluster_top(tree, layers, context.components).end
+            end = cluster_top(tree, layers, state.context.components).end
         else:
-            end = state.clusterings(context, top + 1)[tree].end
+            end = state.clusterings(top + 1)[tree].end
         if end is None:
             raise InvariantError(
                 f"tree {tree!r} has no layer above {top} and no reason to end there; build "
-                "partition "
-                f"{state.name!r} again from layer_{top + 1}/clusters"
+                f"partition {state.name!r} again from layer_{top + 1}/clusters"
             )
         return end
 
-    def _judge(
-        self, context: RunContext, state: PartitionState, trees: Sequence[Tree]
-    ) -> list[Verdict]:
+    def _judge(self, state: PartitionState, trees: Sequence[Tree]) -> list[Verdict]:
         """Verdicts on the trees, when nothing forbids to publish them.
 
         Raises:
@@ -164,8 +154,8 @@ class PublishStep:
         """
         depth = max(len(tree.layers) for tree in trees)
         for layer in range(1, depth):
-            require(SummariesStep(layer).verdicts(context, state))
-        verdicts = tree_verdicts(CheckedTrees(trees, context.settings))
+            require(SummariesStep(layer).check(state))
+        verdicts = tree_verdicts(CheckedTrees(trees, state.context.settings))
         broken = [told for tree in trees for told in violations(tree)]
         if broken and not blocking_failures(verdicts):
             raise InvariantError(
@@ -185,20 +175,22 @@ class PublishStep:
         with store.publishing() as publishing:
             for part in ready:
                 try:
-                    part.gone = _gone(context, part, unfinished, listing)
+                    part.gone = _gone(part, unfinished, listing)
                     part.verdicts.append(
-                        embedded_verdict(part.trees, store.identity, context.settings)
+                        _embedded_verdict(part.trees, store.identity, context.settings)
                     )
                     if not part.is_refused:
-                        self._give(context, publishing, part)
+                        self._give(publishing, part)
                 except RaptorError as error:
                     part.state.fail(self.key, error)
 
-    def _give(self, context: RunContext, publishing: Publishing, part: _Ready) -> None:
-        documents = part.state.documents(context)
-        hidden = FindingsStep.quarantined(context, part.state, self.max_layers)
+    def _give(self, publishing: Publishing, part: _Ready) -> None:
+        documents = part.state.documents()
+        hidden = quarantined(part.state, self.max_layers)
         part.manifests = {
-            tree.name: make_manifest(tree, documents[tree.name], context.settings, hidden)
+            tree.name: make_manifest(
+                tree, documents[tree.name], part.state.context.settings, hidden
+            )
             for tree in part.trees
         }
         part.published = publishing.publish(
@@ -209,37 +201,33 @@ class PublishStep:
         )
         publishing.drop(part.gone)
 
-    def _results(
-        self, context: RunContext, store: VectorStore, ready: Sequence[_Ready]
-    ) -> list[StepResult]:
+    def _results(self, store: VectorStore, ready: Sequence[_Ready]) -> list[StepResult]:
         results = []
         for part in ready:
             if part.state.failure:
                 continue
             try:
-                results.append(self._result(context, store, part))
+                results.append(self._result(store, part))
             except RaptorError as error:
                 part.state.fail(self.key, error)
         return results
 
-    def _result(self, context: RunContext, store: VectorStore, part: _Ready) -> StepResult:
+    def _result(self, store: VectorStore, part: _Ready) -> StepResult:
         state, trees, manifests = part.state, part.trees, part.manifests
+        context = state.context
         if part.is_refused:
             return StepResult(state, None, {}, 0, False, part.verdicts)
-        part.verdicts += [
-            stored_verdict(store, trees),
-            *staleness_verdicts(context, state, manifests),
-        ]
+        part.verdicts += [_stored_verdict(store, trees), *_staleness_verdicts(state, manifests)]
         version = published_version(
-            documents_version(state.documents(context), context.components.curation),
+            documents_version(state.documents(), context.components.curation),
             context.versions[self.key],
             [published_mark(manifest) for manifest in manifests.values()],
         )
-        layers = state.summary_layers(context, self.max_layers)
-        version = audited_version(version, [state.audited(context, layer) for layer in layers])
-        before = recorded(context, self.key, state)
-        costs = cost_history(before.history if before else (), state)
-        save(context, self.key, state, _table(trees, manifests), version, version, costs)
+        layers = state.summary_layers(self.max_layers)
+        version = audited_version(version, [state.audited(layer) for layer in layers])
+        before = state.recorded(self.key)
+        costs = cost_history(before.history if before else (), state.charged)
+        state.save(self.key, _table(trees, manifests), version, version, costs)
         metadata = {
             **published_metadata(trees, manifests, part.published, part.gone, context.settings),
             **rebuild_metadata(state),
@@ -257,9 +245,10 @@ def _done(ready: Sequence[_Ready]) -> list[str]:
     return [name for part in parts for name in (*part.manifests, *part.gone)]
 
 
-def _gone(context: RunContext, part: _Ready, unfinished: Listing, published: Listing) -> list[str]:
+def _gone(part: _Ready, unfinished: Listing, published: Listing) -> list[str]:
     """Trees that the partition published, or began, before and no longer has."""
     name, live = part.state.name, {tree.name for tree in part.trees}
+    context = part.state.context
     known = abandoned_trees(context.tables, context.settings.grouping, name, published, live)
     return sorted({*known, *unfinished(name) - live})
 
@@ -277,4 +266,43 @@ def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table
             manifest.published_at,
         )
         for manifest in found
+    )
+
+
+def _embedded_verdict(
+    trees: Sequence[Tree], identity: StoreIdentity, settings: Settings
+) -> Verdict:
+    """Verdict on the vectors that publishing would take, before it does."""
+    nodes = [node for tree in trees for node in tree.nodes()]
+    vectors = {key: vector for tree in trees for key, vector in tree.vectors().items()}
+    return embedding(Embedded(nodes, vectors, identity, settings.checks))
+
+
+def _staleness_verdicts(state: PartitionState, manifests: Mapping[str, Manifest]) -> list[Verdict]:
+    """Verdict on what was published against the source; none where it cannot be read now."""
+    try:
+        source = state.context.partitions.get(state.name, {})
+    except SourceError as error:
+        state.context.warn(f"whether partition {state.name!r} is stale is not known: {error}")
+        return []
+    published = {tree: manifest.documents for tree, manifest in manifests.items()}
+    textless = state.documents().keys() - published.keys()
+    there = {
+        tree: {document.id: document.content_hash for document in found}
+        for tree, found in source.items()
+        if tree not in textless
+    }
+    return [staleness(DocumentHashes(published, there))]
+
+
+def _stored_verdict(store: VectorStore, trees: Sequence[Tree]) -> Verdict:
+    """Verdict on what the store holds of the trees, once they are published."""
+    found = {manifest.tree: manifest for manifest in store.manifests([t.name for t in trees])}
+    return whole_in_store(
+        [
+            StoredTree(
+                found.get(tree.name), store.point_ids(tree.name), [n.id for n in tree.nodes()]
+            )
+            for tree in trees
+        ]
     )

@@ -22,17 +22,15 @@ from raptor_assets.report import (
     records_table,
 )
 from raptor_assets.report_pages import page_url
-from raptor_assets.run_context import RunContext
-from raptor_assets.steps.base import inputs_digest, recorded, save
+from raptor_assets.steps.base import EachAlone, inputs_digest
 from raptor_core.audit.base import SentenceFinding
-from raptor_core.errors import RaptorError
 from raptor_core.nodes import Node
 from raptor_core.report import Report, ReportTree, page_version, render_report, settings_text
 
 Findings = tuple[SentenceFinding, ...] | None
 
 
-class ReportStep:
+class ReportStep(EachAlone):
     """Writes the page of every partition whose trees, findings or settings have changed."""
 
     key = keys.REPORT
@@ -40,31 +38,23 @@ class ReportStep:
     def __init__(self, max_layers: int) -> None:
         self.max_layers = max_layers
 
-    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
-        """See ``Step.run``."""
-        results = []
-        for state in states:
-            try:
-                results.append(self._report(context, state))
-            except RaptorError as error:
-                state.fail(self.key, error)
-        return results
-
-    def _report(self, context: RunContext, state: PartitionState) -> StepResult:
-        layers = state.summary_layers(context, self.max_layers)
+    def make(self, state: PartitionState) -> StepResult:
+        """See ``EachAlone.make``."""
+        context = state.context
+        layers = state.summary_layers(self.max_layers)
         curation = context.components.curation
         findings = read_findings(context.tables, state.name, layers, curation)
         settings = settings_text(context.settings)
-        published = recorded(context, keys.TREE, state)
+        published = state.recorded(keys.TREE)
         version = published.data_version if published else ""
         shown = (version, repr(findings), settings, page_version())
         inputs = inputs_digest(context, self.key, *shown)
         path = context.reports.path(state.name)
-        found = recorded(context, self.key, state)
+        found = state.recorded(self.key)
         records = read_records(context.tables, state.name) if found else {}
         same = found is not None and found.inputs == inputs and path.exists()
         if not same:
-            trees = self._trees(context, state)
+            trees = self._trees(state)
             paid = read_usages(context.tables, state.name, layers)
             cost = build_cost(state)
             n_kept = context.settings.report.rebuilds
@@ -86,7 +76,7 @@ class ReportStep:
                 node_usages((node for tree in trees for node in tree.nodes), paid),
             )
             context.reports.write(state.name, render_report(report))
-            save(context, self.key, state, records_table(made), inputs, inputs)
+            state.save(self.key, records_table(made), inputs, inputs)
         metadata = {
             **_numbers(list(records.values()), findings),
             "path": dg.MetadataValue.path(str(path)),
@@ -96,14 +86,14 @@ class ReportStep:
             metadata["page"] = dg.MetadataValue.url(url)
         return StepResult(state, inputs, metadata, len(records), same)
 
-    def _trees(self, context: RunContext, state: PartitionState) -> list[ReportTree]:
+    def _trees(self, state: PartitionState) -> list[ReportTree]:
         """The published trees, from their tables: neither vectors nor the store are needed."""
-        documents = state.documents(context)
+        documents = state.documents()
         nodes: dict[str, list[Node]] = {}
         for layer in range(self.max_layers + 1):
-            for tree, members in state.nodes(context, layer).items():
+            for tree, members in state.nodes(layer).items():
                 nodes.setdefault(tree, []).extend(members)
-        rows = TREES.rows(context.tables.read(keys.TREE.path, state.name))
+        rows = TREES.rows(state.context.tables.read(keys.TREE.path, state.name))
         return [
             ReportTree(
                 name=tree,

@@ -10,10 +10,10 @@ from raptor_assets.cost_metadata import paid_metadata
 from raptor_assets.costs import add_usages, is_metered, keep_usages, read_usages
 from raptor_assets.metadata import summaries_metadata
 from raptor_assets.opening import KnownStore
-from raptor_assets.partition_state import PartitionState, StepResult
+from raptor_assets.partition_state import PartitionState, Record, StepResult
 from raptor_assets.report_pages import node_link
 from raptor_assets.run_context import RunContext
-from raptor_assets.steps.base import Record, inputs_digest, recorded, save
+from raptor_assets.steps.base import inputs_digest
 from raptor_assets.versions import clusters_version, nodes_version
 from raptor_core.errors import SummaryError
 from raptor_core.models.money import AUDITS, Usage
@@ -37,8 +37,8 @@ class SummariesStep:
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
-        inputs = {state.name: self._inputs(context, state) for state in states}
-        records = {state.name: recorded(context, self.key, state) for state in states}
+        inputs = {state.name: self._inputs(state) for state in states}
+        records = {state.name: state.recorded(self.key) for state in states}
         versions = {
             name: record.data_version if record and record.inputs == inputs[name] else None
             for name, record in records.items()
@@ -49,19 +49,19 @@ class SummariesStep:
         for state in states:
             version = versions[state.name]
             if version is None:
-                version = self._keep(context, state, done, inputs[state.name], records[state.name])
+                version = self._keep(state, done, inputs[state.name], records[state.name])
             if version is not None:
                 reused = versions[state.name] is not None
-                results.append(self._result(context, state, version, reused, done.known))
+                results.append(self._result(state, version, reused, done.known))
         return results
 
-    def _inputs(self, context: RunContext, state: PartitionState) -> str:
-        clusterings = list(state.clusterings(context, self.layer).values())
-        below = state.flat_nodes(context, self.layer - 1)
-        curation = context.components.curation
+    def _inputs(self, state: PartitionState) -> str:
+        clusterings = list(state.clusterings(self.layer).values())
+        below = state.flat_nodes(self.layer - 1)
+        curation = state.context.components.curation
         decided = (curation.digest(clustering.tree) for clustering in clusterings)
         return inputs_digest(
-            context,
+            state.context,
             self.key,
             clusters_version(clusterings),
             nodes_version(below),
@@ -70,9 +70,9 @@ class SummariesStep:
 
     def _summarize(self, context: RunContext, states: Sequence[PartitionState]) -> Summarized:
         pairs = [
-            (state.layers(context, self.layer - 1)[tree], clustering)
+            (state.layers(self.layer - 1)[tree], clustering)
             for state in states
-            for tree, clustering in state.clusterings(context, self.layer).items()
+            for tree, clustering in state.clusterings(self.layer).items()
             if clustering.groups
         ]
         paid: dict[str, dict[str, Usage]] = {}
@@ -103,7 +103,7 @@ class SummariesStep:
         by_work = [
             {
                 key: usage
-                for tree in state.clusterings(context, self.layer)
+                for tree in state.clusterings(self.layer)
                 for key, usage in paid.get(tree, {}).items()
             }
             for state in states
@@ -117,87 +117,69 @@ class SummariesStep:
                 add_usages(context.tables, state.name, self.layer, found)
 
     def _keep(
-        self,
-        context: RunContext,
-        state: PartitionState,
-        done: Summarized,
-        inputs: str,
-        before: Record | None,
+        self, state: PartitionState, done: Summarized, inputs: str, before: Record | None
     ) -> str | None:
         """Save the new layer and return its version; None when a summary of it failed."""
-        trees = state.clusterings(context, self.layer)
+        trees = state.clusterings(self.layer)
         failed = [failure for tree in trees for failure in done.failed.get(tree, ())]
         if failed:
             state.fail(self.key, _summary_error(failed))
             return None
-        nodes = [node for tree in trees for node in self._named(context, state, done, tree)]
+        nodes = [node for tree in trees for node in self._named(state, done, tree)]
         version = nodes_version(nodes)
         state.put_nodes(self.layer, nodes)
-        self._keep_usages(context, state, {node.content_key for node in nodes})
-        means = layer_means(CheckedLayer(nodes, self._below(context, state), context.settings))
-        kept = list(before.history if before else ())[-context.settings.checks.history_builds :]
+        self._keep_usages(state, {node.content_key for node in nodes})
+        means = layer_means(CheckedLayer(nodes, self._below(state), state.context.settings))
+        kept = list(before.history if before else ())[
+            -state.context.settings.checks.history_builds :
+        ]
         history = [*kept, means] if means else kept
-        save(context, self.key, state, nodes_to_table(nodes), version, inputs, history)
+        state.save(self.key, nodes_to_table(nodes), version, inputs, history)
         return version
 
-    def _named(
-        self, context: RunContext, state: PartitionState, done: Summarized, tree: str
-    ) -> tuple[Node, ...]:
-        below = [state.nodes(context, layer).get(tree, ()) for layer in range(self.layer)]
+    def _named(self, state: PartitionState, done: Summarized, tree: str) -> tuple[Node, ...]:
+        below = [state.nodes(layer).get(tree, ()) for layer in range(self.layer)]
         nodes = done.layers.get(tree, ())
         if not nodes:
             return ()
-        return named(nodes, below, state.earlier(context)[tree], context.components)
+        return named(nodes, below, state.earlier()[tree], state.context.components)
 
-    def _keep_usages(
-        self, context: RunContext, state: PartitionState, content_keys: set[str]
-    ) -> None:
+    def _keep_usages(self, state: PartitionState, content_keys: set[str]) -> None:
         """Forget what gone summaries cost; those of a tree that was renamed bring theirs."""
-        others: dict[str, Usage] = {}
+        context, others = state.context, dict[str, Usage]()
         if is_metered(context.settings) and content_keys - state.paid.get(self.layer, {}).keys():
-            for name in state.sources(context):
+            for name in state.sources():
                 others |= read_usages(context.tables, name, [self.layer])
         keep_usages(context.tables, state.name, self.layer, content_keys, others)
 
     def _result(
-        self,
-        context: RunContext,
-        state: PartitionState,
-        version: str,
-        reused: bool,
-        reusable: frozenset[str],
+        self, state: PartitionState, version: str, reused: bool, reusable: frozenset[str]
     ) -> StepResult:
-        nodes = state.nodes(context, self.layer)
-        verdicts = self.verdicts(context, state)
+        settings, nodes = state.context.settings, state.nodes(self.layer)
+        verdicts = self.check(state)
         known = None if reused else reusable
-        below = state.nodes(context, self.layer - 1)
+        below = state.nodes(self.layer - 1)
         paid, judged = state.paid.get(self.layer, {}), state.judged.get(self.layer, Usage())
         metadata = {
             **summaries_metadata(nodes, below, known),
-            **paid_metadata(
-                nodes, paid, judged, context.settings, node_link(context.settings, state.name)
-            ),
+            **paid_metadata(nodes, paid, judged, settings, node_link(settings, state.name)),
         }
         state.n_summarized += metadata.get("n_made", 0)
         return StepResult(state, version, metadata, metadata["n_nodes"], reused, verdicts)
 
-    def check(self, context: RunContext, state: PartitionState) -> list[Verdict]:
-        """See ``CheckedStep.check``."""
-        return self.verdicts(context, state)
+    def check(self, state: PartitionState) -> list[Verdict]:
+        """See ``CheckedStep.check``; they are made once in a run."""
+        return state.verdicts(self.layer, lambda: self._verdicts(state))
 
-    def verdicts(self, context: RunContext, state: PartitionState) -> list[Verdict]:
-        """Verdicts of the layer's checks, made once in a run."""
-        return state.verdicts(self.layer, lambda: self._verdicts(context, state))
-
-    def _verdicts(self, context: RunContext, state: PartitionState) -> list[Verdict]:
-        nodes = state.flat_nodes(context, self.layer)
-        record = recorded(context, self.key, state)
+    def _verdicts(self, state: PartitionState) -> list[Verdict]:
+        context, nodes = state.context, state.flat_nodes(self.layer)
+        record = state.recorded(self.key)
         past = record.history[:-1] if record else ()
-        below, quotes = self._below(context, state), context.components.quotes
+        below, quotes = self._below(state), context.components.quotes
         return layer_verdicts(CheckedLayer(nodes, below, context.settings, past, quotes))
 
-    def _below(self, context: RunContext, state: PartitionState) -> dict[str, Node]:
-        return {node.id: node for node in state.flat_nodes(context, self.layer - 1)}
+    def _below(self, state: PartitionState) -> dict[str, Node]:
+        return {node.id: node for node in state.flat_nodes(self.layer - 1)}
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -8,7 +8,6 @@ import pytest
 
 from raptor_assets.cost_metadata import KEPT_BUILDS, cost_history, cost_metadata
 from raptor_assets.drawing import Drawing, svg_markdown, ticks
-from raptor_assets.partition_state import PartitionState
 from raptor_assets.plots import cost_svg, distribution_svg, layers_picture, layers_svg, map_svg
 from raptor_assets.tables_markdown import markdown_table
 from raptor_core.clustering.projection import project
@@ -110,10 +109,8 @@ def test_costs_are_stacked_by_layer_and_the_last_build_is_told_in_full():
 
 
 def test_only_builds_that_paid_are_remembered_and_the_last_of_them():
-    free, paid = PartitionState("a"), PartitionState("a")
-    free.charge(1, Usage())
-    paid.charge(1, Usage(calls=2, prompt_tokens=90, completion_tokens=10, usd=0.5))
-    paid.charge(1, Usage(calls=1, prompt_tokens=5, usd=0.25))
+    free = {1: Usage()}
+    paid = {1: Usage(calls=3, prompt_tokens=95, completion_tokens=10, usd=0.75)}
     assert cost_history((), free) == ()
     assert cost_metadata(()) == {}
     (once,) = cost_history((), paid)
@@ -124,9 +121,7 @@ def test_only_builds_that_paid_are_remembered_and_the_last_of_them():
 
 
 def test_a_build_without_a_price_is_pictured_in_tokens():
-    work = PartitionState("a")
-    work.charge(1, Usage(calls=2, prompt_tokens=90, usd=None))
-    (unpriced,) = cost_history((), work)
+    (unpriced,) = cost_history((), {1: Usage(calls=2, prompt_tokens=90, usd=None)})
     assert unpriced == {"tokens layer 1": 90.0}
     priced = {"tokens layer 1": 50.0, "usd layer 1": 0.5}
     shown = cost_metadata([priced, unpriced])["cost"].value
