@@ -50,10 +50,36 @@ def _eager_or_missing() -> dg.AutomationCondition[Any]:
 
 def build_asset_specs(settings: Settings, *, follows: bool = False) -> list[dg.AssetSpec]:
     """Specs of the whole chain in the order in which the assets are made."""
-    specs = [_documents(), _chunks(settings), _embeddings(0, settings)]
+    specs = [
+        _spec(
+            keys.DOCUMENTS,
+            "The partition's documents as they were read from the source.",
+            {"parquet"},
+        ),
+        _spec(
+            keys.CHUNKS,
+            "The leaves: spans of the documents, cut at sentence ends, of at most "
+            f"{settings.chunking.max_tokens} tokens.",
+            {"parquet"},
+        ),
+        _embeddings(0, settings),
+    ]
     for layer in range(1, settings.tree.max_layers + 1):
         specs += build_layer_specs(layer, settings)
-    specs += [_tree(), _report()]
+    specs += [
+        _spec(
+            keys.TREE,
+            "The published trees: what readers see in Qdrant. A structural check that fails keeps "
+            "the trees that were published before.",
+            {"qdrant", "parquet"},
+        ),
+        _spec(
+            keys.REPORT,
+            "One self-contained HTML page that shows the published trees: to explore down to the "
+            "documents, to search, with findings marked, statistics and cost.",
+            {"html"},
+        ),
+    ]
     versions = code_versions(settings)
     depends = keys.dependencies(settings.tree.max_layers, follows=follows)
     return [
@@ -128,28 +154,47 @@ def _check_translated(asset: str, given: dg.AssetSpec, told: dg.AssetSpec) -> No
 
 def build_layer_specs(layer: int, settings: Settings) -> list[dg.AssetSpec]:
     """Specs of one layer of summaries: its clusters, its nodes, their vectors."""
-    own = settings.components.summarizer
+    own, judge = settings.components.summarizer, settings.audit.judge
     maker = "openai" if settings.summarizer.kind == "openai" and not own else "python"
     return [
-        dg.AssetSpec(
+        _spec(
             keys.clusters(layer),
-            description=f"Soft clusters over layer {layer - 1} (`{settings.clustering.method}`): "
-            f"each becomes one summary of layer {layer}. Says where and why a tree ended.",
-            kinds={"parquet", "python"},
-        ).with_io_manager_key(TABLES),
-        dg.AssetSpec(
+            f"Soft clusters over layer {layer - 1} (`{settings.clustering.method}`): each becomes "
+            f"one summary of layer {layer}. Says where and why a tree ended.",
+            {"parquet", "python"},
+        ),
+        _spec(
             keys.summaries(layer),
-            description=f"Summary nodes of layer {layer} (`{own or settings.summarizer.kind}`).",
-            kinds={"parquet", maker},
-        ).with_io_manager_key(TABLES),
-        dg.AssetSpec(
+            f"Summary nodes of layer {layer} (`{own or settings.summarizer.kind}`).",
+            {"parquet", maker},
+        ),
+        _spec(
             keys.findings(layer),
-            description=f"The audit (`{settings.audit.judge}`) of a sample of layer {layer}: "
-            "sentence by sentence, whether the children support it.",
-            kinds={"parquet", "openai" if settings.audit.judge == "llm" else "python"},
-        ).with_io_manager_key(TABLES),
+            f"The audit (`{judge}`) of a sample of layer {layer}: sentence by sentence, whether "
+            "the children support it.",
+            {"parquet", "openai" if judge == "llm" else "python"},
+        ),
         _embeddings(layer, settings),
     ]
+
+
+def _spec(
+    key: dg.AssetKey, description: str, kinds: set[str], io_manager: str = TABLES
+) -> dg.AssetSpec:
+    spec = dg.AssetSpec(key, description=description, kinds=kinds)
+    return spec.with_io_manager_key(io_manager)
+
+
+def _embeddings(layer: int, settings: Settings) -> dg.AssetSpec:
+    kind, own = settings.embedder.kind, settings.components.embedder
+    model = own or ("all-MiniLM-L6-v2" if kind == "bundled" else settings.embedder.model)
+    return _spec(
+        keys.embeddings(layer),
+        f"Layer {layer} with its vectors (`{model}`), kept until they are published: readers see "
+        "nothing of it before `tree` is published.",
+        {"qdrant", "openai" if kind == "openai" else "pytorch"},
+        QDRANT,
+    )
 
 
 def build_check_specs(
@@ -181,50 +226,3 @@ def _check_spec(
         blocking=check.blocking,
         partitions_def=partitions,
     )
-
-
-def _documents() -> dg.AssetSpec:
-    return dg.AssetSpec(
-        keys.DOCUMENTS,
-        description="The partition's documents as they were read from the source.",
-        kinds={"parquet"},
-    ).with_io_manager_key(TABLES)
-
-
-def _chunks(settings: Settings) -> dg.AssetSpec:
-    return dg.AssetSpec(
-        keys.CHUNKS,
-        description="The leaves: spans of the documents, cut at sentence ends, of at most "
-        f"{settings.chunking.max_tokens} tokens.",
-        kinds={"parquet"},
-    ).with_io_manager_key(TABLES)
-
-
-def _embeddings(layer: int, settings: Settings) -> dg.AssetSpec:
-    kind = settings.embedder.kind
-    own = settings.components.embedder
-    model = own or ("all-MiniLM-L6-v2" if kind == "bundled" else settings.embedder.model)
-    return dg.AssetSpec(
-        keys.embeddings(layer),
-        description=f"Layer {layer} with its vectors (`{model}`), kept until they are published: "
-        "readers see nothing of it before `tree` is published.",
-        kinds={"qdrant", "openai" if kind == "openai" else "pytorch"},
-    ).with_io_manager_key(QDRANT)
-
-
-def _tree() -> dg.AssetSpec:
-    return dg.AssetSpec(
-        keys.TREE,
-        description="The published trees: what readers see in Qdrant. A structural check that "
-        "fails keeps the trees that were published before.",
-        kinds={"qdrant", "parquet"},
-    ).with_io_manager_key(TABLES)
-
-
-def _report() -> dg.AssetSpec:
-    return dg.AssetSpec(
-        keys.REPORT,
-        description="One self-contained HTML page that shows the published trees: to explore down "
-        "to the documents, to search, with findings marked, statistics and cost.",
-        kinds={"html"},
-    ).with_io_manager_key(TABLES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -23,6 +23,12 @@ class Answer(BaseModel):
     """What a tool answers, or a part of it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def taken(cls, given: object, **others: Any) -> Self:
+        """With ``others``, and for the rest with what ``given`` has under the same names."""
+        names = cls.model_fields.keys() - others.keys()
+        return cls(**{name: getattr(given, name) for name in names}, **others)
 
 
 class WholeNode(Answer):
@@ -55,23 +61,13 @@ def _title(node: Node) -> str:
 
 
 def _whole(node: Node) -> dict[str, Any]:
-    """The fields of ``WholeNode``."""
+    """The fields of ``WholeNode`` that are not a node's own."""
     return {
-        "id": node.id,
-        "tree": node.tree,
         "title": _title(node),
-        "name": node.name,
-        "key_terms": list(node.key_terms),
-        "layer": node.layer,
         "n_documents": len(node.documents),
-        "documents": list(node.documents[:NAMED_DOCUMENTS]),
-        "section": list(node.section),
-        "source": node.source,
+        "documents": node.documents[:NAMED_DOCUMENTS],
         "start": node.start if node.is_leaf else None,
         "end": node.end if node.is_leaf else None,
-        "pages": list(node.pages),
-        "n_tokens": node.n_tokens,
-        "text": node.text,
     }
 
 
@@ -88,7 +84,8 @@ class FoundNode(WholeNode):
     def of(cls, hit: Hit) -> FoundNode:
         """Of a hit."""
         parts = {name: round(part, 4) for name, part in hit.why.items()}
-        return cls(score=round(hit.score, 4), parts=parts, **_whole(hit.node))
+        others = _whole(hit.node)
+        return cls.taken(hit.node, score=round(hit.score, 4), parts=parts, **others)
 
 
 class Found(Answer):
@@ -103,13 +100,8 @@ class Found(Answer):
     @classmethod
     def of(cls, found: Retrieval) -> Found:
         """Of a retrieval."""
-        return cls(
-            strategy=found.query.strategy,
-            budget_tokens=found.query.budget_tokens,
-            n_tokens=found.n_tokens,
-            nodes=[FoundNode.of(hit) for hit in found.hits],
-            note=_note(found),
-        )
+        nodes = [FoundNode.of(hit) for hit in found.hits]
+        return cls.taken(found.query, n_tokens=found.n_tokens, nodes=nodes, note=_note(found))
 
 
 def _note(found: Retrieval) -> str:
@@ -174,19 +166,9 @@ class NearNode(Answer):
     @classmethod
     def of(cls, node: Node) -> NearNode:
         """Of a node."""
-        return cls(
-            id=node.id,
-            title=_title(node),
-            name=node.name,
-            layer=node.layer,
-            n_tokens=node.n_tokens,
-            beginning=_beginning(node.text),
-        )
-
-
-def _beginning(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= BEGINNING_CHARS else f"{line[:BEGINNING_CHARS]} …"
+        line = " ".join(node.text.split())
+        cut = line if len(line) <= BEGINNING_CHARS else f"{line[:BEGINNING_CHARS]} …"
+        return cls.taken(node, title=_title(node), beginning=cut)
 
 
 class ReadNode(WholeNode):
@@ -199,7 +181,8 @@ class ReadNode(WholeNode):
     @classmethod
     def of(cls, family: Family) -> ReadNode:
         """Of a node and its neighbours."""
-        return cls(
+        return cls.taken(
+            family.node,
             metadata=dict(family.node.metadata),
             parents=[NearNode.of(parent) for parent in family.parents],
             children=[NearNode.of(child) for child in family.children],
@@ -225,16 +208,7 @@ class Span(Answer):
     @classmethod
     def of(cls, span: SourceSpan) -> Span:
         """Of a span."""
-        return cls(
-            document=span.document,
-            source=span.source,
-            section=list(span.section),
-            start=span.start,
-            end=span.end,
-            pages=list(span.pages),
-            text=span.text,
-            node=span.node_id,
-        )
+        return cls.taken(span, node=span.node_id)
 
 
 class Traced(Answer):
@@ -250,14 +224,8 @@ class Traced(Answer):
     @classmethod
     def of(cls, found: Trace, offset: int, limit: int) -> Traced:
         """Of a trace."""
-        return cls(
-            id=found.node.id,
-            tree=found.node.tree,
-            layer=found.node.layer,
-            n_spans=len(found.spans),
-            offset=offset,
-            spans=[Span.of(span) for span in found.spans[offset : offset + limit]],
-        )
+        spans = [Span.of(span) for span in found.spans[offset : offset + limit]]
+        return cls.taken(found.node, n_spans=len(found.spans), offset=offset, spans=spans)
 
 
 class PublishedTree(Answer):
@@ -278,15 +246,8 @@ class PublishedTree(Answer):
     def of(cls, manifest: Manifest) -> PublishedTree:
         """Of a manifest."""
         documents = sorted(manifest.documents)
-        return cls(
-            tree=manifest.tree,
-            title=manifest.title,
-            layer_sizes=list(manifest.layer_sizes),
-            n_tokens=manifest.n_tokens,
-            n_documents=len(documents),
-            documents=documents[:NAMED_DOCUMENTS],
-            published_at=manifest.published_at,
-        )
+        n_documents, named = len(documents), documents[:NAMED_DOCUMENTS]
+        return cls.taken(manifest, n_documents=n_documents, documents=named)
 
 
 class PublishedTrees(Answer):

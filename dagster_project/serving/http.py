@@ -9,8 +9,6 @@ from http import HTTPStatus
 from importlib.metadata import version
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
-
 from dagster_project.curating import Curator
 from dagster_project.serving.answers import (
     Answer,
@@ -23,20 +21,14 @@ from dagster_project.serving.answers import (
 from dagster_project.serving.limits import MAX_BODY_BYTES, BodyLimit
 from dagster_project.serving.pages import description_page, policy
 from dagster_project.serving.reading import (
-    Budget,
-    ChosenStrategy,
-    DocumentsOnly,
-    LayersOnly,
+    Asked,
     Limit,
-    MetadataOnly,
     Name,
     NameContains,
     NodeId,
     Offset,
     Question,
     Reading,
-    Scope,
-    TreesOnly,
 )
 from raptor_core.errors import (
     CurationError,
@@ -73,21 +65,6 @@ _STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
 """Of the errors that a request may cause, and their names; any other is the server's own: 500."""
 
 _SCHEME = HTTPBearer(auto_error=False, description="The key of the server's environment.")
-
-
-class Asked(BaseModel):
-    """What is asked of a search."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    question: Question
-    trees: TreesOnly = None
-    documents: DocumentsOnly = None
-    layers: LayersOnly = None
-    metadata: MetadataOnly = None
-    strategy: ChosenStrategy = None
-    budget_tokens: Budget = None
-    scope: Scope = None
 
 
 class Problem(Answer):
@@ -193,7 +170,7 @@ def _router(reading: Reading) -> APIRouter:
     @router.post("/ask", responses={status: {"model": Problem} for status in (501, 502)})
     def ask(asked: Asked) -> Answered:
         """Answer a question from what a search finds; [k] in it cites citation k."""
-        return reading.ask(**dict(asked))
+        return reading.ask(asked)
 
     @router.get("/nodes/{node_id}")
     def read_node(node_id: NodeId) -> ReadNode:

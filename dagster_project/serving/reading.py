@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from dagster_project.serving.answers import (
     Answered,
@@ -74,6 +74,21 @@ Offset = Annotated[int, Field(ge=0, le=2**31, description="How many to pass over
 Limit = Annotated[int, Field(ge=1, le=500, description="How many to give at the most.")]
 
 
+class Asked(BaseModel):
+    """What is asked of a search."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Question
+    trees: TreesOnly = None
+    documents: DocumentsOnly = None
+    layers: LayersOnly = None
+    metadata: MetadataOnly = None
+    strategy: ChosenStrategy = None
+    budget_tokens: Budget = None
+    scope: Scope = None
+
+
 class Reading:
     """Each call opens the home's store for as long as it reads; see ``HomeRetriever``."""
 
@@ -92,34 +107,33 @@ class Reading:
         scope: Scope = None,
     ) -> Found:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
-        where = Where(_tuple(trees), _tuple(documents), _tuple(layers), metadata=metadata or {})
-        return Found.of(self._search(question, where, strategy, budget_tokens, scope))
+        asked = Asked(
+            question=question,
+            trees=trees,
+            documents=documents,
+            layers=layers,
+            metadata=metadata,
+            strategy=strategy,
+            budget_tokens=budget_tokens,
+            scope=scope,
+        )
+        return Found.of(self._search(asked))
 
-    def ask(
-        self,
-        question: Question,
-        trees: TreesOnly = None,
-        documents: DocumentsOnly = None,
-        layers: LayersOnly = None,
-        metadata: MetadataOnly = None,
-        strategy: ChosenStrategy = None,
-        budget_tokens: Budget = None,
-        scope: Scope = None,
-    ) -> Answered:
+    def ask(self, asked: Asked) -> Answered:
         """Answer a question from what a search finds, by the reader of the home's settings.
 
         Raises:
             MissingKeyError: no reader can be asked.
             EndpointError: it failed.
         """
-        where = Where(_tuple(trees), _tuple(documents), _tuple(layers), metadata=metadata or {})
-        if scope == "corpus":
-            return self._ask_corpus(question, budget_tokens)
-        found = self._search(question, where, strategy, budget_tokens, scope)
-        if not found.hits:
-            return Answered.of(None, found)
-        passages = [Passage.from_node(hit.node) for hit in found.hits]
-        return Answered.of(Reader(self._retriever.settings.reader).read(question, passages), found)
+        if asked.scope == "corpus":
+            return self._ask_corpus(asked.question, asked.budget_tokens)
+        retrieval = self._search(asked)
+        if not retrieval.hits:
+            return Answered.of(None, retrieval)
+        passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
+        reader = Reader(self._retriever.settings.reader)
+        return Answered.of(reader.read(asked.question, passages), retrieval)
 
     def _ask_corpus(self, question: str, budget_tokens: int | None) -> Answered:
         """Of the whole corpus; the overview itself where no reader can be asked."""
@@ -137,23 +151,12 @@ class Reading:
         found = Retrieval(question, query, hits, n_tokens, len(hits), 0)
         return Answered.of(answer, found)
 
-    def _search(
-        self,
-        question: str,
-        where: Where,
-        strategy: str | None,
-        budget_tokens: int | None,
-        scope: Scope,
-    ) -> Retrieval:
-        base = self._retriever.query
-        query = replace(
-            base,
-            strategy=strategy or base.strategy,
-            budget_tokens=budget_tokens or base.budget_tokens,
-            where=where,
-            scope=scope or base.scope,
-        )
-        return self._retriever.search(question, query)
+    def _search(self, asked: Asked) -> Retrieval:
+        only = (_tuple(names) for names in (asked.trees, asked.documents, asked.layers))
+        where = Where(*only, metadata=asked.metadata or {})
+        given = asked.model_dump(include={"strategy", "budget_tokens", "scope"}, exclude_none=True)
+        query = replace(self._retriever.query, where=where, **given)
+        return self._retriever.search(asked.question, query)
 
     def read_node(self, node_id: NodeId) -> ReadNode:
         """Read one node whole, with the summaries over it and what it summarizes."""
