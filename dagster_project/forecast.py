@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dagster_project.instance import recorded
@@ -123,11 +123,7 @@ def _gone(
     """Trees that the build drops: of removed partitions, and those that a changed one loses."""
     tables = resources.tables
     gone = set()
-
-    def published() -> Iterator[str]:
-        return (mark.tree for store in resources.store.open_each() for mark in store.marks())
-
-    listing = Listing(published, settings.grouping)
+    listing = Listing(resources.store.trees, settings.grouping)
     for name in (*(changes.removed if changes else ()), *chosen):
         if tables.exists((names.DOCUMENTS,), name) or tables.exists((names.TREE,), name):
             gone.update(abandoned_trees(tables, settings.grouping, name, listing, live))

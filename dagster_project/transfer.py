@@ -11,16 +11,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import dagster as dg
-from dagster._core.definitions.data_version import (
-    DATA_VERSION_IS_USER_PROVIDED_TAG,
-    DATA_VERSION_TAG,
-)
 
 from dagster_project.instance import open_instance
 from raptor_assets import keys
 from raptor_assets.costs import usages_keys
 from raptor_assets.hand import hand_keys
 from raptor_assets.project.home import Home
+from raptor_assets.provenance import version_tags
 from raptor_core.documents import partition_key
 from raptor_core.errors import StoreMismatchError, TableError
 from raptor_core.places import Folder
@@ -183,6 +180,6 @@ def _record(home: Home, grouping: GroupingSettings, trees: Iterable[str]) -> Non
                     partition=partition,
                     description="Its trees came by `raptor import`.",
                     metadata={"state": IMPORTED},
-                    tags={DATA_VERSION_TAG: IMPORTED, DATA_VERSION_IS_USER_PROVIDED_TAG: "true"},
+                    tags=version_tags(IMPORTED),
                 )
             )

@@ -175,7 +175,6 @@ def read_points(
         return kept
     points = lay_out(nodes, store.vectors(node.embedding_key for node in nodes))
     try:
-        path.parent.mkdir(exist_ok=True)
         replace_file(path, key + points.astype("<f4").tobytes())
     except OSError as error:
         told = "the map could not be kept at %s and is laid out again next time: %s"

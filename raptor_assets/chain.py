@@ -24,11 +24,13 @@ from raptor_assets.batches import Size, batches, give_memory_back
 from raptor_assets.evaluations import (
     GOLDEN_KEY,
     evaluation,
+    failure_events,
     golden_events,
+    not_started,
     past_top,
+    run_failure,
     spread_markdown,
 )
-from raptor_assets.failures import failure_events, not_started, run_failure
 from raptor_assets.metadata import past_top_metadata
 from raptor_assets.names import CHAIN, counted
 from raptor_assets.opening import HeldStore

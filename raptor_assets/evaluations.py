@@ -1,4 +1,4 @@
-"""Verdicts of checks as evaluations that Dagster records, and what such a check measured before."""
+"""What Dagster is told of partitions: verdicts of checks, and why some failed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from raptor_assets import keys
-from raptor_assets.names import CorpusNames
+from raptor_assets.names import NOT_EXECUTED, CorpusNames
+from raptor_assets.partition_state import Failure
 from raptor_assets.report_pages import NodeLink
 from raptor_assets.run_context import RunContext
 from raptor_assets.tables_markdown import markdown_table, worst_markdown
@@ -168,3 +169,52 @@ def golden_verdict(
     check = dg.AssetCheckKey(keys.shown(corpus, keys.TREE), GOLDEN_RETRIEVAL.name)
     past = past_values(instance, check, "hit_rate", context.settings.checks.history_builds)
     return evaluate_golden(report, context.settings.checks, past)
+
+
+NAMED_FAILURES = 20
+
+
+def not_started(struck: Failure) -> Failure:
+    """The failure of a partition that a run leaves out, after what ``struck`` all."""
+    reason = f"not started, since the run stopped there: {struck.reason}"
+    return Failure(struck.asset, reason, struck.error)
+
+
+def failure_events(
+    key: dg.AssetKey, name: str, failure: Failure, checks: Iterable[str]
+) -> Iterator[dg.AssetObservation | dg.AssetCheckEvaluation]:
+    """Why a partition went no further: on the partition's page of an asset, and in its checks."""
+    told = f"The build of this partition failed at {failure.asset}: {failure.reason}"
+    yield dg.AssetObservation(
+        asset_key=key,
+        partition=name,
+        description=told,
+        metadata={"failed_at": failure.asset, "reason": failure.reason},
+    )
+    for check in checks:
+        yield dg.AssetCheckEvaluation(
+            asset_key=key,
+            check_name=check,
+            partition=name,
+            passed=False,
+            severity=dg.AssetCheckSeverity.WARN,
+            description=f"{NOT_EXECUTED} {told}",
+        )
+
+
+def run_failure(failures: Mapping[str, Failure], n_partitions: int) -> dg.Failure:
+    """What fails a step of ``n_partitions``; it names each failed one, asset and reason."""
+    named = [
+        f"- {name}, at {failure.asset}: {failure.reason}" for name, failure in failures.items()
+    ]
+    shown = named[:NAMED_FAILURES]
+    if len(named) > NAMED_FAILURES:
+        shown.append(f"- and {len(named) - NAMED_FAILURES} more, named in the log")
+    return dg.Failure(
+        description=(
+            f"{len(failures)} of {n_partitions} partitions failed; what was published of them "
+            "stays as it was, and the others are finished:\n" + "\n".join(shown)
+        ),
+        metadata={"failed_partitions": dg.MetadataValue.json(sorted(failures))},
+        allow_retries=False,
+    )

@@ -68,10 +68,8 @@ class Provenance:
             shown = keys.shown(self._corpus, upstream)
             tags[get_input_data_version_tag(shown)] = version
             tags[get_input_event_pointer_tag(shown)] = pointer
-        tags[DATA_VERSION_TAG] = data_version
-        tags[DATA_VERSION_IS_USER_PROVIDED_TAG] = "true"
         self._tagged.setdefault(key, {})[partition] = data_version
-        return tags
+        return tags | version_tags(data_version)
 
     def latest(self, key: dg.AssetKey) -> Mapping[str, Recorded]:
         """What is recorded of an asset, by partition; asked of the instance once."""
@@ -92,6 +90,11 @@ class Provenance:
     def recorded(self, key: dg.AssetKey) -> None:
         """Forget what was known of an asset: new materializations of it are in the log."""
         self._known.pop(key, None)
+
+
+def version_tags(data_version: str) -> dict[str, str]:
+    """Tags of a materialization with this version."""
+    return {DATA_VERSION_TAG: data_version, DATA_VERSION_IS_USER_PROVIDED_TAG: "true"}
 
 
 def recorded_versions(

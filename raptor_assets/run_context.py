@@ -9,14 +9,14 @@ from functools import cached_property
 import dagster as dg
 
 from raptor_assets.batches import Size
-from raptor_assets.common_text import common_text
 from raptor_assets.opening import HeldStore
 from raptor_assets.report_pages import ReportFolder
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import Partitions
-from raptor_core.quality.document_text import CommonText
+from raptor_core.errors import TableError
+from raptor_core.quality.document_text import MIN_DOCUMENTS, CommonText
 from raptor_core.settings import Settings
-from raptor_core.tables import TableStore
+from raptor_core.tables import Schema, TableStore
 from raptor_core.tree.components import Components
 from raptor_core.tree.published import PublishedTrees
 
@@ -65,7 +65,7 @@ class RunContext:
     @cached_property
     def common_text(self) -> CommonText:
         """What the source's documents have in common, as far as runs have seen them."""
-        return common_text(self.corpus, self.tables)
+        return _common_text(self.corpus, self.tables)
 
     def look_again(self) -> None:
         """Forget what was published before, which other runs may have changed."""
@@ -93,3 +93,32 @@ class RunContext:
             )
             for name, trees in self.partitions.items()
         }
+
+
+_COMMON_TEXT = ("common_text",)
+_COUNTS = Schema(("counts", "json"))
+
+
+def _common_text(corpus: Corpus, tables: TableStore) -> CommonText:
+    """Of the run's documents; of an earlier run's that had more than twice as many.
+
+    Raises:
+        TableError: the place of the tables refuses.
+    """
+    counted = CommonText()
+    for document in corpus.documents:
+        counted.add(document)
+    kept = _kept_text(tables)
+    if kept and kept.n_documents > 2 * counted.n_documents:
+        return kept
+    if counted.n_documents >= MIN_DOCUMENTS:
+        tables.write(_COMMON_TEXT, "documents", _COUNTS.table([(counted.counts(),)]))
+    return counted
+
+
+def _kept_text(tables: TableStore) -> CommonText | None:
+    try:
+        table = tables.find(_COMMON_TEXT, "documents")
+    except TableError:  # only a cache
+        return None
+    return table and CommonText.of(next(_COUNTS.rows(table))[0])

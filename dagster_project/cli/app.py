@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib
+import keyword
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import click
 
 from dagster_project.cli.exits import EXITS, fail
-from dagster_project.cli.lazy import LazyGroup
 
 COMMANDS = {
     "ask": "Answer a question from the trees, with its sources.",
@@ -37,6 +38,37 @@ COMMANDS = {
 YOUNG_OBJECTS = 50_000
 """New objects until Python looks for cycles that nothing holds; its default is 700. Imports make
 hundreds of thousands, all of which stay, and looking through them took a tenth of a build."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in modules of their own name, each as ``command``.
+
+    One whose name is a word of Python has an underscore after it there.
+    """
+
+    def __init__(self, *args: Any, package: str, meanings: Mapping[str, str], **extra: Any) -> None:
+        """``package`` holds the modules; ``meanings`` are one line for each command."""
+        super().__init__(*args, **extra)
+        self._package = package
+        self._meanings = meanings
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # click's signature
+        """Names in alphabetical order."""
+        return sorted(self._meanings)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import one command."""
+        if name not in self._meanings:
+            return None
+        file = f"{name}_" if keyword.iskeyword(name) else name
+        module = importlib.import_module(f"{self._package}.{file}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(self._meanings.items()))
 
 
 class RaptorGroup(LazyGroup):

@@ -19,6 +19,8 @@ from raptor_core.store.base import Hit
 
 TEXT_CHARS = 300
 PIPE_COLUMNS = 160
+"""Width of a line where there is no terminal."""
+
 NAMED_DOCUMENTS = 3
 _INTERNAL = ("content_key", "embedding_key", "fingerprint", "context", "paragraphs")
 
@@ -37,6 +39,11 @@ def shorten(text: str, chars: int = TEXT_CHARS) -> str:
     if len(line) <= chars:
         return line
     return line[:chars].rsplit(" ", 1)[0] + " …"
+
+
+def told_usd(usd: float | None, digits: str = ".6g") -> str:
+    """Money in words; ``digits`` is the format of the amount."""
+    return "money unknown (no price is set)" if usd is None else f"{usd:{digits}} USD"
 
 
 def told_together(reasons: Iterable[tuple[str, str]]) -> list[str]:

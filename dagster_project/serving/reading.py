@@ -152,8 +152,12 @@ class Reading:
         return Answered.of(answer, found)
 
     def _search(self, asked: Asked) -> Retrieval:
-        only = (_tuple(names) for names in (asked.trees, asked.documents, asked.layers))
-        where = Where(*only, metadata=asked.metadata or {})
+        where = Where(
+            _tuple(asked.trees),
+            _tuple(asked.documents),
+            _tuple(asked.layers),
+            metadata=asked.metadata or {},
+        )
         given = asked.model_dump(include={"strategy", "budget_tokens", "scope"}, exclude_none=True)
         query = replace(self._retriever.query, where=where, **given)
         return self._retriever.search(asked.question, query)

@@ -125,7 +125,6 @@ def keep_paths(folder: Path, paths: Iterable[str]) -> None:
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, text.encode())
     except OSError as error:
         raise SourceError(f"cannot write {path}: {error}; free space, or fix its rights") from error

@@ -141,7 +141,6 @@ class Home(HomeFolder):
         text = hide_credentials(json.dumps(told, indent=1))
         with self._writable():
             if not (self.declaration.exists() and self.declaration.read_text() == text):
-                self.path.mkdir(parents=True, exist_ok=True)
                 replace_file(self.declaration, text.encode())
 
     def create(
@@ -157,7 +156,7 @@ class Home(HomeFolder):
         if self.settings.exists():
             return False
         with self._writable():
-            self.settings.write_text(text, encoding="utf-8")
+            replace_file(self.settings.resolve(), text.encode())
         return True
 
     def add_sources(self, sources: Sequence[str]) -> None:
@@ -171,7 +170,7 @@ class Home(HomeFolder):
         if fresh:
             text = add_sources(self.settings.read_text(encoding="utf-8"), fresh)
             with self._writable():
-                self.settings.write_text(text, encoding="utf-8")
+                replace_file(self.settings.resolve(), text.encode())
 
     def environment(self) -> dict[str, str]:
         """Variables that make a Dagster process work on this home."""

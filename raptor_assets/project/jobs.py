@@ -4,10 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import dagster as dg
-from dagster._core.definitions.data_version import (
-    DATA_VERSION_IS_USER_PROVIDED_TAG,
-    DATA_VERSION_TAG,
-)
 
 from raptor_assets import keys
 from raptor_assets.costs import delete_usages
@@ -16,7 +12,7 @@ from raptor_assets.names import CorpusNames
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.process import turn_tags
 from raptor_assets.project.resources import Resources, StoreResource
-from raptor_assets.provenance import MATERIALIZED
+from raptor_assets.provenance import MATERIALIZED, version_tags
 from raptor_assets.versions import DROPPED
 from raptor_core.settings import Settings
 from raptor_core.tables import TableStore
@@ -112,12 +108,8 @@ def _drop(
     settings: Settings,
 ) -> int:
     """Nodes first, so that a crash in between leaves nothing live without its table."""
-
-    def published() -> Iterator[str]:
-        return (mark.tree for store in place.open_each() for mark in store.marks())
-
     grouping = settings.grouping
-    gone = abandoned_trees(tables, grouping, partition, Listing(published, grouping))
+    gone = abandoned_trees(tables, grouping, partition, Listing(place.trees, grouping))
     n_nodes = 0
     for store in place.open_each():
         with store.publishing() as publishing:
@@ -144,5 +136,5 @@ def _tombstones(
             partition=partition,
             description="The partition was dropped.",
             metadata={"state": "dropped", "n_nodes": 0, "n_nodes_dropped": n_nodes},
-            tags={DATA_VERSION_TAG: DROPPED, DATA_VERSION_IS_USER_PROVIDED_TAG: "true"},
+            tags=version_tags(DROPPED),
         )

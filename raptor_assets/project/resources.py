@@ -330,6 +330,10 @@ class StoreResource:
             with open_store(settings, root, identity, beside=True) as store:
                 yield store
 
+    def trees(self) -> Iterator[str]:
+        """Names of the trees of every collection; those of two come twice."""
+        return (mark.tree for store in self.open_each() for mark in store.marks())
+
     def open_existing(self) -> VectorStore:
         """The live collection as it is there, to read, without loading an embedder.
 

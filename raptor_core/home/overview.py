@@ -55,9 +55,7 @@ def plan_answer(nodes: Sequence[Node], settings: Settings, budget_tokens: int) -
         settings: of the home.
         budget_tokens: of one context.
     """
-    layers: dict[int, list[Node]] = {}
-    for node in nodes:
-        layers.setdefault(node.layer, []).append(node)
+    layers = _layers(nodes)
     cut = {number: _parts(found, budget_tokens) for number, found in layers.items()}
     layer = min((n for n, parts in cut.items() if len(parts) <= MAX_PARTS), default=max(cut))
     parts, reader = cut[layer], settings.reader
@@ -66,6 +64,13 @@ def plan_answer(nodes: Sequence[Node], settings: Settings, budget_tokens: int) -
     read = sum(node.n_tokens for node in layers[layer]) + between + calls * _PROMPT_TOKENS
     usd = cost_usd(settings.prices.get(reader.model), read, calls * reader.max_tokens)
     return OverviewPlan(layer, parts, calls, read, calls * reader.max_tokens, usd)
+
+
+def _layers(nodes: Sequence[Node]) -> dict[int, list[Node]]:
+    layers: dict[int, list[Node]] = {}
+    for node in nodes:
+        layers.setdefault(node.layer, []).append(node)
+    return layers
 
 
 def _parts(nodes: Sequence[Node], budget_tokens: int) -> tuple[tuple[Node, ...], ...]:
@@ -105,9 +110,7 @@ def no_overview(settings: Settings) -> UnknownTreeError:
 
 def overview_answer(nodes: Sequence[Node], budget_tokens: int) -> Answer:
     """The overview itself, where no reader can be asked: the most detailed layer that fits."""
-    layers: dict[int, list[Node]] = {}
-    for node in nodes:
-        layers.setdefault(node.layer, []).append(node)
+    layers = _layers(nodes)
     sizes = {number: sum(node.n_tokens for node in found) for number, found in layers.items()}
     shown = layers[min((n for n in sizes if sizes[n] <= budget_tokens), default=max(sizes))]
     lines = [

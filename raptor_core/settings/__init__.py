@@ -1,7 +1,7 @@
 """Settings: models, presets, and loading from TOML and the environment."""
 
+from raptor_core.settings.base import EndpointPart, Part
 from raptor_core.settings.checks import AuditSettings, CheckSettings
-from raptor_core.settings.endpoints import EndpointPart
 from raptor_core.settings.load import load_settings, settings_of, with_preset
 from raptor_core.settings.models import (
     ChunkingSettings,
@@ -17,7 +17,6 @@ from raptor_core.settings.models import (
     TablesSettings,
     TokensSettings,
 )
-from raptor_core.settings.part import Part
 from raptor_core.settings.presets import PRESETS, preset
 from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import DatabaseTable, SourceSettings

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from raptor_core.settings.endpoints import EndpointPart
-from raptor_core.settings.part import Part
-from raptor_core.settings.spending import NO_BOUND
+from raptor_core.settings.base import EndpointPart, Part
+from raptor_core.settings.spending import OrNone
 
 
 class AuditSettings(EndpointPart):
@@ -36,10 +35,6 @@ class AuditSettings(EndpointPart):
     max_retries: int = Field(2, ge=0, le=20)
     max_tokens: int = Field(1000, ge=64)
     json_format: Literal["json_schema", "json_object", "prompt"] = "json_schema"
-
-
-def _file(value: Any) -> Any:
-    return None if value == NO_BOUND else value
 
 
 class CheckSettings(Part):
@@ -98,7 +93,7 @@ class CheckSettings(Part):
     max_equal_vectors: float = Field(0.1, ge=0, le=1)
     history_builds: int = Field(10, ge=5, le=200)
     max_drift: float = Field(3.5, gt=0)
-    golden: Annotated[str | None, BeforeValidator(_file)] = None
+    golden: Annotated[str | None, OrNone] = None
     max_odd_documents: float = Field(0.0, ge=0, le=1)
     main_language: float = Field(0.9, gt=0.5, le=1)
     repeated_line: float = Field(0.5, ge=0.1, le=1)

@@ -11,9 +11,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
+from raptor_core.settings.base import EndpointPart, Part
 from raptor_core.settings.checks import AuditSettings, CheckSettings
-from raptor_core.settings.endpoints import EndpointPart
-from raptor_core.settings.part import Part
 from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import SourceSettings
 from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from raptor_core.settings.part import Part
+from raptor_core.settings.base import Part
 
 
 class HybridSettings(Part):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from raptor_core.settings.part import Part
+from raptor_core.settings.base import Part
 
 PROTOCOLS = (
     *(

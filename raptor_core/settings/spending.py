@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from raptor_core.settings.part import Part
+from raptor_core.settings.base import Part
 
 NO_BOUND = "none"
 """What a settings file or the environment says for no bound; TOML has no other word for it."""
 
 
-def _bound(value: Any) -> Any:
-    return None if value == NO_BOUND else value
+OrNone = BeforeValidator(lambda value: None if value == NO_BOUND else value)
 
 
 class PriceSettings(Part):
@@ -39,9 +38,9 @@ class BudgetSettings(Part):
         usd: US dollars by the settings' prices, which every endpoint's model then needs.
     """
 
-    calls: Annotated[int | None, BeforeValidator(_bound)] = Field(None, ge=0)
-    tokens: Annotated[int | None, BeforeValidator(_bound)] = Field(None, ge=0)
-    usd: Annotated[float | None, BeforeValidator(_bound)] = Field(None, ge=0)
+    calls: Annotated[int | None, OrNone] = Field(None, ge=0)
+    tokens: Annotated[int | None, OrNone] = Field(None, ge=0)
+    usd: Annotated[float | None, OrNone] = Field(None, ge=0)
 
 
 def missing_price(model: str) -> str:

@@ -98,8 +98,8 @@ def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:
             document.content_hash,
             document.pages,
         )
-        for tree, found in documents.items()
-        for document in found
+        for tree, members in documents.items()
+        for document in members
     )
 
 

@@ -12,7 +12,7 @@ from raptor_core.documents.base import Document
 from raptor_core.identity import digest, fingerprint
 from raptor_core.nodes import Node, Tree
 from raptor_core.settings import Settings
-from raptor_core.settings.endpoints import HOW_ENDPOINTS_ARE_CALLED
+from raptor_core.settings.base import HOW_ENDPOINTS_ARE_CALLED
 from raptor_core.store.base import Manifest
 from raptor_core.tree.own_components import own_fingerprint
 

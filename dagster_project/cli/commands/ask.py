@@ -17,8 +17,10 @@ from dagster_project.cli.output import (
     print_quotes,
     quote_values,
     retrieval_values,
+    told_usd,
 )
 from dagster_project.cli.questions import make_query, require_words, why_nothing
+from raptor_assets.names import counted
 from raptor_assets.project.home import Home
 from raptor_core.errors import MissingKeyError, UnknownTreeError
 from raptor_core.home import HomeRetriever
@@ -88,11 +90,10 @@ def _ask_corpus(
 
 def _told_plan(plan: OverviewPlan) -> str:
     tokens = plan.prompt_tokens + plan.completion_tokens
-    usd = "money unknown (no price is set)" if plan.usd is None else f"{plan.usd:.4f} USD"
-    calls = "1 call" if plan.calls == 1 else f"{plan.calls} calls"
     return (
         f"reads the {len(plan.nodes)} nodes of layer {plan.layer} of the tree above the trees: "
-        f"{calls}, at the most about {tokens:,} tokens, {usd}"
+        f"{counted(plan.calls, 'call')}, at the most about {tokens:,} tokens, "
+        f"{told_usd(plan.usd, '.4f')}"
     )
 
 

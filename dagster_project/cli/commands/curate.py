@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import getpass
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -33,24 +37,35 @@ def command() -> None:
     """
 
 
-def _deciding(function: Any) -> Any:
-    return add_options(_AUTHOR, home_and_json(function))
+def _deciding(function: Callable[..., Decision]) -> Any:
+    """Call it with a curator and an author in place of the options, and show what it decides."""
+
+    @wraps(function)
+    def decided(home: Path, who: str | None, why: str, as_json: bool, **values: Any) -> None:
+        author = Author(getpass.getuser() if who is None else who, why)
+        decision = function(Curator(home), author, **values)
+        if as_json:
+            print_json(asdict(decision))
+        elif function.__name__ == "undo":
+            click.echo(f"taken back: {_told(decision)}")
+        else:
+            click.echo(_told(decision))
+            told = f"decision {decision.id}; `raptor plan` says what the next build makes of it"
+            click.secho(told, dim=True)
+
+    return add_options(_AUTHOR, home_and_json(decided))
 
 
 @command.command("set-aside", epilog=_example("set-aside guides/old.md --why 'replaced in May'"))
 @click.argument("subject", metavar="NODE|DOCUMENT")
 @_deciding
-def set_aside(subject: str, who: str | None, why: str, home: Path, as_json: bool) -> None:
+def set_aside(curator: Curator, author: Author, subject: str) -> Decision:
     """Leave a chunk, by its node's id, or a whole document out of the trees."""
-    import uuid
-
-    curator, author = _curator(home, who, why)
     try:
         uuid.UUID(subject)
     except ValueError:
-        _show(curator.set_document_aside(subject, author), as_json)
-    else:
-        _show(curator.set_chunk_aside(subject, author), as_json)
+        return curator.set_document_aside(subject, author)
+    return curator.set_chunk_aside(subject, author)
 
 
 @command.command(epilog=_example("correct NODE --text 'It was 1872.'"))
@@ -59,22 +74,20 @@ def set_aside(subject: str, who: str | None, why: str, home: Path, as_json: bool
 @click.option("--file", type=click.File(encoding="utf-8"), help="A file that holds it; - reads it.")
 @_deciding
 def correct(
-    node: str, text: str | None, file: Any, who: str | None, why: str, home: Path, as_json: bool
-) -> None:
+    curator: Curator, author: Author, node: str, text: str | None, file: TextIO | None
+) -> Decision:
     """Give a summary another text, for as long as it summarizes the same nodes."""
     if (text is None) == (file is None):
         raise click.UsageError("give the new text by --text or by --file")
-    curator, author = _curator(home, who, why)
-    _show(curator.correct(node, file.read() if text is None else text, author), as_json)
+    return curator.correct(node, file.read() if file else str(text), author)
 
 
 @command.command(epilog=_example("pin NODE --why 'approved by the board'"))
 @click.argument("node")
 @_deciding
-def pin(node: str, who: str | None, why: str, home: Path, as_json: bool) -> None:
+def pin(curator: Curator, author: Author, node: str) -> Decision:
     """Keep a summary as it is, whatever changes below it, while its cluster is there."""
-    curator, author = _curator(home, who, why)
-    _show(curator.pin(node, author), as_json)
+    return curator.pin(node, author)
 
 
 @command.command(epilog=_example("mark NODE 'It was 1872.' wrong"))
@@ -82,25 +95,17 @@ def pin(node: str, who: str | None, why: str, home: Path, as_json: bool) -> None
 @click.argument("sentence")
 @click.argument("value", type=click.Choice(["right", "wrong"]))
 @_deciding
-def mark(
-    node: str, sentence: str, value: str, who: str | None, why: str, home: Path, as_json: bool
-) -> None:
+def mark(curator: Curator, author: Author, node: str, sentence: str, value: str) -> Decision:
     """Say whether an audit was right that nothing supports a SENTENCE of a summary."""
-    curator, author = _curator(home, who, why)
-    _show(curator.mark(node, sentence, value, author), as_json)
+    return curator.mark(node, sentence, value, author)
 
 
 @command.command(epilog=_example("undo DECISION --why 'it was right'"))
 @click.argument("decision")
 @_deciding
-def undo(decision: str, who: str | None, why: str, home: Path, as_json: bool) -> None:
+def undo(curator: Curator, author: Author, decision: str) -> Decision:
     """Take a DECISION back, by its id."""
-    curator, author = _curator(home, who, why)
-    found = curator.take_back(decision, author)
-    if as_json:
-        _show(found, as_json)
-    else:
-        click.echo(f"taken back: {_told(found)}")
+    return curator.take_back(decision, author)
 
 
 @command.command("list", epilog=_example("list --all"))
@@ -108,8 +113,6 @@ def undo(decision: str, who: str | None, why: str, home: Path, as_json: bool) ->
 @home_and_json
 def list_(everything: bool, home: Path, as_json: bool) -> None:
     """List the decisions, oldest first."""
-    from dataclasses import asdict
-
     found = [d for d in Curator(home).decisions() if everything or not d.undone]
     if as_json:
         print_json({"decisions": [asdict(decision) for decision in found]})
@@ -138,20 +141,3 @@ _WORDS = {
 def _told(decision: Decision) -> str:
     marked = f" as {decision.value}" if decision.kind == "finding" else ""
     return f"{decision.tree}: {_WORDS[decision.kind]}{marked}: {decision.about}"
-
-
-def _curator(home: Path, who: str | None, why: str) -> Any:
-
-    return Curator(home), Author(getpass.getuser() if who is None else who, why)
-
-
-def _show(decision: Decision, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    if as_json:
-        print_json(asdict(decision))
-    else:
-        click.echo(_told(decision))
-        click.secho(
-            f"decision {decision.id}; `raptor plan` says what the next build makes of it", dim=True
-        )

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dagster_project.cli.lazy import LazyGroup
+from dagster_project.cli.app import LazyGroup
 
 MEANINGS = {
     "audit": "Score a judge of summaries on labelled ones.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dagster_project.cli.options import home_and_json
-from dagster_project.cli.output import print_json, shorten
+from dagster_project.cli.output import print_json, shorten, told_usd
 from dagster_project.status import CheckResult, HomeStatus, TreeStatus, read_costs, read_status
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
@@ -71,9 +71,7 @@ def _told_cost(figures: Cost) -> str:
     told = []
     for name, figure in figures.items():
         if name.endswith("_usd"):
-            told.append(
-                "money unknown (no price is set)" if figure is None else f"{figure:.6g} USD"
-            )
+            told.append(told_usd(None if figure is None else float(figure)))
         elif figure is not None:
             told.append(f"{figure:,} {name.replace('_', ' ')}")
     return ", ".join(told)

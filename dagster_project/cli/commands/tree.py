@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from dagster_project.cli.options import home_and_json
-from dagster_project.cli.output import node_values, print_json, shorten
+from dagster_project.cli.output import PIPE_COLUMNS, node_values, print_json, shorten, told_usd
 from raptor_assets.costs import read_usages
+from raptor_assets.names import counted
 from raptor_assets.project.home import Home
 from raptor_core.documents import partition_key
 from raptor_core.errors import UnknownTreeError
@@ -22,9 +23,6 @@ from raptor_core.quality.sizes import parent_counts
 from raptor_core.retrieval import Trace, trace
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
-
-PIPE_COLUMNS = 160
-"""Width of a line where there is no terminal."""
 
 
 @click.command(epilog="\b\nExample:\n  raptor tree guides/pumps.md --depth 2")
@@ -137,8 +135,6 @@ def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool)
 
 def _told_usage(usage: Usage) -> str:
     """In words, such as "1 call, 0 retries, 420 tokens read, 60 written, 0.0001 USD"."""
-    usd = "money unknown (no price is set)" if usage.usd is None else f"{usage.usd:.6g} USD"
-    calls = "1 call" if usage.calls == 1 else f"{usage.calls} calls"
-    retries = "1 retry" if usage.retries == 1 else f"{usage.retries} retries"
+    calls = f"{counted(usage.calls, 'call')}, {counted(usage.retries, 'retry', 'retries')}"
     tokens = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
-    return f"{calls}, {retries}, {tokens}, {usd}"
+    return f"{calls}, {tokens}, {told_usd(usage.usd)}"

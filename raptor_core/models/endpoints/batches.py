@@ -12,7 +12,7 @@ from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.dialects import chat_body
 from raptor_core.models.endpoints.faults import FaultError, scrub
 from raptor_core.models.endpoints.values import ChatAsk
-from raptor_core.settings.endpoints import EndpointPart
+from raptor_core.settings.base import EndpointPart
 
 if TYPE_CHECKING:
     from openai import OpenAI

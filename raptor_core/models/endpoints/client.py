@@ -16,7 +16,7 @@ from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money import Account, Ledger, estimate_tokens
 from raptor_core.retrying import RetryPolicy
-from raptor_core.settings.endpoints import EndpointPart
+from raptor_core.settings.base import EndpointPart
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:

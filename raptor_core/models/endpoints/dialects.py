@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from raptor_core.errors import MissingKeyError
 from raptor_core.models.endpoints.values import ChatAsk
-from raptor_core.settings.endpoints import EndpointPart
+from raptor_core.settings.base import EndpointPart
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -18,7 +18,7 @@ from raptor_core.models.endpoints.dialects import shown_url
 from raptor_core.models.endpoints.faults import FaultError, sleep
 from raptor_core.models.endpoints.pacing import Begun, Pace, read_allowances
 from raptor_core.retrying import RetryPolicy
-from raptor_core.settings.endpoints import EndpointPart
+from raptor_core.settings.base import EndpointPart
 
 FIRST_PROBE_SECONDS = 0.5
 LONGEST_PROBE_SECONDS = 15.0

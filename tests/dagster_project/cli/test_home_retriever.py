@@ -1,7 +1,6 @@
 """What applications search while the home is built and dropped beside them."""
 
 import asyncio
-import importlib
 import os
 import subprocess
 import sys
@@ -63,14 +62,6 @@ def test_reading_needs_neither_dagster_nor_a_code_location(built):
     )
     (n_hits,) = told.stdout.split()
     assert int(n_hits) > 0
-
-
-def test_the_old_name_serves_and_warns():
-    former = importlib.import_module("dagster_project.home_retriever")
-    with pytest.warns(DeprecationWarning, match="from raptor_core import HomeRetriever"):
-        assert former.HomeRetriever is HomeRetriever
-    with pytest.raises(AttributeError, match="nosuch"):
-        former.nosuch  # noqa: B018
 
 
 def test_an_open_store_serves_searches_at_once(store, retriever):

@@ -1,12 +1,19 @@
-"""What every part of the settings has that may call an OpenAI-compatible endpoint."""
+"""What parts of the settings have in common, and those that may call an endpoint."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from raptor_core.settings.part import Part
+
+class Part(BaseModel):
+    """Base of every part: frozen, no unknown keys, defaults validated."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, hide_input_in_errors=True
+    )
+
 
 MaxTokensField = Literal["auto", "max_tokens", "max_completion_tokens"]
 
