@@ -151,10 +151,7 @@ def _edges(data: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _stacks(
-    drawing: Drawing,
-    panel: Panel,
-    builds: Sequence[Mapping[str, float]],
-    colors: Mapping[str, str],
+    drawing: Drawing, panel: Panel, builds: Sequence[Mapping[str, float]], colors: Mapping[str, str]
 ) -> None:
     """One bar per build, its parts on top of one another, with its sum in words."""
     highest = max(sum(build.values()) for build in builds) or 1.0

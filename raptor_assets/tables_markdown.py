@@ -45,9 +45,7 @@ def _named(node: Node) -> tuple[str, ...]:
 
 
 def worst_markdown(
-    worst: Sequence[WorstNode],
-    text_chars: int = _TEXT_CHARS,
-    link: Callable[[str], str] = str,
+    worst: Sequence[WorstNode], text_chars: int = _TEXT_CHARS, link: Callable[[str], str] = str
 ) -> str:
     """Table of the nodes that a check wants looked at, and how to see one; empty without nodes.
 

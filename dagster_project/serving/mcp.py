@@ -38,10 +38,7 @@ def make_server(retriever: HomeRetriever) -> MCPServer:
         raise MissingExtraError("mcp", "serving the Model Context Protocol") from error
 
     server: MCPServer = MCPServer(
-        "raptor",
-        instructions=INSTRUCTIONS,
-        version=version("raptor-assets"),
-        log_level="WARNING",
+        "raptor", instructions=INSTRUCTIONS, version=version("raptor-assets"), log_level="WARNING"
     )
     reading = Reading(retriever)
     reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)

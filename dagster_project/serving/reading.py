@@ -36,8 +36,7 @@ Strategy = Literal[
     "hybrid", "collapsed", "collapsed-lexical", "traversal", "beam", "flat", "lexical"
 ]
 Question = Annotated[
-    str,
-    Field(min_length=1, max_length=MAX_QUESTION_CHARS, description="A question, or words."),
+    str, Field(min_length=1, max_length=MAX_QUESTION_CHARS, description="A question, or words.")
 ]
 TreesOnly = Annotated[Names, Field(description="Only these trees.")]
 DocumentsOnly = Annotated[
@@ -67,8 +66,7 @@ NodeId = Annotated[
     str, Field(max_length=64, description="A node's id, as search and read_node give it.")
 ]
 NameContains = Annotated[
-    str,
-    Field(max_length=1000, description="Only trees whose name contains this, in any case."),
+    str, Field(max_length=1000, description="Only trees whose name contains this, in any case.")
 ]
 Offset = Annotated[int, Field(ge=0, le=2**31, description="How many to pass over, to read on.")]
 Limit = Annotated[int, Field(ge=1, le=500, description="How many to give at the most.")]

@@ -19,13 +19,7 @@ from raptor_assets.project.jobs import build_drop_job, build_evaluate_jobs, buil
 from raptor_assets.project.overview import overview_resources, overview_source_spec
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.sensors import build_source_sensor
-from raptor_assets.specs import (
-    QDRANT,
-    TABLES,
-    build_asset_specs,
-    build_source_spec,
-    corpus_specs,
-)
+from raptor_assets.specs import QDRANT, TABLES, build_asset_specs, build_source_spec, corpus_specs
 from raptor_assets.translator import RaptorTranslator
 from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings, load_settings, settings_of

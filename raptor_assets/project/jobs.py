@@ -101,11 +101,7 @@ def drop_config(partitions: list[str], corpus: CorpusNames) -> dict[str, Any]:
 
 
 def _drop(
-    partition: str,
-    tables: TableStore,
-    place: StoreResource,
-    cache: NodeCache,
-    settings: Settings,
+    partition: str, tables: TableStore, place: StoreResource, cache: NodeCache, settings: Settings
 ) -> int:
     """Nodes first, so that a crash in between leaves nothing live without its table."""
     grouping = settings.grouping

@@ -106,12 +106,7 @@ def _documents(below: Resources) -> list[Document]:
 
 
 def _row(document: Document) -> dict[str, Any]:
-    return {
-        "id": document.id,
-        "text": document.text,
-        "title": document.title,
-        **document.metadata,
-    }
+    return {"id": document.id, "text": document.text, "title": document.title, **document.metadata}
 
 
 def prepare(above: Resources, instance: dg.DagsterInstance) -> str:

@@ -18,11 +18,7 @@ from raptor_assets.versions import (
     source_version,
 )
 from raptor_core.curation import Curation
-from raptor_core.documents import (
-    Inventory,
-    Skipped,
-    document_partition,
-)
+from raptor_core.documents import Inventory, Skipped, document_partition
 from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
 from raptor_core.settings import Settings

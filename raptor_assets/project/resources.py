@@ -199,9 +199,7 @@ class SourceResource:
             return read_scanned(self._scan, self._ids(wanted))
         before = load_catalog(self._resources.tables, source)
         corpus, catalog = read_documents(
-            source,
-            before,
-            lambda document_id: document_partition(document_id, grouping) in wanted,
+            source, before, lambda document_id: document_partition(document_id, grouping) in wanted
         )
         save_catalog(self._resources.tables, source, catalog, before)
         return corpus

@@ -63,11 +63,7 @@ class EmbeddingsStep:
         return shares
 
     def _result(
-        self,
-        state: PartitionState,
-        nodes: Sequence[Node],
-        known: frozenset[str],
-        usage: Usage,
+        self, state: PartitionState, nodes: Sequence[Node], known: frozenset[str], usage: Usage
     ) -> StepResult:
         version = nodes_version(nodes)
         if self.layer:

@@ -36,9 +36,7 @@ def check_target(folder: ExportFolder) -> None:
 
 
 def export_trees(
-    store: VectorStore,
-    folder: ExportFolder,
-    trees: Sequence[str] | None = None,
+    store: VectorStore, folder: ExportFolder, trees: Sequence[str] | None = None
 ) -> tuple[TreeFile, ...]:
     """Write these trees, or all; in memory is one at a time.
 

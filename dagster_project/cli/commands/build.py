@@ -64,11 +64,7 @@ def command(
         above = None
         if settings.corpus.enabled:
             above = build_above(
-                opened,
-                settings,
-                force=force,
-                on_plan=progress.plan,
-                on_progress=progress.step,
+                opened, settings, force=force, on_plan=progress.plan, on_progress=progress.step
             )
     seconds = time.monotonic() - started
     if as_json:
