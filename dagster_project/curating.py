@@ -70,13 +70,13 @@ class Curator:
         tree = tree_name(document, self._settings.grouping)
         table = self._tables.find(("documents",), partition_key(tree, self._settings.grouping))
         known = {} if table is None else table_to_documents(table)
-        found = {one.id: one.title for one in known.get(tree, ())}
-        if document not in found:
+        titles = {one.id: one.title for one in known.get(tree, ())}
+        if document not in titles:
             raise CurationError(
                 f"no document {document!r} was built; `raptor status` lists the trees, "
                 "`raptor tree TREE` their documents"
             )
-        return self._decide("document", tree, document, "", found[document] or document, author)
+        return self._decide("document", tree, document, "", titles[document] or document, author)
 
     def set_chunk_aside(self, node_id: str, author: Author) -> Decision:
         """Leave a chunk out of its tree, and so out of all summaries, from the next build on.

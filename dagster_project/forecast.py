@@ -93,8 +93,8 @@ def _above(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ...]:
     components, previous = above.components.components(), {}
     if above.store.exists():
         with above.store.open_existing() as store:
-            found = published_tree(store, OVERVIEW)
-            previous = {OVERVIEW: found} if found else {}
+            published = published_tree(store, OVERVIEW)
+            previous = {OVERVIEW: published} if published else {}
     planned = plan_rebuild(previous, {OVERVIEW: tops}, components=components)
     return tuple(replace(tree, exact=tree.exact and not changed) for tree in planned.trees)
 

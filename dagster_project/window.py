@@ -186,12 +186,12 @@ def _kept(path: Path, key: bytes, n_nodes: int) -> NDArray[np.float32] | None:
     import numpy as np
 
     try:
-        found = path.read_bytes()
+        data = path.read_bytes()
     except OSError:
         return None
-    if not found.startswith(key) or len(found) != len(key) + 8 * n_nodes:
+    if not data.startswith(key) or len(data) != len(key) + 8 * n_nodes:
         return None
-    return np.frombuffer(found[len(key) :], dtype="<f4").reshape(n_nodes, 2)
+    return np.frombuffer(data[len(key) :], dtype="<f4").reshape(n_nodes, 2)
 
 
 def _key(manifests: Sequence[Manifest]) -> bytes:

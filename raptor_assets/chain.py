@@ -190,9 +190,9 @@ class _Run:
         self._under_way = _UnderWay("", (), Usage())
 
     def _own(self, key: dg.AssetKey) -> dg.AssetKey:
-        found = keys.own(self._corpus, key)
-        assert found is not None, f"{key} is not of this chain"  # noqa: S101 - Dagster selects ours
-        return found
+        own = keys.own(self._corpus, key)
+        assert own is not None, f"{key} is not of this chain"  # noqa: S101 - Dagster selects ours
+        return own
 
     def _shown(self, key: dg.AssetKey) -> dg.AssetKey:
         return keys.shown(self._corpus, key)
@@ -272,8 +272,8 @@ class _Run:
                 if isinstance(step, CheckedStep) and step.key in asked:
                     recorded = provenance.latest(step.key)
                     for state in states:
-                        found = recorded.get(state.name)
-                        if found and found.data_version not in (PAST_TOP, DROPPED):
+                        last = recorded.get(state.name)
+                        if last and last.data_version not in (PAST_TOP, DROPPED):
                             yield from self._check_one(step, state, provenance)
             self._run_context.store.release()
 
@@ -404,8 +404,8 @@ class _Run:
         recorded = provenance.latest(step.key) if states else {}
         checks = sorted(check for check in self._checks if check.asset_key == step.key)
         for state in states:
-            found = recorded.get(state.name)
-            if found and found.data_version not in (PAST_TOP, DROPPED):
+            last = recorded.get(state.name)
+            if last and last.data_version not in (PAST_TOP, DROPPED):
                 self._run_context.tables.delete(step.key.path, state.name)
                 yield StepResult(state, PAST_TOP, past_top_metadata(), 0, verdicts=past_top(checks))
 
@@ -475,9 +475,9 @@ class _Run:
             if check in self._checks:
                 blocking = verdict.severity == "error"
                 link = node_link(self._settings, name)
-                found = self._numbers.setdefault(check, {})
-                found |= {name: verdict.numbers} if verdict.numbers else {}
-                spread = spread_markdown(found) if is_last and len(found) > 1 else ""
+                numbers = self._numbers.setdefault(check, {})
+                numbers |= {name: verdict.numbers} if verdict.numbers else {}
+                spread = spread_markdown(numbers) if is_last and len(numbers) > 1 else ""
                 yield evaluation(step.key, name, verdict, blocking, target, link, spread)
 
     def _target(self, recorded: Recorded) -> Target:

@@ -83,14 +83,14 @@ def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:
     return dg.AssetCheckSeverity.ERROR if error else dg.AssetCheckSeverity.WARN
 
 
-def spread_markdown(found: Mapping[str, Mapping[str, float]]) -> str:
+def spread_markdown(numbers_of: Mapping[str, Mapping[str, float]]) -> str:
     """A check's numbers over partitions: the least, the median, the most, and where.
 
     Dagster plots what a check measured by time, which says little where a run has many partitions.
     """
     rows = []
-    for name in dict.fromkeys(name for numbers in found.values() for name in numbers):
-        values = sorted((of[name], partition) for partition, of in found.items() if name in of)
+    for name in dict.fromkeys(name for numbers in numbers_of.values() for name in numbers):
+        values = sorted((of[name], partition) for partition, of in numbers_of.items() if name in of)
         (least, at_least), (most, at_most) = values[0], values[-1]
         median = statistics.median(value for value, _ in values)
         figures = (f"{value:.4g}" for value in (least, median, most))

@@ -38,8 +38,8 @@ def shown(corpus: names.CorpusNames, key: dg.AssetKey) -> dg.AssetKey:
 
 def own(corpus: names.CorpusNames, key: dg.AssetKey) -> dg.AssetKey | None:
     """The chain's own key of one in Dagster; None where it is not an asset of the corpus."""
-    found = corpus.own(key.to_user_string())
-    return None if found is None else dg.AssetKey.from_user_string(found)
+    name = corpus.own(key.to_user_string())
+    return None if name is None else dg.AssetKey.from_user_string(name)
 
 
 def evaluation(dataset: str) -> dg.AssetKey:
@@ -98,19 +98,19 @@ def dependencies(
     max_layers: int, *, follows: bool = False
 ) -> dict[dg.AssetKey, tuple[dg.AssetKey, ...]]:
     """What each asset of the chain is made from; ``follows`` where documents come from an asset."""
-    found: dict[dg.AssetKey, tuple[dg.AssetKey, ...]] = {
+    made_from: dict[dg.AssetKey, tuple[dg.AssetKey, ...]] = {
         DOCUMENTS: (SOURCE,) if follows else (),
         CHUNKS: (DOCUMENTS,),
         embeddings(0): (CHUNKS,),
     }
     for layer in range(1, max_layers + 1):
-        found[clusters(layer)] = (embeddings(layer - 1),)
-        found[summaries(layer)] = (embeddings(layer - 1), clusters(layer))
-        found[findings(layer)] = (summaries(layer),)
-        found[embeddings(layer)] = (summaries(layer), findings(layer))
-    found[TREE] = tuple(embeddings(layer) for layer in range(max_layers + 1))
-    found[REPORT] = (TREE,)
-    return found
+        made_from[clusters(layer)] = (embeddings(layer - 1),)
+        made_from[summaries(layer)] = (embeddings(layer - 1), clusters(layer))
+        made_from[findings(layer)] = (summaries(layer),)
+        made_from[embeddings(layer)] = (summaries(layer), findings(layer))
+    made_from[TREE] = tuple(embeddings(layer) for layer in range(max_layers + 1))
+    made_from[REPORT] = (TREE,)
+    return made_from
 
 
 def group_name(key: dg.AssetKey) -> str:

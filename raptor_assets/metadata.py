@@ -191,18 +191,18 @@ def published_metadata(
 
 def _titles(tree: Tree) -> list[str]:
     """The titles of the documents of a tree, each once."""
-    found = (str(leaf.metadata.get("title", "")) for leaf in tree.layers[0].nodes)
-    return list(dict.fromkeys(filter(None, found)))
+    titles = (str(leaf.metadata.get("title", "")) for leaf in tree.layers[0].nodes)
+    return list(dict.fromkeys(filter(None, titles)))
 
 
 def _distributions(nodes: Sequence[Node], below: Mapping[str, Node]) -> Metadata:
     sizes = [len(node.children) for node in nodes]
-    ratios = [found.ratio for found in compressions(nodes, below)]
-    found: Metadata = {
+    ratios = [one.ratio for one in compressions(nodes, below)]
+    numbers: Metadata = {
         **distribution(sizes).numbers("children"),
         **distribution(ratios).numbers("compression"),
     }
-    return found | distributions_picture(sizes, ratios)
+    return numbers | distributions_picture(sizes, ratios)
 
 
 def _details(clusterings: Iterable[Clustering]) -> dict[str, float]:

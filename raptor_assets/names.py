@@ -88,10 +88,10 @@ def findings(layer: int) -> str:
 def partition_checks(settings: Settings) -> Checks:
     """The checks of every partition, in the order of the chain."""
     layers = range(1, settings.tree.max_layers + 1)
-    found: Checks = [(DOCUMENTS, DOCUMENT_TEXT), (CHUNKS, chunk_length)]
-    found += [(summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
-    found += [(findings(layer), audit_check(settings.audit)) for layer in layers]
-    return found + [(TREE, check) for check in PUBLISHED_CHECKS]
+    checks: Checks = [(DOCUMENTS, DOCUMENT_TEXT), (CHUNKS, chunk_length)]
+    checks += [(summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
+    checks += [(findings(layer), audit_check(settings.audit)) for layer in layers]
+    return checks + [(TREE, check) for check in PUBLISHED_CHECKS]
 
 
 def layer_of(asset: str) -> int:

@@ -115,8 +115,8 @@ class PartitionState:
         """Nodes of a layer by tree; a tree that ended below is left out."""
         if layer not in self._nodes:
             is_there = self.has_layer(layer)
-            found = table_to_nodes(self._read(keys.nodes(layer))) if is_there else ()
-            self.put_nodes(layer, found)
+            nodes = table_to_nodes(self._read(keys.nodes(layer))) if is_there else ()
+            self.put_nodes(layer, nodes)
         return self._nodes[layer]
 
     def has_layer(self, layer: int) -> bool:
@@ -133,8 +133,8 @@ class PartitionState:
     def audited(self, layer: int) -> str:
         """Version of the findings on a layer of summaries; empty where it was never audited."""
         if layer not in self._audited:
-            found = self.context.tables.properties(keys.findings(layer).path, self.name)
-            self._audited[layer] = found.get("data_version", "") if found else ""
+            properties = self.context.tables.properties(keys.findings(layer).path, self.name)
+            self._audited[layer] = properties.get("data_version", "") if properties else ""
         return self._audited[layer]
 
     def put_audited(self, layer: int, version: str) -> None:
@@ -143,7 +143,7 @@ class PartitionState:
 
     def flat_nodes(self, layer: int) -> list[Node]:
         """Nodes of a layer, of all trees."""
-        return [node for found in self.nodes(layer).values() for node in found]
+        return [node for members in self.nodes(layer).values() for node in members]
 
     def layers(self, layer: int) -> dict[str, Layer]:
         """Nodes of a layer with their vectors, by tree.
@@ -153,7 +153,7 @@ class PartitionState:
         """
         if layer not in self._layers:
             nodes = self.nodes(layer)
-            wanted = {node.embedding_key for found in nodes.values() for node in found}
+            wanted = {node.embedding_key for members in nodes.values() for node in members}
             vectors = {}
             if wanted:
                 known = Together(self.context.components.cache, KnownStore(self.context.store))
@@ -177,7 +177,8 @@ class PartitionState:
             documents = {tree: self.documents()[tree] for tree in leaves}
             self._earlier = dict.fromkeys(documents)
             self.context.look_up(documents)
-            if any(self.context.published.source(tree, found) for tree, found in documents.items()):
+            published = self.context.published
+            if any(published.source(tree, members) for tree, members in documents.items()):
                 with self.context.store.open() as store:
                     for tree in documents:
                         self._earlier[tree] = self._read_earlier(store, tree)
@@ -192,11 +193,11 @@ class PartitionState:
         """Other partitions whose published trees this one's go on from under new names."""
         trees = self.documents()
         self.context.look_up(trees)
-        found = (
+        sources = (
             self.context.published.source(tree, documents) for tree, documents in trees.items()
         )
         grouping = self.context.settings.grouping
-        names = {partition_key(source.tree, grouping) for source in found if source}
+        names = {partition_key(source.tree, grouping) for source in sources if source}
         return names - {self.name}
 
     def _read_earlier(self, store: VectorStore, tree: str) -> Tree | None:
@@ -235,14 +236,14 @@ class PartitionState:
 
     def put_documents(self, documents: Mapping[str, Sequence[Document]]) -> None:
         """Keep what a step made."""
-        self._documents = {tree: tuple(found) for tree, found in documents.items()}
+        self._documents = {tree: tuple(members) for tree, members in documents.items()}
 
     def put_nodes(self, layer: int, nodes: Sequence[Node]) -> None:
         """Keep what a step made; ``nodes`` of any trees, in document order within each."""
-        found: dict[str, list[Node]] = {}
+        by_tree: dict[str, list[Node]] = {}
         for node in nodes:
-            found.setdefault(node.tree, []).append(node)
-        self._nodes[layer] = {tree: tuple(members) for tree, members in found.items()}
+            by_tree.setdefault(node.tree, []).append(node)
+        self._nodes[layer] = {tree: tuple(members) for tree, members in by_tree.items()}
         self._layers.pop(layer, None)
         self._verdicts.pop(layer, None)
 
@@ -271,14 +272,14 @@ class PartitionState:
         A damaged table counts as none and is warned of: the step writes it anew.
         """
         try:
-            found = self.context.tables.properties(key.path, self.name)
+            properties = self.context.tables.properties(key.path, self.name)
         except DamagedTableError as error:
             self.context.warn(f"{error} It is made again now.")
             return None
-        if found is None:
+        if properties is None:
             return None
-        history = json.loads(found.get("history", "[]"))
-        return Record(found.get("data_version", ""), found.get("inputs", ""), history)
+        history = json.loads(properties.get("history", "[]"))
+        return Record(properties.get("data_version", ""), properties.get("inputs", ""), history)
 
     def recorded_version(self, key: dg.AssetKey, inputs: str) -> str | None:
         """Data version of the partition's table when it was made from the same inputs."""

@@ -52,12 +52,12 @@ def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
     """
     table = tables.find(keys.REPORT.path, partition)
     rows = () if table is None else REPORTS.rows(table)
-    found = {}
+    records = {}
     for tree, build_id, published_at, node_ids, told, cost, kept in rows:
         change = Change(told["previous"], tuple(told["added"]), told["n_removed"])
         rebuilds = tuple(map(_rebuild, kept or ()))
-        found[tree] = TreeRecord(tree, build_id, published_at, node_ids, change, cost, rebuilds)
-    return found
+        records[tree] = TreeRecord(tree, build_id, published_at, node_ids, change, cost, rebuilds)
+    return records
 
 
 def _rebuild(values: Mapping[str, Any]) -> Rebuild:

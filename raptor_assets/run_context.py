@@ -89,7 +89,7 @@ class RunContext:
         return {
             name: Size(
                 len(trees),
-                sum(len(document.text) for found in trees.values() for document in found),
+                sum(len(document.text) for members in trees.values() for document in members),
             )
             for name, trees in self.partitions.items()
         }

@@ -111,7 +111,7 @@ def corpus_specs(
         SettingsError: two assets have one key, or the translator changed what it may not.
     """
     translator = translator or RaptorTranslator()
-    found: dict[dg.AssetKey, dg.AssetSpec] = {}
+    translated: dict[dg.AssetKey, dg.AssetSpec] = {}
     taken: dict[str, str] = {}
     for spec in specs:
         given = spec.replace_attributes(
@@ -129,14 +129,14 @@ def corpus_specs(
                 "give each its own"
             )
         taken[shown] = asset
-        found[spec.key] = told
+        translated[spec.key] = told
     assets = {asset: shown for shown, asset in taken.items()}
     named = CorpusNames(corpus, {} if all(a == s for a, s in assets.items()) else assets)
     return named, {
         key: spec.replace_attributes(
             deps=[dep._replace(asset_key=keys.shown(named, dep.asset_key)) for dep in spec.deps]
         )
-        for key, spec in found.items()
+        for key, spec in translated.items()
     }
 
 

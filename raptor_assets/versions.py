@@ -44,7 +44,7 @@ def code_versions(settings: Settings) -> dict[dg.AssetKey, str]:
     clustered = _version(settings, "clustering", top_nodes=settings.tree.top_nodes)
     summarized = _version(settings, "summarizer", "tokens", "embedder", **_revision(settings))
     audited = _version(settings, "audit", rate=checks.audit_rate, minimum=checks.audit_minimum)
-    found = {
+    versions = {
         keys.DOCUMENTS: _version(settings),
         keys.CHUNKS: chunks,
         keys.embeddings(0): embedded,
@@ -52,11 +52,11 @@ def code_versions(settings: Settings) -> dict[dg.AssetKey, str]:
         keys.REPORT: _version(settings),
     }
     for layer in range(1, settings.tree.max_layers + 1):
-        found[keys.clusters(layer)] = clustered
-        found[keys.summaries(layer)] = summarized
-        found[keys.findings(layer)] = audited
-        found[keys.embeddings(layer)] = embedded
-    return found
+        versions[keys.clusters(layer)] = clustered
+        versions[keys.summaries(layer)] = summarized
+        versions[keys.findings(layer)] = audited
+        versions[keys.embeddings(layer)] = embedded
+    return versions
 
 
 def build_version(settings: Settings) -> str:
@@ -77,7 +77,7 @@ def documents_version(
         f"{tree}\0{document.version}" for tree, documents in trees.items() for document in documents
     ]
     decided = {tree: curation.digest(tree) for tree in trees} if curation else {}
-    lines += [f"{tree}\0curated\0{found}" for tree, found in decided.items() if found]
+    lines += [f"{tree}\0curated\0{digest_of}" for tree, digest_of in decided.items() if digest_of]
     return digest("documents", *sorted(lines))
 
 

@@ -98,17 +98,18 @@ class Found(Answer):
     note: str
 
     @classmethod
-    def of(cls, found: Retrieval) -> Found:
+    def of(cls, retrieval: Retrieval) -> Found:
         """Of a retrieval."""
-        nodes = [FoundNode.of(hit) for hit in found.hits]
-        return cls.taken(found.query, n_tokens=found.n_tokens, nodes=nodes, note=_note(found))
+        nodes = [FoundNode.of(hit) for hit in retrieval.hits]
+        n_tokens, note = retrieval.n_tokens, _note(retrieval)
+        return cls.taken(retrieval.query, n_tokens=n_tokens, nodes=nodes, note=note)
 
 
-def _note(found: Retrieval) -> str:
-    if found.hits:
+def _note(retrieval: Retrieval) -> str:
+    if retrieval.hits:
         return ""
-    if found.n_passed_over:
-        return f"no node fits into {found.query.budget_tokens} tokens; raise budget_tokens"
+    if retrieval.n_passed_over:
+        return f"no node fits into {retrieval.query.budget_tokens} tokens; raise budget_tokens"
     return (
         "no node matches the question and its filters; leave a filter out, or see list_trees for "
         "the names of trees and documents"
@@ -132,7 +133,7 @@ class Answered(Answer):
     found: Found
 
     @classmethod
-    def of(cls, answer: ReaderAnswer | None, found: Retrieval) -> Answered:
+    def of(cls, answer: ReaderAnswer | None, retrieval: Retrieval) -> Answered:
         """Of a reader's answer; None where it was not asked."""
         cited = [] if answer is None else answer.citations
         return cls(
@@ -146,7 +147,7 @@ class Answered(Answer):
                 )
                 for number, passage in enumerate(cited, 1)
             ],
-            found=Found.of(found),
+            found=Found.of(retrieval),
         )
 
 
@@ -222,10 +223,10 @@ class Traced(Answer):
     spans: list[Span]
 
     @classmethod
-    def of(cls, found: Trace, offset: int, limit: int) -> Traced:
+    def of(cls, trace: Trace, offset: int, limit: int) -> Traced:
         """Of a trace."""
-        spans = [Span.of(span) for span in found.spans[offset : offset + limit]]
-        return cls.taken(found.node, n_spans=len(found.spans), offset=offset, spans=spans)
+        spans = [Span.of(span) for span in trace.spans[offset : offset + limit]]
+        return cls.taken(trace.node, n_spans=len(trace.spans), offset=offset, spans=spans)
 
 
 class PublishedTree(Answer):

@@ -80,8 +80,8 @@ def decisions_router(
     @router.get("", dependencies=reads)
     def decisions() -> Decisions:
         """List what people decided: texts set aside, summaries corrected, findings marked."""
-        found = [Decided.of(decision) for decision in curator.decisions()]
-        return Decisions(can_decide=writes is not None, decisions=found)
+        made = [Decided.of(decision) for decision in curator.decisions()]
+        return Decisions(can_decide=writes is not None, decisions=made)
 
     if writes is None:
         return router

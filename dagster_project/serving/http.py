@@ -234,8 +234,8 @@ class _Guard:
     def __call__(
         self, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_SCHEME)]
     ) -> None:
-        found = b"" if given is None else given.credentials.encode()
-        if not sum(secrets.compare_digest(found, key) for key in self._keys):  # of all, always
+        sent = b"" if given is None else given.credentials.encode()
+        if not sum(secrets.compare_digest(sent, key) for key in self._keys):  # of all, always
             raise _WrongKeyError("send the server's key as 'Authorization: Bearer KEY'")
 
 

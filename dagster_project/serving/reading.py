@@ -146,8 +146,8 @@ class Reading:
             answer = overview_answer(retriever.nodes(OVERVIEW), query.budget_tokens)
         hits = tuple(Hit(node, 0.0) for node in plan.nodes)
         n_tokens = sum(node.n_tokens for node in plan.nodes)
-        found = Retrieval(question, query, hits, n_tokens, len(hits), 0)
-        return Answered.of(answer, found)
+        retrieval = Retrieval(question, query, hits, n_tokens, len(hits), 0)
+        return Answered.of(answer, retrieval)
 
     def _search(self, asked: Asked) -> Retrieval:
         where = Where(
@@ -187,10 +187,10 @@ class Reading:
         from dagster_project.window import read_report
 
         retriever, home = self._of(tree)
-        found = retriever.asked(
+        report = retriever.asked(
             lambda store: read_report(home, retriever.settings, store, tree, with_map=False)
         )
-        return report_values(found)
+        return report_values(report)
 
     def map(self, tree: str | None) -> dict[str, Any]:
         """See ``window.map_values``."""
@@ -201,8 +201,8 @@ class Reading:
 
     def _of(self, tree: str | None) -> tuple[HomeRetriever, Home]:
         """What reads a tree, and its home: another one of the tree above the trees."""
-        found = self._retriever.reader_of(tree)
-        return found, Home(found.home.path)
+        reader = self._retriever.reader_of(tree)
+        return reader, Home(reader.home.path)
 
     def list_trees(
         self, name_contains: NameContains = "", offset: Offset = 0, limit: Limit = 50

@@ -72,12 +72,12 @@ def build_raptor_corpus(
     own = _own_specs(given, follows=upstream is not None)
     names, specs = corpus_specs(own, name, [name] if prefix is None else prefix, translator)
     resources = Resources(given, folder, names=names)
-    found = define_corpus(given, resources, specs)
+    definitions = define_corpus(given, resources, specs)
     if upstream is None:
-        return found
+        return definitions
     followed = Followed.of(upstream, upstream_path)
     source = build_source_asset(specs[keys.SOURCE], followed, given, resources)
-    return dg.Definitions.merge(found, dg.Definitions(assets=[source]))
+    return dg.Definitions.merge(definitions, dg.Definitions(assets=[source]))
 
 
 def define_corpus(
@@ -102,7 +102,7 @@ def define_corpus(
     chain_specs = [specs[key] for key in keys.chain_keys(settings.tree.max_layers)]
     chain = build_chain(settings, chain_specs, resources, progress)
     jobs = [build_job(chain, corpus), build_drop_job(settings, resources)]
-    found = dg.Definitions(
+    definitions = dg.Definitions(
         assets=[chain, *evaluations],
         jobs=[*jobs, *build_evaluate_jobs(evaluations, corpus)],
         sensors=[build_source_sensor(resources, jobs)],
@@ -112,10 +112,10 @@ def define_corpus(
         },
     )
     if not settings.corpus.enabled:
-        return found
+        return definitions
     above = overview_resources(resources)
     source = dg.Definitions(assets=[overview_source_spec(above)])
-    return dg.Definitions.merge(found, source, define_corpus(above.settings, above))
+    return dg.Definitions.merge(definitions, source, define_corpus(above.settings, above))
 
 
 class _Declared(RaptorTranslator):

@@ -55,8 +55,8 @@ class _Postgres:
         """See ``Database.read``."""
         with _errors("read"), self._transaction() as cursor:
             cursor.execute(_prepared(statement), values)
-            found: list[tuple[Any, ...]] = cursor.fetchall()
-        return found
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
 
     def write(self, statements: Sequence[tuple[str, Sequence[Row]]]) -> None:
         """See ``Database.write``."""

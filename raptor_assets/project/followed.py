@@ -146,9 +146,9 @@ def _named_paths(instance: dg.DagsterInstance, followed: Followed) -> list[str]:
     """
     ids = instance.get_latest_storage_id_by_partition(followed.key, MATERIALIZED).values()
     wanted = dg.AssetRecordsFilter(followed.key, storage_ids=list(ids)) if ids else followed.key
-    found = instance.fetch_materializations(wanted, limit=len(ids) or 1).records
+    materializations = instance.fetch_materializations(wanted, limit=len(ids) or 1).records
     asset, paths = followed.key.to_user_string(), []
-    for record in reversed(found):
+    for record in reversed(materializations):
         told = record.asset_materialization
         entry = told.metadata.get(followed.path_entry) if told else None
         if entry is None or not isinstance(entry.value, str):

@@ -103,8 +103,8 @@ class Home(HomeFolder):
         with self._writable():
             for folder in (self.dagster, self.tables, self.qdrant):
                 folder.mkdir(parents=True, exist_ok=True)
-            found, wanted = self._instance(), self._own_instance()
-            if found.startswith(_MARK) and found != wanted:
+            kept, wanted = self._instance(), self._own_instance()
+            if kept.startswith(_MARK) and kept != wanted:
                 replace_file(self.dagster / "dagster.yaml", wanted.encode())
 
     def has_own_instance(self) -> bool:

@@ -65,8 +65,8 @@ class TablesIOManager(dg.IOManager):
         schema = SCHEMAS.get(key.path[-1]) if len(key.path) > 1 else None
         if table is None and schema and tables.exists(keys.TREE.path, partition):
             table = schema.table(())
-        found = tables.read(key.path, partition) if table is None else table
-        frame: pd.DataFrame = found.to_pandas()
+        whole = tables.read(key.path, partition) if table is None else table
+        frame: pd.DataFrame = whole.to_pandas()
         return frame
 
     def _own(self, key: dg.AssetKey) -> dg.AssetKey:

@@ -101,11 +101,11 @@ class RecordFiles:
     def outcomes(self, checks: names.Checks) -> CheckOutcomes:
         """See ``Records``."""
         known = {(_stored(asset), check.name): asset for asset, check in checks}
-        found: dict[tuple[str, str, str | None], CheckOutcome] = {}
+        outcomes: dict[tuple[str, str, str | None], CheckOutcome] = {}
         for key, name, partition, told in self._read(_OUTCOMES):
             if (key, name) in known:  # a later one takes the place of an earlier one
-                found[known[key, name], name, partition] = _outcome(told) if told else _PASSED
-        return found
+                outcomes[known[key, name], name, partition] = _outcome(told) if told else _PASSED
+        return outcomes
 
 
 # Dagster deletes the events of an asset that is wiped, and passes over older ones besides.
@@ -157,8 +157,8 @@ def is_readable(files: Path) -> bool:
 
 def _is_known(read: Read) -> bool:
     has_versions = read("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'")
-    found = read("SELECT version_num FROM alembic_version") if has_versions else []
-    return found == [(TABLES_VERSION,)]
+    versions = read("SELECT version_num FROM alembic_version") if has_versions else []
+    return versions == [(TABLES_VERSION,)]
 
 
 @contextmanager

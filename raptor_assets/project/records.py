@@ -79,21 +79,21 @@ class DagsterRecords:
 
     def latest(self, asset: str) -> dict[str, int]:
         """See ``Records``."""
-        found = self.instance.get_latest_storage_id_by_partition(self._key(asset), MATERIALIZED)
-        return dict(found)
+        ids = self.instance.get_latest_storage_id_by_partition(self._key(asset), MATERIALIZED)
+        return dict(ids)
 
     def outcomes(self, checks: names.Checks) -> CheckOutcomes:
         """See ``Records``."""
         keys = {dg.AssetCheckKey(self._key(asset), check.name): asset for asset, check in checks}
         storage = self.instance.event_log_storage
-        found: dict[tuple[str, str, str | None], CheckOutcome] = {}
+        outcomes: dict[tuple[str, str, str | None], CheckOutcome] = {}
         for info in storage.get_asset_check_partition_info(list(keys)):
             key, partition = info.check_key, info.partition_key
             passed = info.latest_execution_status == AssetCheckExecutionRecordStatus.SUCCEEDED
             last = CheckOutcome() if passed and partition else self._last(key, partition)
             if last is not None:
-                found[keys[key], key.name, partition] = last
-        return found
+                outcomes[keys[key], key.name, partition] = last
+        return outcomes
 
     def _last(self, key: dg.AssetCheckKey, partition: str | None) -> CheckOutcome | None:
         """None where the check was only planned."""
@@ -106,12 +106,12 @@ class DagsterRecords:
             },
             partition_filter=PartitionKeyFilter(key=partition),
         )
-        found = history[0].evaluation if history else None
-        if not isinstance(found, dg.AssetCheckEvaluation):
+        last = history[0].evaluation if history else None
+        if not isinstance(last, dg.AssetCheckEvaluation):
             return None
-        if found.passed and partition is not None:
+        if last.passed and partition is not None:
             return CheckOutcome()
-        return CheckOutcome(found.passed, found.severity.value.lower(), found.description or "")
+        return CheckOutcome(last.passed, last.severity.value.lower(), last.description or "")
 
 
 def is_postgres(instance: dg.DagsterInstance) -> bool:
@@ -131,17 +131,17 @@ def keep_connections(instance: dg.DagsterInstance) -> ExitStack:
         from sqlalchemy.pool import NullPool
 
         for storage in (instance.run_storage, instance.event_log_storage):
-            found: Any = storage
-            if not isinstance(found._engine.pool, NullPool):  # noqa: SLF001
+            kept_in: Any = storage
+            if not isinstance(kept_in._engine.pool, NullPool):  # noqa: SLF001
                 continue  # kept already
             engine = create_pg_engine(
-                found.postgres_url,
-                found._token_provider,  # noqa: SLF001 - nothing public makes a pool of this size
+                kept_in.postgres_url,
+                kept_in._token_provider,  # noqa: SLF001 - nothing public makes a pool of this size
                 isolation_level="AUTOCOMMIT",
                 pool_size=_POOL,
                 pool_pre_ping=True,
             )
-            found._engine = engine  # noqa: SLF001
+            kept_in._engine = engine  # noqa: SLF001
             kept.callback(engine.dispose)
     return kept
 
@@ -181,11 +181,11 @@ def own_engine(
 
 def told_database(error: BaseException) -> str:
     """What an error of PostgreSQL says and what to do, without a password."""
-    found: BaseException | None = error
+    cause: BaseException | None = error
     text = ""
-    while found is not None:
-        text = str(getattr(found, "orig", None) or found).strip()
-        found = found.__cause__
+    while cause is not None:
+        text = str(getattr(cause, "orig", None) or cause).strip()
+        cause = cause.__cause__
     line = text.splitlines()[0] if text else "the connection was cut"
     if "translate host name" in line:  # what it names may be the end of a password
         line = f"the host of its address is unknown; {_QUOTE}"

@@ -64,7 +64,7 @@ def find_renames(
         renamed[new.id], place = candidates.pop()
         if place != name:
             successors[place].add(name)
-    return Renames(renamed, {name: tuple(sorted(found)) for name, found in successors.items()})
+    return Renames(renamed, {name: tuple(sorted(takers)) for name, takers in successors.items()})
 
 
 def _documents(known: Known, partition: str) -> list[Document]:

@@ -142,7 +142,7 @@ class Resources:
         """Documents that a partition was last built from."""
         table = self.tables.find((DOCUMENTS,), partition)
         trees = {} if table is None else table_to_documents(table)
-        return (document for found in trees.values() for document in found)
+        return (document for documents in trees.values() for document in documents)
 
 
 class SourceResource:
@@ -207,8 +207,8 @@ class SourceResource:
     def _ids(self, partitions: Collection[str]) -> set[str]:
         """Ids of the documents that were found of these partitions."""
         there = self.inventory().partitions(self._settings.grouping)
-        found = (there.get(name, {}) for name in partitions)
-        return {entry.id for trees in found for entries in trees.values() for entry in entries}
+        chosen = (there.get(name, {}) for name in partitions)
+        return {entry.id for trees in chosen for entries in trees.values() for entry in entries}
 
     def trees(self) -> set[str]:
         """Names of all trees that the source makes.

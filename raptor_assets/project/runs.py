@@ -133,5 +133,5 @@ def _failed(run: dg.DagsterRun) -> dg.DagsterEvent:
 
 def _is_under_way(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
     """Asked once more: a run may have ended well since, and its process after it."""
-    found = instance.get_run_by_id(run.run_id)
-    return found is not None and found.status in _UNDER_WAY
+    now = instance.get_run_by_id(run.run_id)
+    return now is not None and now.status in _UNDER_WAY

@@ -41,10 +41,10 @@ def read_store_state(
 
 
 def _marks(marks: Iterable[Mark], grouping: GroupingSettings) -> Mapping[str, tuple[str, ...]]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    by_partition: defaultdict[str, list[str]] = defaultdict(list)
     for mark in marks:
-        found[partition_key(mark.tree, grouping)].append(published_mark(mark))
-    return {name: tuple(marks) for name, marks in found.items()}
+        by_partition[partition_key(mark.tree, grouping)].append(published_mark(mark))
+    return {name: tuple(marks) for name, marks in by_partition.items()}
 
 
 def _whole(store: VectorStore, *, mend: bool) -> list[Mark]:

@@ -194,10 +194,10 @@ class _DatabaseTurn(Turn):
 
     def _try(self, key: int) -> bool:
         with _lost("cannot wait for a turn"):
-            found = self._lock(key)
-        if found:
+            is_taken = self._lock(key)
+        if is_taken:
             self._taken.append(key)
-        return found
+        return is_taken
 
     def _lock(self, key: int) -> bool:
         return bool(self._ask("select pg_try_advisory_lock(:key)", key=key))

@@ -44,8 +44,8 @@ class ChunksStep(EachAlone):
         """See ``CheckedStep.check``."""
         texts = {
             (tree, document.id): document.text
-            for tree, found in state.documents().items()
-            for document in found
+            for tree, members in state.documents().items()
+            for document in members
         }
         leaves = state.flat_nodes(0)
         return [chunk_length(CheckedChunks(leaves, texts, state.context.settings))]
@@ -53,8 +53,8 @@ class ChunksStep(EachAlone):
     def _leaves(self, state: PartitionState) -> list[Node]:
         documents = state.documents()
         leaves: list[Node] = []
-        for tree, found in documents.items():
-            made = make_leaves(tree, found, state.context.components)
+        for tree, members in documents.items():
+            made = make_leaves(tree, members, state.context.components)
             leaves += made
             if not made:
                 state.context.warn(f"tree {tree!r} has no text and is not built")

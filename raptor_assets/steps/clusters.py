@@ -43,9 +43,9 @@ class ClustersStep(EachAlone):
             version = clusters_version(list(done.values()))
             state.save(self.key, clusterings_to_table(done.values()), version, inputs)
         reused = before is not None and before.data_version == version
-        found = list(state.clusterings(self.layer).values())
+        clusterings = list(state.clusterings(self.layer).values())
         below = {} if reused else state.layers(self.layer - 1)
-        metadata = clusters_metadata(found, below, pictured=not reused)
+        metadata = clusters_metadata(clusterings, below, pictured=not reused)
         return StepResult(state, version, metadata, metadata["n_clusters"], reused)
 
     def _input(self, state: PartitionState) -> list[str]:
@@ -53,15 +53,15 @@ class ClustersStep(EachAlone):
 
         And the clusters of the published tree, since they are kept.
         """
-        found = [
+        lines = [
             f"{tree}\0{node.id}\0{node.embedding_key}\0{node.n_tokens}"
             for tree, nodes in state.nodes(self.layer - 1).items()
             for node in nodes
         ]
         for tree, published in state.earlier().items():
             earlier = earlier_clusters(published, self.layer - 1)
-            found.append(f"{tree}\0{earlier.digest if earlier else ''}")
-        return found
+            lines.append(f"{tree}\0{earlier.digest if earlier else ''}")
+        return lines
 
 
 def _look_up(context: RunContext, states: Sequence[PartitionState]) -> None:

@@ -34,7 +34,7 @@ class DocumentsStep(EachAlone):
         reused = state.recorded_version(self.key, version) == version
         if not reused:
             state.save(self.key, documents_to_table(trees), version, version)
-        n_rows = sum(len(found) for found in trees.values())
+        n_rows = sum(len(members) for members in trees.values())
         metadata = documents_metadata(trees, context.corpus)
         return StepResult(state, version, metadata, n_rows, reused, [_verdict(trees, context)])
 
@@ -44,7 +44,7 @@ class DocumentsStep(EachAlone):
 
 
 def _verdict(trees: Trees, context: RunContext) -> Verdict:
-    documents = {d.id: d for found in trees.values() for d in found}
+    documents = {d.id: d for members in trees.values() for d in members}
     checks = context.settings.checks
     report = measure_document_text(documents.values(), context.common_text, checks)
     return evaluate_document_text(report, checks)

@@ -25,7 +25,7 @@ class EmbeddingsStep:
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
         flat = {state.name: state.flat_nodes(self.layer) for state in states}
-        nodes = [node for found in flat.values() for node in found]
+        nodes = [node for members in flat.values() for node in members]
         known_store = KnownStore(context.store)
         embedded = (
             embed_nodes(nodes, context.components, known_store, context.working) if nodes else None

@@ -35,7 +35,7 @@ class FindingsStep:
         usage = context.components.ledger.spent(AUDITS) - spent
         shares = usage.shares([report.n_judged for report in reports])
         return [
-            self._result(*found) for found in zip(states, records, reports, shares, strict=True)
+            self._result(*parts) for parts in zip(states, records, reports, shares, strict=True)
         ]
 
     def check(self, state: PartitionState) -> list[Verdict]:

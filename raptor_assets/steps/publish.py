@@ -102,13 +102,13 @@ class PublishStep:
         """See ``CheckedStep.check``."""
         context, trees = state.context, self._trees(state)
         with context.store.open() as store:
-            found = store.manifests([tree.name for tree in trees])
+            live = store.manifests([tree.name for tree in trees])
             verdicts = [
                 *tree_verdicts(CheckedTrees(trees, context.settings)),
                 _embedded_verdict(trees, store.identity, context.settings),
                 _stored_verdict(store, trees),
             ]
-        manifests = {manifest.tree: manifest for manifest in found}
+        manifests = {manifest.tree: manifest for manifest in live}
         return [*verdicts, *_staleness_verdicts(state, manifests)]
 
     def _promote(self, context: RunContext) -> None:
@@ -126,7 +126,7 @@ class PublishStep:
         for number in range(self.max_layers + 1):
             for tree, layer in state.layers(number).items():
                 layers.setdefault(tree, []).append(layer)
-        return [self._tree(state, name, found) for name, found in layers.items()]
+        return [self._tree(state, name, of_tree) for name, of_tree in layers.items()]
 
     def _tree(self, state: PartitionState, name: str, layers: Sequence[Layer]) -> Tree:
         done = [state.clusterings(number)[name].fit for number in range(1, len(layers))]
@@ -254,7 +254,7 @@ def _gone(part: _Ready, unfinished: Listing, published: Listing) -> list[str]:
 
 
 def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table:
-    found = (manifests[tree.name] for tree in trees)
+    manifests_in_order = (manifests[tree.name] for tree in trees)
     return TREES.table(
         (
             manifest.tree,
@@ -265,7 +265,7 @@ def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table
             manifest.end,
             manifest.published_at,
         )
-        for manifest in found
+        for manifest in manifests_in_order
     )
 
 
@@ -288,8 +288,8 @@ def _staleness_verdicts(state: PartitionState, manifests: Mapping[str, Manifest]
     published = {tree: manifest.documents for tree, manifest in manifests.items()}
     textless = state.documents().keys() - published.keys()
     there = {
-        tree: {document.id: document.content_hash for document in found}
-        for tree, found in source.items()
+        tree: {document.id: document.content_hash for document in members}
+        for tree, members in source.items()
         if tree not in textless
     }
     return [staleness(DocumentHashes(published, there))]
@@ -297,11 +297,11 @@ def _staleness_verdicts(state: PartitionState, manifests: Mapping[str, Manifest]
 
 def _stored_verdict(store: VectorStore, trees: Sequence[Tree]) -> Verdict:
     """Verdict on what the store holds of the trees, once they are published."""
-    found = {manifest.tree: manifest for manifest in store.manifests([t.name for t in trees])}
+    stored = {manifest.tree: manifest for manifest in store.manifests([t.name for t in trees])}
     return whole_in_store(
         [
             StoredTree(
-                found.get(tree.name), store.point_ids(tree.name), [n.id for n in tree.nodes()]
+                stored.get(tree.name), store.point_ids(tree.name), [n.id for n in tree.nodes()]
             )
             for tree in trees
         ]

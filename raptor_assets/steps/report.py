@@ -50,9 +50,9 @@ class ReportStep(EachAlone):
         shown = (version, repr(findings), settings, page_version())
         inputs = inputs_digest(context, self.key, *shown)
         path = context.reports.path(state.name)
-        found = state.recorded(self.key)
-        records = read_records(context.tables, state.name) if found else {}
-        same = found is not None and found.inputs == inputs and path.exists()
+        last = state.recorded(self.key)
+        records = read_records(context.tables, state.name) if last else {}
+        same = last is not None and last.inputs == inputs and path.exists()
         if not same:
             trees = self._trees(state)
             paid = read_usages(context.tables, state.name, layers)
@@ -108,13 +108,13 @@ class ReportStep(EachAlone):
 
 
 def _numbers(records: Sequence[TreeRecord], findings: Findings) -> dict[str, Any]:
-    found = {
+    numbers = {
         "n_trees": len(records),
         "n_nodes": sum(len(record.node_ids) for record in records),
         "n_nodes_new": sum(len(record.change.added) for record in records),
         "n_nodes_gone": sum(record.change.n_removed for record in records),
     }
     if findings is not None:
-        found["n_findings"] = len(findings)
-        found["n_unsupported"] = sum(f.judgement == "unsupported" for f in findings)
-    return found
+        numbers["n_findings"] = len(findings)
+        numbers["n_unsupported"] = sum(f.judgement == "unsupported" for f in findings)
+    return numbers

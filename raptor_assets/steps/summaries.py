@@ -65,7 +65,7 @@ class SummariesStep:
             self.key,
             clusters_version(clusterings),
             nodes_version(below),
-            *(found for found in decided if found),
+            *(decision for decision in decided if decision),
         )
 
     def _summarize(self, context: RunContext, states: Sequence[PartitionState]) -> Summarized:
@@ -108,13 +108,13 @@ class SummariesStep:
             }
             for state in states
         ]
-        shares = judged.shares([len(found) for found in by_work])
-        for state, found, share in zip(states, by_work, shares, strict=True):
-            state.pay(self.layer, found, share)
+        shares = judged.shares([len(own) for own in by_work])
+        for state, own, share in zip(states, by_work, shares, strict=True):
+            state.pay(self.layer, own, share)
             state.charge(self.layer, share)
             if is_metered(context.settings):
-                state.charge(self.layer, sum(found.values(), Usage()))
-                add_usages(context.tables, state.name, self.layer, found)
+                state.charge(self.layer, sum(own.values(), Usage()))
+                add_usages(context.tables, state.name, self.layer, own)
 
     def _keep(
         self, state: PartitionState, done: Summarized, inputs: str, before: Record | None

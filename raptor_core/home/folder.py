@@ -66,12 +66,12 @@ class HomeFolder:
         if not self.declaration.exists():
             return {}
         try:
-            found: dict[str, Any] = json.loads(self.declaration.read_text(encoding="utf-8"))
+            values: dict[str, Any] = json.loads(self.declaration.read_text(encoding="utf-8"))
         except ValueError as error:
             raise SettingsError(
                 f"{self.declaration} is damaged; remove it, and the next run writes it"
             ) from error
-        return found
+        return values
 
     @property
     def qdrant(self) -> Path:
@@ -99,10 +99,10 @@ class HomeFolder:
         if settings.embedder.precision != "auto":
             return []
         try:
-            found = stored_identities(settings.store, self.qdrant)
+            identities = stored_identities(settings.store, self.qdrant)
         except StoreError:
             return []
-        return [identity.embedder_fingerprint for identity in found]
+        return [identity.embedder_fingerprint for identity in identities]
 
 
 def hint(words: str, home: Path) -> str:

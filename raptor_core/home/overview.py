@@ -56,7 +56,7 @@ def plan_answer(nodes: Sequence[Node], settings: Settings, budget_tokens: int) -
         budget_tokens: of one context.
     """
     layers = _layers(nodes)
-    cut = {number: _parts(found, budget_tokens) for number, found in layers.items()}
+    cut = {number: _parts(members, budget_tokens) for number, members in layers.items()}
     layer = min((n for n, parts in cut.items() if len(parts) <= MAX_PARTS), default=max(cut))
     parts, reader = cut[layer], settings.reader
     between = len(parts) * reader.max_tokens if len(parts) > 1 else 0
@@ -111,7 +111,7 @@ def no_overview(settings: Settings) -> UnknownTreeError:
 def overview_answer(nodes: Sequence[Node], budget_tokens: int) -> Answer:
     """The overview itself, where no reader can be asked: the most detailed layer that fits."""
     layers = _layers(nodes)
-    sizes = {number: sum(node.n_tokens for node in found) for number, found in layers.items()}
+    sizes = {number: sum(node.n_tokens for node in members) for number, members in layers.items()}
     shown = layers[min((n for n in sizes if sizes[n] <= budget_tokens), default=max(sizes))]
     lines = [
         f"{node.name}: {node.text} [{number}]" if node.name else f"{node.text} [{number}]"

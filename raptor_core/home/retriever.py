@@ -112,14 +112,14 @@ class HomeRetriever(AsyncSearch):
         embedder = self._components.embedder
         vectors = embedder.embed_queries(questions)
 
-        def found(store: VectorStore) -> list[Retrieval]:
+        def search(store: VectorStore) -> list[Retrieval]:
             check_identity(store.identity, self._components.store_identity, str(self._home.path))
             retrievals = Retriever(store, embedder).search_vectors(questions, vectors, query)
             met = {hit.node.tree for one in retrievals for hit in one.hits}  # so they are published
             require_trees(store, [tree for tree in query.where.trees or () if tree not in met])
             return retrievals
 
-        return self.asked(found)
+        return self.asked(search)
 
     def trace(self, node_id: str) -> Trace:
         """The exact spans of the documents under a node.
@@ -132,11 +132,11 @@ class HomeRetriever(AsyncSearch):
         except UnknownTreeError:
             if not self._has_above:
                 raise
-        found = self.above.trace(node_id)
-        leaves = self.above.nodes_of([span.node_id for span in found.spans])
+        above = self.above.trace(node_id)
+        leaves = self.above.nodes_of([span.node_id for span in above.spans])
         below = (self.trace(leaf.stands_for) for leaf in leaves)
         spans = {span.node_id: span for one in below for span in one.spans}
-        return Trace(found.node, tuple(spans.values()))
+        return Trace(above.node, tuple(spans.values()))
 
     def family(self, node_id: str) -> Family:
         """A node, the summaries over it, and what it summarizes.
@@ -149,19 +149,19 @@ class HomeRetriever(AsyncSearch):
         except UnknownTreeError:
             if not self._has_above:
                 raise
-        found = self.above.family(node_id)
-        below = found.node.stands_for
-        return replace(found, children=(self.family(below).node,)) if below else found
+        above = self.above.family(node_id)
+        below = above.node.stands_for
+        return replace(above, children=(self.family(below).node,)) if below else above
 
     def manifests(self) -> list[Manifest]:
         """What is published, by tree name."""
-        found = self.asked(lambda store: store.manifests())
+        own = self.asked(lambda store: store.manifests())
         if not self._has_above:
-            return found
+            return own
         try:
-            return [*found, *self.above.manifests()]
+            return [*own, *self.above.manifests()]
         except UnknownTreeError:  # it was dropped, as too few trees are left
-            return found
+            return own
 
     def nodes(self, tree: str) -> list[Node]:
         """All nodes of a published tree.
@@ -173,12 +173,12 @@ class HomeRetriever(AsyncSearch):
         if reader is not self:
             return reader.nodes(tree)
 
-        def found(store: VectorStore) -> list[Node]:
+        def read(store: VectorStore) -> list[Node]:
             nodes = store.nodes(Where(trees=(tree,)))
             require_trees(store, () if nodes else (tree,))
             return nodes
 
-        return self.asked(found)
+        return self.asked(read)
 
     def nodes_of(self, node_ids: Sequence[str]) -> list[Node]:
         """The published nodes with these ids, in document order."""
@@ -211,13 +211,13 @@ class HomeRetriever(AsyncSearch):
         """Search the trees that the tree above them leads to, a question at a time."""
         walks = query.strategy in ("traversal", "beam")
         start = Query(query.strategy if walks else "flat", MANY_TOKENS, top_k=ROUTED_TREES)
-        found = []
+        retrievals = []
         for question, led in zip(questions, self.above.search_many(questions, start), strict=True):
             leaves = (hit.node for hit in led.ranked if hit.node.is_leaf)
             trees = tuple(dict.fromkeys(str(leaf.metadata[TREE]) for leaf in leaves))
             where = replace(query.where, trees=query.where.trees or trees)
-            found.append(self.search(question, replace(query, where=where, scope="trees")))
-        return found
+            retrievals.append(self.search(question, replace(query, where=where, scope="trees")))
+        return retrievals
 
     def plan_answer(self, query: Query | None = None) -> OverviewPlan:
         """What an answer about the whole corpus reads and takes; nothing is called.

@@ -40,12 +40,13 @@ def read_decisions(tables: TableStore) -> list[Decision]:
     decisions: dict[str, Decision] = {}
     acts = [row for name in tables.names(KEY) for row in _ACTS.rows(tables.read(KEY, name))]
     for act in sorted(acts):
-        found = Decision(*act)
+        decision = Decision(*act)
         if act[1] != _UNDO:
-            decisions[found.id] = found
-        elif found.subject in decisions:
-            told = f"by {found.who} on {found.when}" + (f": {found.why}" if found.why else "")
-            decisions[found.subject] = replace(decisions[found.subject], undone=told)
+            decisions[decision.id] = decision
+        elif decision.subject in decisions:
+            why = f": {decision.why}" if decision.why else ""
+            told = f"by {decision.who} on {decision.when}{why}"
+            decisions[decision.subject] = replace(decisions[decision.subject], undone=told)
     return list(decisions.values())
 
 
@@ -86,14 +87,14 @@ def take_back(tables: TableStore, decision_id: str, *, who: str, why: str = "") 
         CurationError: there is no such decision in force.
         TableError: it cannot be written.
     """
-    found = {d.id: d for d in read_decisions(tables) if not d.undone}
-    if decision_id not in found:
+    in_force = {d.id: d for d in read_decisions(tables) if not d.undone}
+    if decision_id not in in_force:
         raise CurationError(
             f"no decision {decision_id!r} is in force; `raptor curate list` shows them all"
         )
-    act = (_new_id(), _UNDO, found[decision_id].tree, decision_id, "", "", who, _now(), why)
+    act = (_new_id(), _UNDO, in_force[decision_id].tree, decision_id, "", "", who, _now(), why)
     tables.write(KEY, act[0], _ACTS.table([act]))
-    return found[decision_id]
+    return in_force[decision_id]
 
 
 def _new_id() -> str:

@@ -210,8 +210,8 @@ def audit_to_table(report: AuditReport) -> pa.Table:
             report.version,
             key,
         )
-        for node, key, found in zip(report.audited, report.keys, report.by_node, strict=True)
-        for position, finding in enumerate(found)
+        for node, key, findings in zip(report.audited, report.keys, report.by_node, strict=True)
+        for position, finding in enumerate(findings)
     )
 
 

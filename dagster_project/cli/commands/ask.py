@@ -115,16 +115,16 @@ def _print_corpus(
     spans = [retriever.trace(passage.node_id).spans for passage in answer.citations]
     if as_json:
         citations = [
-            {**passage_values(passage), "spans": [asdict(span) for span in found]}
-            for passage, found in zip(answer.citations, spans, strict=True)
+            {**passage_values(passage), "spans": [asdict(span) for span in under]}
+            for passage, under in zip(answer.citations, spans, strict=True)
         ]
         print_json({"answer": answer.text, "citations": citations, "plan": foretold})
         return
     click.echo(answer.text)
-    for number, (passage, found) in enumerate(zip(answer.citations, spans, strict=True), 1):
+    for number, (passage, under) in enumerate(zip(answer.citations, spans, strict=True), 1):
         click.secho(f"[{number}] {passage.place}  {passage.node_id}", fg="cyan")
-        named = [f"{span.document}[{span.start}:{span.end}]" for span in found[:NAMED_SPANS]]
-        more = f" and {len(found) - len(named)} more" if len(found) > len(named) else ""
+        named = [f"{span.document}[{span.start}:{span.end}]" for span in under[:NAMED_SPANS]]
+        more = f" and {len(under) - len(named)} more" if len(under) > len(named) else ""
         click.secho(f"    {', '.join(named)}{more}", dim=True)
 
 

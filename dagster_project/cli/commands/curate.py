@@ -113,11 +113,11 @@ def undo(curator: Curator, author: Author, decision: str) -> Decision:
 @home_and_json
 def list_(everything: bool, home: Path, as_json: bool) -> None:
     """List the decisions, oldest first."""
-    found = [d for d in Curator(home).decisions() if everything or not d.undone]
+    decisions = [d for d in Curator(home).decisions() if everything or not d.undone]
     if as_json:
-        print_json({"decisions": [asdict(decision) for decision in found]})
+        print_json({"decisions": [asdict(decision) for decision in decisions]})
         return
-    for decision in found:
+    for decision in decisions:
         click.secho(f"{decision.id}  {_told(decision)}", fg="cyan", dim=bool(decision.undone))
         click.echo(f"    by {decision.who} on {decision.when}", nl=False)
         click.echo(f": {decision.why}" if decision.why else "")
@@ -125,7 +125,7 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
             click.echo(f"    now: {decision.value}")
         if decision.undone:
             click.echo(f"    taken back {decision.undone}")
-    if not found:
+    if not decisions:
         click.echo("nothing was decided")
 
 

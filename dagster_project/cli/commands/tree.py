@@ -43,14 +43,14 @@ def command(
     with published(place, own) as store:
         require_trees(store, (tree,))
         if traced:
-            found = trace(store, traced)
+            traced_to = trace(store, traced)
         else:
             manifest = store.manifests([tree])[0]
             nodes = store.nodes(Where(trees=(tree,)))
     if traced:
         if place.path != opened.path:  # down to the documents, not to the nodes below it
-            found = HomeRetriever(opened.path).trace(traced)
-        _show_trace(found, tree, _usage(Home(place.path), own, found.node), as_json=as_json)
+            traced_to = HomeRetriever(opened.path).trace(traced)
+        _show_trace(traced_to, tree, _usage(Home(place.path), own, traced_to.node), as_json=as_json)
         return
     if as_json:
         print_json({**asdict(manifest), "nodes": [node_values(node) for node in nodes]})
