@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from dagster_project.cli.exits import reported
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
+from raptor_core.settings.retrieval import Strategy
 
 Command = Callable[..., Any]
 
-STRATEGY = click.Choice(
-    ["hybrid", "collapsed", "collapsed-lexical", "traversal", "beam", "flat", "lexical"]
-)
-"""Names of ``raptor_core.retrieval.STRATEGIES``, written out so that help loads no model."""
+STRATEGY = click.Choice(get_args(Strategy))
 
 _QUERY = (
     click.option(

@@ -22,6 +22,7 @@ from raptor_core.home.overview import answer_by, overview_answer
 from raptor_core.models.reading import Passage, Reader
 from raptor_core.report.data import report_values
 from raptor_core.retrieval import Retrieval
+from raptor_core.settings.retrieval import Strategy
 from raptor_core.store.base import Hit, Where
 from raptor_core.tree.overview import OVERVIEW
 
@@ -32,9 +33,6 @@ MAX_QUESTION_CHARS = 10_000
 
 Name = Annotated[str, Field(max_length=4096)]
 Names = Annotated[list[Name] | None, Field(max_length=1000)]
-Strategy = Literal[
-    "hybrid", "collapsed", "collapsed-lexical", "traversal", "beam", "flat", "lexical"
-]
 Question = Annotated[
     str, Field(min_length=1, max_length=MAX_QUESTION_CHARS, description="A question, or words.")
 ]

@@ -55,45 +55,31 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
     Any number of them stand in one project, each under its own name.
     """
 
-    name: Annotated[
-        str, Field(description="Name of the corpus; keys, jobs, sensor and partitions begin so.")
-    ]
-    settings: Annotated[
-        str | dict[str, dict[str, Any]] | None,
-        Field(
-            default=None,
-            description="Settings by section, as in raptor.toml, or the path of such a file, "
-            "relative to this one.",
-            examples=[{"source": {"paths": ["handbook"]}, "chunking": {"max_tokens": 100}}],
-        ),
-    ]
-    home: Annotated[
-        str | None,
-        Field(
-            default=None,
-            description="Folder of what the corpus keeps; otherwise one of its name in "
-            "RAPTOR_HOME, or in .raptor.",
-        ),
-    ]
-    key_prefix: Annotated[
-        list[str] | None, Field(default=None, description="Of all asset keys; the name if none.")
-    ]
-    upstream: Annotated[
-        str | None,
-        Field(
-            default=None,
-            description="Key of the asset that gives the documents, as team/pages, in place of a "
-            "source in the settings.",
-        ),
-    ]
-    upstream_path: Annotated[
-        str | None,
-        Field(
-            default=None,
-            description="Entry of the upstream's metadata that names a file or folder to read, in "
-            "place of its value.",
-        ),
-    ]
+    name: str = Field(description="Name of the corpus; keys, jobs, sensor and partitions begin so.")
+    settings: str | dict[str, dict[str, Any]] | None = Field(
+        default=None,
+        description="Settings by section, as in raptor.toml, or the path of such a file, relative "
+        "to this one.",
+        examples=[{"source": {"paths": ["handbook"]}, "chunking": {"max_tokens": 100}}],
+    )
+    home: str | None = Field(
+        default=None,
+        description="Folder of what the corpus keeps; otherwise one of its name in RAPTOR_HOME, or "
+        "in .raptor.",
+    )
+    key_prefix: list[str] | None = Field(
+        default=None, description="Of all asset keys; the name if none."
+    )
+    upstream: str | None = Field(
+        default=None,
+        description="Key of the asset that gives the documents, as team/pages, in place of a "
+        "source in the settings.",
+    )
+    upstream_path: str | None = Field(
+        default=None,
+        description="Entry of the upstream's metadata that names a file or folder to read, in "
+        "place of its value.",
+    )
     translation: Annotated[
         TranslationFn[RaptorAsset] | None,
         TranslationFnResolver[RaptorAsset](_template_variables),

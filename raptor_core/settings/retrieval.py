@@ -8,6 +8,11 @@ from pydantic import Field
 
 from raptor_core.settings.base import Part
 
+Strategy = Literal[
+    "hybrid", "collapsed", "collapsed-lexical", "traversal", "beam", "flat", "lexical"
+]
+"""Names of ``raptor_core.retrieval.STRATEGIES``."""
+
 
 class HybridSettings(Part):
     """Weights of the strategy "hybrid"; docs/retrieval.md has the formula.
@@ -59,9 +64,7 @@ class RetrievalSettings(Part):
             folder; empty for none.
     """
 
-    strategy: Literal[
-        "hybrid", "collapsed", "collapsed-lexical", "traversal", "beam", "flat", "lexical"
-    ] = "hybrid"
+    strategy: Strategy = "hybrid"
     budget_tokens: int = Field(2000, ge=1)
     top_k: int = Field(0, ge=0, le=1000)
     beam_width: int = Field(3, ge=1, le=1000)

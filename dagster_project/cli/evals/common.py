@@ -82,13 +82,13 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             "budgets",
             default=budgets,
             show_default=True,
-            callback=parse_budgets,
+            callback=parse_numbers,
             help="Tokens of a context, one or several.",
         ),
         click.option(
             "--top-k",
             "top_ks",
-            callback=parse_top_k,
+            callback=parse_numbers,
             metavar="K,...",
             help="Nodes at the most, on each layer of a traversal, one or several: each strategy "
             "once for each. Else as many as fill the budget.",
@@ -116,27 +116,20 @@ def dataset_options(function: Command) -> Command:
     return add_options(_OPTIONS, function)
 
 
-def parse_budgets(_context: click.Context, _option: click.Parameter, given: str) -> list[int]:
-    """Token budgets, comma-separated.
-
-    Raises:
-        BadParameter: one of them is no whole number from 1.
-    """
-    budgets = [item.strip() for item in given.split(",")]
-    if not all(item.isdecimal() and int(item) for item in budgets):
-        raise click.BadParameter(f"{given!r}: expected whole numbers, such as 400,1000,2000")
-    return list(map(int, budgets))
-
-
-def parse_top_k(
-    context: click.Context, option: click.Parameter, given: str | None
+def parse_numbers(
+    _context: click.Context, _option: click.Parameter, given: str | None
 ) -> list[int] | None:
-    """Numbers of nodes, comma-separated; None where none is given.
+    """Numbers of tokens or nodes, comma-separated; None where none is given.
 
     Raises:
         BadParameter: one of them is no whole number from 1.
     """
-    return None if given is None else parse_budgets(context, option, given)
+    if given is None:
+        return None
+    numbers = [item.strip() for item in given.split(",")]
+    if not all(item.isdecimal() and int(item) for item in numbers):
+        raise click.BadParameter(f"{given!r}: expected whole numbers, such as 400,1000,2000")
+    return list(map(int, numbers))
 
 
 @contextmanager
@@ -177,7 +170,7 @@ def _open(
         yield Opened(index, tree_statistics(index), cache)
 
 
-def the_ways(values: Mapping[str, Any]) -> list[System]:
+def make_systems(values: Mapping[str, Any]) -> list[System]:
     """What the command line compares.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dagster_project.cli.evals.common import dataset_options, open_evaluation, parse_budgets
+from dagster_project.cli.evals.common import dataset_options, open_evaluation, parse_numbers
 from dagster_project.cli.options import home_and_json
 from dagster_project.cli.output import print_json
 from raptor_core.evaluation.baselines import Dpr
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "budgets",
     default="400,1000,2000",
     show_default=True,
-    callback=parse_budgets,
+    callback=parse_numbers,
     help="Tokens of a context, one or several.",
 )
 @click.option(

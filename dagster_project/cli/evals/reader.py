@@ -13,9 +13,9 @@ from click.core import ParameterSource
 from dagster_project.cli.evals.common import (
     comparison_options,
     dataset_options,
+    make_systems,
     open_evaluation,
     show,
-    the_ways,
 )
 from dagster_project.cli.options import budget_options, home_and_json
 from dagster_project.cli.session import bounded
@@ -82,7 +82,7 @@ def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     comes, so that a run that stops, by its budget too, goes on from there, and none is paid twice.
     What building the trees may spend is the home's budget.
     """
-    systems = the_ways(values)
+    systems = make_systems(values)
     readers = values["readers"]
     with open_evaluation(file, home, values) as opened:
         settings = bounded(opened.index.components.settings, **_bounds(values))

@@ -10,10 +10,10 @@ import click
 from dagster_project.cli.evals.common import (
     comparison_options,
     dataset_options,
+    make_systems,
     open_beside,
     open_evaluation,
     show,
-    the_ways,
 )
 from dagster_project.cli.options import home_and_json
 from raptor_core.evaluation.compare import compare, compare_preset
@@ -46,7 +46,7 @@ def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     A difference is to the first strategy. Intervals are of 95 %, p is two-sided; both are
     bootstrapped over documents.
     """
-    systems = the_ways(values)
+    systems = make_systems(values)
     presets = {name: preset(name) for name in values["presets"]}
     with open_evaluation(file, home, values) as opened:
         comparison = compare(opened.index, systems, values["budgets"], pooled=values["pooled"])
