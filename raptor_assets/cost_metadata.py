@@ -43,9 +43,7 @@ def paid_metadata(
             "paid_tokens_maximum": max(tokens),
             "costliest_summaries": dg.MetadataValue.md(_costliest_markdown(nodes, paid, link)),
         }
-    if judged.calls:
-        metadata |= {f"audit_{name}": value for name, value in usage_metadata(judged).items()}
-    return metadata
+    return metadata | usage_metadata(judged, "audit_")
 
 
 def costliest(usages: Usages) -> list[tuple[str, Usage]]:

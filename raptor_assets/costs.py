@@ -17,6 +17,9 @@ from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 from raptor_core.tables import TableStore, table_to_usages, usages_to_table
 
+COUNTED = ("calls", "retries", "prompt_tokens", "completion_tokens")
+"""Fields of a usage, in the order in which they are shown."""
+
 Usages = Mapping[str, Usage]
 """By content key; all attempts at the text together, failed ones too."""
 

@@ -129,18 +129,19 @@ _CHAR = 6.2
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The inner part of one picture, or of one of those that stand side by side."""
+    """The inner part of one picture, or of one of those that stand side by side in it."""
 
+    drawing: Drawing
     left: float
     right: float
     top: float
     bottom: float
 
     @classmethod
-    def of(cls, number: int, height: float = HEIGHT) -> Panel:
+    def of(cls, drawing: Drawing, number: int = 0, height: float = HEIGHT) -> Panel:
         """The inner part of the panel at a place in a row, 0 on the left."""
         at = number * WIDTH
-        return cls(at + 38, at + WIDTH - 14, 32, height - 46)
+        return cls(drawing, at + 38, at + WIDTH - 14, 32, height - 46)
 
     @property
     def width(self) -> float:
@@ -152,68 +153,53 @@ class Panel:
         """In pixels."""
         return self.bottom - self.top
 
+    def title(self, title: str, x_label: str = "") -> None:
+        """Draw a title above and the name of the horizontal axis below."""
+        self.drawing.text(self.left, 18, title, TEXT, size=13, bold=True)
+        middle = (self.left + self.right) / 2
+        if x_label:
+            self.drawing.text(middle, self.bottom + 36, x_label, TEXT, anchor="middle")
 
-def draw_title(drawing: Drawing, panel: Panel, title: str, x_label: str) -> None:
-    """Draw a title above and the name of the horizontal axis below."""
-    drawing.text(panel.left, 18, title, TEXT, size=13, bold=True)
-    middle = (panel.left + panel.right) / 2
-    if x_label:
-        drawing.text(middle, panel.bottom + 36, x_label, TEXT, anchor="middle")
+    def baseline(self) -> None:
+        """Draw the line on which bars stand."""
+        self.drawing.line((self.left, self.bottom), (self.right, self.bottom), GRID)
 
+    def heights(self, highest: float, *, whole: bool) -> float:
+        """Draw the scale of heights from 0 to ``highest``; pixels of one unit."""
+        scale = self.height / highest
+        for value in ticks(0.0, highest, 4, whole=whole):
+            y = self.bottom - value * scale
+            self.drawing.line((self.left, y), (self.right, y), GRID)
+            self.drawing.text(self.left - 6, y + 4, f"{value:g}", TEXT, size=SMALL, anchor="end")
+        return scale
 
-def draw_baseline(drawing: Drawing, panel: Panel) -> None:
-    """Draw the line on which bars stand."""
-    drawing.line((panel.left, panel.bottom), (panel.right, panel.bottom), GRID)
+    def mark(
+        self, x: float, label: str, color: str, *, on_left: bool, dashes: str = "", line: int = 0
+    ) -> None:
+        """Draw a vertical line with a label beside it, on the other side where it has no room.
 
+        ``line`` counts the lines of text from the top, so that labels cannot lie over one another.
+        """
+        self.drawing.line((x, self.top), (x, self.bottom), color, 1.5, dashes)
+        room = len(label) * _CHAR + 8
+        fits_left, fits_right = x - room > self.left, x + room < self.right
+        left = fits_left if on_left else not fits_right
+        anchor, beside = ("end", -5) if left else ("start", 5)
+        y = self.top + 10 + 15 * line
+        self.drawing.text(x + beside, y, label, color, size=SMALL, anchor=anchor)
 
-def draw_heights(drawing: Drawing, panel: Panel, highest: float, *, whole: bool) -> float:
-    """Draw the scale of heights from 0 to ``highest``; pixels of one unit."""
-    scale = panel.height / highest
-    for value in ticks(0.0, highest, 4, whole=whole):
-        y = panel.bottom - value * scale
-        drawing.line((panel.left, y), (panel.right, y), GRID)
-        drawing.text(panel.left - 6, y + 4, f"{value:g}", TEXT, size=SMALL, anchor="end")
-    return scale
-
-
-def draw_mark(
-    drawing: Drawing,
-    panel: Panel,
-    x: float,
-    label: str,
-    color: str,
-    *,
-    dashes: str = "",
-    line: int = 0,
-    on_left: bool,
-) -> None:
-    """A vertical line with a label beside it, on the other side where it has no room.
-
-    ``line`` counts the lines of text from the top, so that labels cannot lie over one another.
-    """
-    drawing.line((x, panel.top), (x, panel.bottom), color, 1.5, dashes)
-    room = len(label) * _CHAR + 8
-    fits_left, fits_right = x - room > panel.left, x + room < panel.right
-    left = fits_left if on_left else not fits_right
-    anchor, beside = ("end", -5) if left else ("start", 5)
-    drawing.text(x + beside, panel.top + 10 + 15 * line, label, color, size=SMALL, anchor=anchor)
-
-
-def draw_rows(
-    drawing: Drawing,
-    panel: Panel,
-    rows: Sequence[tuple[str, float, str]],
-    colors: Mapping[str, str] | None = None,
-) -> None:
-    """Horizontal bars, from the top down, each with its name and its value in words."""
-    names = max((len(name) for name, _, _ in rows), default=0) * _CHAR
-    words = max((len(told) for _, _, told in rows), default=0) * _CHAR
-    start = panel.left + names - 14
-    longest = max((value for _, value, _ in rows), default=0.0) or 1.0
-    scale = (panel.right - start - words - 8) / longest
-    for at, (name, value, told) in enumerate(rows):
-        y = panel.top + at * ROW
-        color = colors[name] if colors else ACCENT
-        drawing.text(start - 8, y + 13, name, TEXT, size=SMALL, anchor="end")
-        drawing.rect(start, y, value * scale, 18, color)
-        drawing.text(start + value * scale + 6, y + 13, told, TEXT, size=SMALL)
+    def rows(
+        self, rows: Sequence[tuple[str, float, str]], colors: Mapping[str, str] | None = None
+    ) -> None:
+        """Draw horizontal bars, from the top down, each with its name and its value in words."""
+        names = max((len(name) for name, _, _ in rows), default=0) * _CHAR
+        words = max((len(told) for _, _, told in rows), default=0) * _CHAR
+        start = self.left + names - 14
+        longest = max((value for _, value, _ in rows), default=0.0) or 1.0
+        scale = (self.right - start - words - 8) / longest
+        for at, (name, value, told) in enumerate(rows):
+            y = self.top + at * ROW
+            color = colors[name] if colors else ACCENT
+            self.drawing.text(start - 8, y + 13, name, TEXT, size=SMALL, anchor="end")
+            self.drawing.rect(start, y, value * scale, 18, color)
+            self.drawing.text(start + value * scale + 6, y + 13, told, TEXT, size=SMALL)

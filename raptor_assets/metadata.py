@@ -12,6 +12,7 @@ from typing import Any
 
 import dagster as dg
 
+from raptor_assets.costs import COUNTED
 from raptor_assets.partition_state import PartitionState
 from raptor_assets.plots import distributions_picture, layers_picture, map_picture
 from raptor_assets.report_pages import NodeLink
@@ -83,7 +84,7 @@ def embeddings_metadata(
         "n_computed": len(distinct - known),
         "model": components.embedder.model,
         "n_dims": components.embedder.n_dims,
-        **(usage_metadata(usage) if usage.calls else {}),
+        **usage_metadata(usage),
     }
 
 
@@ -134,16 +135,13 @@ def summaries_metadata(
     return metadata | _distributions(flat, {node.id: node for node in _flat(below)})
 
 
-def usage_metadata(usage: Usage) -> Metadata:
-    """Calls, tokens and money; the money is left out where a price is not set."""
-    metadata: Metadata = {
-        "calls": usage.calls,
-        "retries": usage.retries,
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-    }
+def usage_metadata(usage: Usage, prefix: str = "") -> Metadata:
+    """Calls, tokens and money; nothing without calls, no money where a price is not set."""
+    if not usage.calls:
+        return {}
+    metadata: Metadata = {f"{prefix}{name}": getattr(usage, name) for name in COUNTED}
     if usage.usd is not None:
-        metadata["usd"] = round(usage.usd, 6)
+        metadata[f"{prefix}usd"] = round(usage.usd, 6)
     return metadata
 
 
@@ -320,8 +318,7 @@ def findings_metadata(report: AuditReport, usage: Usage, link: NodeLink = str) -
         "n_marked_right": report.n_right,
         "n_marked_wrong": report.n_wrong,
     }
-    if usage.calls:
-        metadata |= usage_metadata(usage)
+    metadata |= usage_metadata(usage)
     if rows:
         head = ("node", "sentence", "score", "why", "closest passage")
         metadata["unsupported_sentences"] = dg.MetadataValue.md(markdown_table(head, rows))
@@ -337,13 +334,11 @@ def audit_metadata(state: PartitionState, trees: Sequence[Tree]) -> Metadata:
         above = [n for t in trees if number + 1 < len(t.layers) for n in t.layers[number + 1].nodes]
         total += measure_propagation(report.findings, above)
     audits, usage = state.audits.values(), state.audit_usage
-    metadata: Metadata = {
+    return {
         "summaries_audited": sum(len(report.audited) for report in audits),
         "summaries_judged": sum(report.n_judged for report in audits),
         "summaries_unsupported": sum(len(report.unsupported_nodes) for report in audits),
         "findings_traceable": total.n_traceable,
         "findings_repeated_above": total.n_repeated,
+        **usage_metadata(usage, "audit_"),
     }
-    if usage.calls:
-        metadata |= {f"audit_{name}": value for name, value in usage_metadata(usage).items()}
-    return metadata

@@ -20,11 +20,6 @@ from raptor_assets.drawing import (
     WIDTH,
     Drawing,
     Panel,
-    draw_baseline,
-    draw_heights,
-    draw_mark,
-    draw_rows,
-    draw_title,
     svg_markdown,
     ticks,
 )
@@ -41,11 +36,11 @@ _MAX_BINS = 24
 def distribution_svg(cluster_sizes: Sequence[int], compression_ratios: Sequence[float]) -> str:
     """Children per summary beside compression ratios, with the paper's means marked."""
     drawing = Drawing(2 * WIDTH, HEIGHT)
-    left, right = Panel.of(0), Panel.of(1)
-    draw_title(drawing, left, "Cluster size", "children per summary")
-    _histogram(drawing, left, cluster_sizes, PAPER_CHILDREN)
-    draw_title(drawing, right, "Compression", "summary tokens / children's tokens")
-    _histogram(drawing, right, compression_ratios, PAPER_RATIO)
+    left, right = Panel.of(drawing, 0), Panel.of(drawing, 1)
+    left.title("Cluster size", "children per summary")
+    _histogram(left, cluster_sizes, PAPER_CHILDREN)
+    right.title("Compression", "summary tokens / children's tokens")
+    _histogram(right, compression_ratios, PAPER_RATIO)
     return drawing.svg()
 
 
@@ -55,10 +50,10 @@ def map_svg(points: NDArray[np.float64], cluster_of: NDArray[np.int64]) -> str:
     Colours come again where there are more clusters than colours: neighbours then differ by place.
     """
     drawing = Drawing(WIDTH, _MAP_HEIGHT)
-    panel = Panel.of(0, _MAP_HEIGHT)
+    panel = Panel.of(drawing, 0, _MAP_HEIGHT)
     n_clusters = len(np.unique(cluster_of))
     told = f"{len(points)} nodes in {n_clusters} clusters"
-    draw_title(drawing, panel, told, "principal axes of the clusters")
+    panel.title(told, "principal axes of the clusters")
     if len(points) > _MAX_POINTS:
         kept = np.linspace(0, len(points) - 1, _MAX_POINTS).astype(np.int64)
         points, cluster_of = points[kept], cluster_of[kept]
@@ -72,7 +67,7 @@ def map_svg(points: NDArray[np.float64], cluster_of: NDArray[np.int64]) -> str:
         if len(chosen):
             places = zip(xs[chosen].tolist(), ys[chosen].tolist(), strict=True)
             drawing.dots(places, size, color)
-    draw_baseline(drawing, panel)
+    panel.baseline()
     return drawing.svg()
 
 
@@ -82,10 +77,10 @@ def layers_svg(n_nodes: Sequence[int], n_tokens: Sequence[int]) -> str:
     names = [f"layer {at}" for at in range(len(n_nodes))]
     pairs = ((n_nodes, "Nodes by layer"), (n_tokens, "Tokens by layer"))
     for number, (values, title) in enumerate(pairs):
-        panel = Panel.of(number, drawing.height + 46)
-        draw_title(drawing, panel, title, "")
+        panel = Panel.of(drawing, number, drawing.height + 46)
+        panel.title(title)
         rows = [(name, float(v), f"{v:,}") for name, v in zip(names, values, strict=True)]
-        draw_rows(drawing, panel, rows[::-1])
+        panel.rows(rows[::-1])
     return drawing.svg()
 
 
@@ -98,29 +93,29 @@ def cost_svg(builds: Sequence[Mapping[str, float]], unit: str) -> str:
     colors = {name: PALETTE[at % len(PALETTE)] for at, name in enumerate(names)}
     height = max(HEIGHT, 52 + ROW * len(names))
     drawing = Drawing(2 * WIDTH, height)
-    left, right = Panel.of(0, height), Panel.of(1, height)
-    draw_title(drawing, left, f"{unit} of this build", "")
+    left, right = Panel.of(drawing, 0, height), Panel.of(drawing, 1, height)
+    left.title(f"{unit} of this build")
     last = builds[-1]
     rows = [(name, last.get(name, 0.0), _amount(last.get(name, 0.0))) for name in names]
-    draw_rows(drawing, left, rows[::-1], colors)
-    draw_title(drawing, right, f"{unit} by build", "builds that paid, oldest first")
-    _stacks(drawing, right, builds, colors)
+    left.rows(rows[::-1], colors)
+    right.title(f"{unit} by build", "builds that paid, oldest first")
+    _stacks(right, builds, colors)
     return drawing.svg()
 
 
-def _histogram(drawing: Drawing, panel: Panel, values: Sequence[float], reference: float) -> None:
+def _histogram(panel: Panel, values: Sequence[float], reference: float) -> None:
     """Bars of the finite ``values``, their mean, and the ``reference`` where it is in sight.
 
     Whole numbers get a bar each while they span at most 24.
     """
-    data = np.asarray(values, dtype=np.float64)
+    drawing, data = panel.drawing, np.asarray(values, dtype=np.float64)
     if not len(data):
         middle = (panel.left + panel.right) / 2
         drawing.text(middle, (panel.top + panel.bottom) / 2, "no data", TEXT, anchor="middle")
         return
     edges = _edges(data)
     counts, _ = np.histogram(data, edges)
-    unit = draw_heights(drawing, panel, float(counts.max()) * 1.22, whole=True)
+    unit = panel.heights(float(counts.max()) * 1.22, whole=True)
     low, high = min(edges[0], reference), max(edges[-1], reference)
     margin = 0.04 * (high - low)
     start, scale = low - margin, panel.width / (high - low + 2 * margin)
@@ -135,9 +130,9 @@ def _histogram(drawing: Drawing, panel: Panel, values: Sequence[float], referenc
     mean = float(data.mean())
     x_mean, x_paper = (panel.left + (value - start) * scale for value in (mean, reference))
     on_left = x_mean < x_paper
-    draw_mark(drawing, panel, x_mean, f"mean {mean:.3g}", TEXT, line=1, on_left=on_left)
+    panel.mark(x_mean, f"mean {mean:.3g}", TEXT, line=1, on_left=on_left)
     told = f"paper {reference:g}"
-    draw_mark(drawing, panel, x_paper, told, REFERENCE, dashes="5 3", on_left=not on_left)
+    panel.mark(x_paper, told, REFERENCE, dashes="5 3", on_left=not on_left)
 
 
 def _edges(data: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -150,10 +145,9 @@ def _edges(data: NDArray[np.float64]) -> NDArray[np.float64]:
     return edges
 
 
-def _stacks(
-    drawing: Drawing, panel: Panel, builds: Sequence[Mapping[str, float]], colors: Mapping[str, str]
-) -> None:
+def _stacks(panel: Panel, builds: Sequence[Mapping[str, float]], colors: Mapping[str, str]) -> None:
     """One bar per build, its parts on top of one another, with its sum in words."""
+    drawing = panel.drawing
     highest = max(sum(build.values()) for build in builds) or 1.0
     scale = (panel.height - 18) / highest
     slot = panel.width / max(len(builds), 4)
@@ -168,7 +162,7 @@ def _stacks(
         if at == len(builds) - 1 or len(builds) <= 6:
             told = _amount(sum(build.values()))
             drawing.text(x, y - 6, told, TEXT, size=SMALL, anchor="middle")
-    draw_baseline(drawing, panel)
+    panel.baseline()
 
 
 def _amount(value: float) -> str:
@@ -185,17 +179,16 @@ def distributions_picture(sizes: Sequence[int], ratios: Sequence[float]) -> Meta
     """Cluster sizes and compression ratios of a layer, with the paper's means."""
     if len(sizes) < MIN_PICTURED:
         return {}
-    alt = "Distributions of cluster size and compression"
-    picture = distribution_svg(sizes, ratios)
-    return {"distributions": dg.MetadataValue.md(svg_markdown(picture, alt))}
+    svg = distribution_svg(sizes, ratios)
+    return _picture("distributions", svg, "Distributions of cluster size and compression")
 
 
 def layers_picture(nodes: Mapping[int, int], tokens: Mapping[int, int]) -> Metadata:
     """Nodes and tokens by layer; empty where there is one layer, which its numbers tell."""
     if len(nodes) == 1:
         return {}
-    picture = layers_svg([nodes[at] for at in sorted(nodes)], [tokens[at] for at in sorted(tokens)])
-    return {"layers": dg.MetadataValue.md(svg_markdown(picture, "Nodes and tokens by layer"))}
+    svg = layers_svg([nodes[at] for at in sorted(nodes)], [tokens[at] for at in sorted(tokens)])
+    return _picture("layers", svg, "Nodes and tokens by layer")
 
 
 def map_picture(clusterings: Sequence[Clustering], below: Mapping[str, Layer]) -> Metadata:
@@ -209,6 +202,9 @@ def map_picture(clusterings: Sequence[Clustering], below: Mapping[str, Layer]) -
     cluster_of = np.zeros(len(layer.nodes), dtype=np.int64)
     for at in reversed(range(len(groups))):  # a node of several clusters shows its first
         cluster_of[groups[at]] = at
-    picture = map_svg(project(layer.vectors, groups), cluster_of)
-    alt = f"Map of the nodes of tree {largest.tree}, coloured by cluster"
-    return {"map": dg.MetadataValue.md(svg_markdown(picture, alt))}
+    svg = map_svg(project(layer.vectors, groups), cluster_of)
+    return _picture("map", svg, f"Map of the nodes of tree {largest.tree}, coloured by cluster")
+
+
+def _picture(name: str, svg: str, alt: str) -> Metadata:
+    return {name: dg.MetadataValue.md(svg_markdown(svg, alt))}

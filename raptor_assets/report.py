@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from raptor_assets import keys
 from raptor_assets.columns import REPORTS
+from raptor_assets.costs import COUNTED
 from raptor_assets.hand import hand_keys
 from raptor_assets.partition_state import PartitionState
 from raptor_core.audit.base import SentenceFinding
@@ -147,12 +148,7 @@ def build_cost(state: PartitionState) -> Cost | None:
         "summaries_audited": sum(report.n_judged for report in state.audits.values()),
     }
     if used.calls:
-        cost |= {
-            "calls": used.calls,
-            "retries": used.retries,
-            "prompt_tokens": used.prompt_tokens,
-            "completion_tokens": used.completion_tokens,
-        }
+        cost |= {name: getattr(used, name) for name in COUNTED}
     return cost | {"spent_usd": used.usd}
 
 

@@ -117,7 +117,7 @@ def make_app(
     app.add_exception_handler(RaptorError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
-    app.include_router(_open_router())
+    app.get("/health")(health)
     app.include_router(_pages(app))
     reads = [] if key is None else [Depends(_Guard(*filter(None, (key, writing_key))))]
     app.include_router(_router(reading), dependencies=reads)
@@ -128,15 +128,9 @@ def make_app(
     return app
 
 
-def _open_router() -> APIRouter:
-    router = APIRouter()
-
-    @router.get("/health")
-    def health() -> Health:
-        """Say that the server answers; asks for no key and reads nothing."""
-        return Health(status="ok", version=version("raptor-assets"))
-
-    return router
+def health() -> Health:
+    """Say that the server answers; asks for no key and reads nothing."""
+    return Health(status="ok", version=version("raptor-assets"))
 
 
 def _pages(app: FastAPI) -> APIRouter:

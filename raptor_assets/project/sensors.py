@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import dagster as dg
@@ -61,14 +61,8 @@ class _Cursor:
         return cls(**{name: value for name, value in given.items() if name in known})
 
     def text(self) -> str:
-        values = {
-            "seen": self.seen,
-            "requested": dict(self.requested),
-            "left": sorted(self.left),
-            "store": self.store,
-            "lost": sorted(self.lost),
-        }
-        return json.dumps(values, sort_keys=True)
+        listed = {"left": sorted(self.left), "lost": sorted(self.lost)}
+        return json.dumps(asdict(self) | listed, sort_keys=True)
 
 
 def build_source_sensor(resources: Resources, targets: Sequence[Any]) -> dg.SensorDefinition:

@@ -16,10 +16,6 @@ from raptor_assets.drawing import (
     WIDTH,
     Drawing,
     Panel,
-    draw_baseline,
-    draw_heights,
-    draw_rows,
-    draw_title,
     ticks,
 )
 from raptor_core.evaluation.compare import Line
@@ -40,10 +36,10 @@ def scaling_svg(study: Study) -> str:
     answered = [(p.document_tokens / 1000, p.completion_tokens / 1000) for p in study.tokens]
     title = f"{study.name}: thousand tokens of calls"
     x_label = "thousand tokens of the document"
-    _scatter(drawing, Panel.of(0), title, x_label, {"prompts": asked, "completions": answered})
+    _scatter(Panel.of(drawing, 0), title, x_label, {"prompts": asked, "completions": answered})
     if study.times:
         timed = [(p.document_tokens / 1000, p.seconds) for p in study.times]
-        _scatter(drawing, Panel.of(1), f"{study.name}: seconds", x_label, {"seconds": timed})
+        _scatter(Panel.of(drawing, 1), f"{study.name}: seconds", x_label, {"seconds": timed})
     return drawing.svg()
 
 
@@ -55,7 +51,7 @@ def curve_svg(study: Study) -> str:
         value = line.figures[study.measure].mean.value or 0.0
         series.setdefault(line.system.partition(":")[0], []).append((line.mean_tokens, value))
     title = f"{study.name}: {study.measure.replace('_', ' ')}"
-    _scatter(drawing, Panel.of(0), title, "tokens of a context", series, joined=True)
+    _scatter(Panel.of(drawing, 0), title, "tokens of a context", series, joined=True)
     return drawing.svg()
 
 
@@ -70,9 +66,9 @@ def shares_svg(study: Study) -> str:
     height = _TITLE + ROW * study.n_layers
     drawing = Drawing(WIDTH * len(lines), height)
     for at, line in enumerate(lines):
-        panel = Panel.of(at, height)
-        draw_title(drawing, panel, f"{study.name}: {line.system}, {budget:,} tokens", "")
-        draw_rows(drawing, panel, _layer_rows(line, study.n_layers))
+        panel = Panel.of(drawing, at, height)
+        panel.title(f"{study.name}: {line.system}, {budget:,} tokens")
+        panel.rows(_layer_rows(line, study.n_layers))
     return drawing.svg()
 
 
@@ -82,21 +78,16 @@ def _layer_rows(line: Line, n_layers: int) -> list[tuple[str, float, str]]:
 
 
 def _scatter(
-    drawing: Drawing,
-    panel: Panel,
-    title: str,
-    x_label: str,
-    series: Mapping[str, Points],
-    *,
-    joined: bool = False,
+    panel: Panel, title: str, x_label: str, series: Mapping[str, Points], *, joined: bool = False
 ) -> None:
     """Both axes from 0; the names of several series stand under one another on the left."""
-    draw_title(drawing, panel, title, x_label)
+    drawing = panel.drawing
+    panel.title(title, x_label)
     everything = [point for points in series.values() for point in points]
     furthest = max(x for x, _ in everything)
     highest = max(y for _, y in everything) or 1.0
-    across, up = panel.width / furthest, draw_heights(drawing, panel, highest, whole=False)
-    draw_baseline(drawing, panel)
+    across, up = panel.width / furthest, panel.heights(highest, whole=False)
+    panel.baseline()
     for value in ticks(0.0, furthest, 5):
         place = panel.left + value * across
         drawing.text(place, panel.bottom + 16, f"{value:g}", TEXT, size=SMALL, anchor="middle")
