@@ -120,7 +120,7 @@ def build(
         look_up_endpoints(settings)
     if due or removed:
         check_writable(settings.store)
-        _follow(report, home, settings, resources, due, removed, on_plan, on_progress)
+        _follow(report, resources, due, removed, on_plan, _Watch(report, on_progress))
     return report
 
 
@@ -160,13 +160,11 @@ def build_above(
 
 def _follow(
     report: BuildReport,
-    home: Home,
-    settings: Settings,
     resources: Resources,
     due: Collection[str],
     removed: Collection[str],
     on_plan: Callable[[Collection[str], Sequence[str]], None],
-    on_progress: Callable[[Progress], None],
+    watch: _Watch,
 ) -> None:
     """Build the partitions that are due, then drop those removed whose documents are safe."""
     from dagster_project.build import build_definitions
@@ -175,20 +173,18 @@ def _follow(
     from raptor_assets.project.runs import run_config, run_tags, runs_over
 
     changes, corpus = report.changes, resources.names
-    watch = _Watch(report, on_progress)
+    home, settings = resources.home, resources.settings
     on_plan(due, [key.to_user_string() for key in keys.chain_keys(settings.tree.max_layers)])
     defs = build_definitions(settings, home, resources=resources, progress=watch)
     with open_instance(home) as instance:
-        new = [name for name in changes.new if name in due]
-        if new:
+        if new := [name for name in changes.new if name in due]:
             instance.add_dynamic_partitions(corpus.partitions, new)
         for run in runs_over(changes.in_order(due)):
             config = run_config(run, corpus)
             ran = _execute(defs, instance, BUILD, home, tags=run_tags(run), run_config=config)
             report.run_ids.append(ran.run_id)
             watch.close(run, ran)
-        droppable = [name for name in changes.droppable(report.failed) if name in removed]
-        if droppable:
+        if droppable := [n for n in changes.droppable(report.failed) if n in removed]:
             _drop(defs, instance, droppable, report, home)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dagster_project.instance import recorded
@@ -52,14 +52,11 @@ def forecast(
         with recorded(home) as records:
             store_state = read_store_state(resources.store, settings.grouping)
             changes = resources.changes(records, store_state)
-            resources.components.components(
-                records.instance
-            )  # with the cache that the build will have
+            resources.components.components(records.instance)  # its cache is the build's
     chosen = [n for n in changes.to_build if partitions is None or n in partitions]
-    documents = _documents(resources, settings, chosen)
-    gone = _gone(
-        resources, settings, changes if partitions is None else None, chosen, set(documents)
-    )
+    documents = _documents(resources, chosen)
+    removed = changes.removed if partitions is None else ()
+    gone = _gone(resources, (*removed, *chosen), set(documents))
     used = resources.components.components()
     used.curation = resources.curation()
     previous = _earlier(resources, documents, gone, used)
@@ -99,12 +96,10 @@ def _above(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ...]:
     return tuple(replace(tree, exact=tree.exact and not changed) for tree in planned.trees)
 
 
-def _documents(
-    resources: Resources, settings: Settings, chosen: Collection[str]
-) -> dict[str, tuple[Document, ...]]:
+def _documents(resources: Resources, chosen: Collection[str]) -> dict[str, tuple[Document, ...]]:
     """What the trees of these partitions are to hold."""
     documents = resources.source.corpus(chosen).documents
-    partitions = Partitions(documents, settings.grouping)
+    partitions = Partitions(documents, resources.settings.grouping)
     return {tree: members for trees in partitions.values() for tree, members in trees.items()}
 
 
@@ -113,20 +108,14 @@ def _everything(inventory: Inventory, settings: Settings) -> Changes:
     return Changes(new=names, changed=(), unchanged=(), removed=(), held=(), tokens={})
 
 
-def _gone(
-    resources: Resources,
-    settings: Settings,
-    changes: Changes | None,
-    chosen: Collection[str],
-    live: Collection[str],
-) -> set[str]:
+def _gone(resources: Resources, partitions: Iterable[str], live: Collection[str]) -> set[str]:
     """Trees that the build drops: of removed partitions, and those that a changed one loses."""
-    tables = resources.tables
-    gone = set()
-    listing = Listing(resources.store.trees, settings.grouping)
-    for name in (*(changes.removed if changes else ()), *chosen):
+    tables, grouping = resources.tables, resources.settings.grouping
+    gone: set[str] = set()
+    listing = Listing(resources.store.trees, grouping)
+    for name in partitions:
         if tables.exists((names.DOCUMENTS,), name) or tables.exists((names.TREE,), name):
-            gone.update(abandoned_trees(tables, settings.grouping, name, listing, live))
+            gone.update(abandoned_trees(tables, grouping, name, listing, live))
     return gone
 
 

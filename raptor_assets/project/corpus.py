@@ -76,7 +76,7 @@ def build_raptor_corpus(
     if upstream is None:
         return definitions
     followed = Followed.of(upstream, upstream_path)
-    source = build_source_asset(specs[keys.SOURCE], followed, given, resources)
+    source = build_source_asset(specs[keys.SOURCE], followed, resources)
     return dg.Definitions.merge(definitions, dg.Definitions(assets=[source]))
 
 
@@ -101,7 +101,7 @@ def define_corpus(
     evaluations = build_dataset_assets(settings, specs, resources)
     chain_specs = [specs[key] for key in keys.chain_keys(settings.tree.max_layers)]
     chain = build_chain(settings, chain_specs, resources, progress)
-    jobs = [build_job(chain, corpus), build_drop_job(settings, resources)]
+    jobs = [build_job(chain, corpus), build_drop_job(resources)]
     definitions = dg.Definitions(
         assets=[chain, *evaluations],
         jobs=[*jobs, *build_evaluate_jobs(evaluations, corpus)],

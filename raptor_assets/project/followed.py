@@ -45,7 +45,7 @@ class Followed:
 
 
 def build_source_asset(
-    spec: dg.AssetSpec, followed: Followed, settings: Settings, resources: Resources
+    spec: dg.AssetSpec, followed: Followed, resources: Resources
 ) -> dg.AssetsDefinition:
     """The asset that takes over what an upstream asset gives, whenever that is materialized."""
     by_value = not followed.path_entry
@@ -57,7 +57,7 @@ def build_source_asset(
     )
     def source(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
         if by_value:
-            keep_rows(resources.home.followed, rows_of(inputs["upstream"], settings))
+            keep_rows(resources.home.followed, rows_of(inputs["upstream"], resources.settings))
         else:
             keep_paths(resources.home.followed, _named_paths(context.instance, followed))
         resources.declare()

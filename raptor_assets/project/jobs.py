@@ -11,11 +11,9 @@ from raptor_assets.hand import hand_keys
 from raptor_assets.names import CorpusNames
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.process import turn_tags
-from raptor_assets.project.resources import Resources, StoreResource
+from raptor_assets.project.resources import Resources
 from raptor_assets.provenance import MATERIALIZED, version_tags
 from raptor_assets.versions import DROPPED
-from raptor_core.settings import Settings
-from raptor_core.tables import TableStore
 from raptor_core.tree.cache import NodeCache
 
 BUILD = "build"
@@ -54,9 +52,9 @@ def build_evaluate_jobs(assets: Sequence[dg.AssetsDefinition], corpus: CorpusNam
     ]
 
 
-def build_drop_job(settings: Settings, resources: Resources) -> dg.JobDefinition:
+def build_drop_job(resources: Resources) -> dg.JobDefinition:
     """The job that removes partitions: vectors, tables, and the partition keys themselves."""
-    corpus = resources.names
+    corpus, max_layers = resources.names, resources.settings.tree.max_layers
 
     @dg.op(
         name=corpus.of(_DROP_OP),
@@ -67,17 +65,14 @@ def build_drop_job(settings: Settings, resources: Resources) -> dg.JobDefinition
     def drop_partitions(
         context: dg.OpExecutionContext, config: DropConfig
     ) -> Iterator[dg.AssetMaterialization | dg.Output[None]]:
-        tables = resources.tables
         turn = resources.turns.begin(context.instance, context.run_id, context.log.warning)
         context.instance.add_run_tags(context.run_id, turn_tags(context))
         for partition in config.partitions:
             with turn.take([partition]):
                 cache = resources.components.components(context.instance).cache
-                n_nodes = _drop(partition, tables, resources.store, cache, settings)
+                n_nodes = _drop(partition, resources, cache)
                 resources.reports.delete(partition)
-                shown = [
-                    keys.shown(corpus, key) for key in keys.chain_keys(settings.tree.max_layers)
-                ]
+                shown = [keys.shown(corpus, key) for key in keys.chain_keys(max_layers)]
                 yield from _tombstones(context.instance, partition, shown, n_nodes)
                 turn.require()
                 context.instance.delete_dynamic_partition(corpus.partitions, partition)
@@ -100,11 +95,9 @@ def drop_config(partitions: list[str], corpus: CorpusNames) -> dict[str, Any]:
     return {"ops": {corpus.of(_DROP_OP): {"config": {"partitions": partitions}}}}
 
 
-def _drop(
-    partition: str, tables: TableStore, place: StoreResource, cache: NodeCache, settings: Settings
-) -> int:
+def _drop(partition: str, resources: Resources, cache: NodeCache) -> int:
     """Nodes first, so that a crash in between leaves nothing live without its table."""
-    grouping = settings.grouping
+    tables, place, grouping = resources.tables, resources.store, resources.settings.grouping
     gone = abandoned_trees(tables, grouping, partition, Listing(place.trees, grouping))
     n_nodes = 0
     for store in place.open_each():
