@@ -53,9 +53,9 @@ class TreeStatus:
 
 @dataclass(frozen=True, slots=True)
 class HomeStatus:
-    """Published trees, partitions that have nothing published, checks on no partition.
+    """Published trees, partitions without any, and checks that belong to no partition.
 
-    These are on all trees together, and on data sets.
+    Those checks are on all trees together, and on data sets.
     """
 
     trees: tuple[TreeStatus, ...]

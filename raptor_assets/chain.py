@@ -397,9 +397,9 @@ class _Run:
     def _retire(
         self, step: Step, states: Sequence[PartitionState], provenance: Provenance
     ) -> Iterator[StepResult]:
-        """A last outcome of each partition whose trees went up to the step's asset, and no more.
+        """A last result of each partition whose trees went up to the step's asset and no longer do.
 
-        Dagster keeps no way to take back a materialization of one partition.
+        Dagster has no way to take back the materialization of one partition.
         """
         recorded = provenance.latest(step.key) if states else {}
         checks = sorted(check for check in self._checks if check.asset_key == step.key)

@@ -57,7 +57,7 @@ def add_usages(tables: TableStore, partition: str, layer: int, paid: Usages) -> 
 def keep_usages(
     tables: TableStore, partition: str, layer: int, wanted: Collection[str], others: Usages
 ) -> None:
-    """Drop all but the texts wanted of a layer; what is not known is looked for in ``others``.
+    """Keep the costs of the wanted texts of a layer alone; ``others`` may know what is missing.
 
     Raises:
         TableError: the table cannot be written.
@@ -77,7 +77,7 @@ def delete_usages(tables: TableStore, partition: str, layers: Iterable[int]) -> 
 
 
 def node_usages(nodes: Iterable[Node], usages: Usages) -> dict[str, Usage]:
-    """The same by node id; of nodes with one text, which was paid for once, the first."""
+    """Usages by node id. Nodes with one text paid for it once: the first of them has it."""
     left = dict(usages)
     return {node.id: left.pop(node.content_key) for node in nodes if node.content_key in left}
 

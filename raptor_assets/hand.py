@@ -1,7 +1,7 @@
 """Findings of people, in a small table beside those of a layer's judge.
 
-No build makes them, so they stand in no version and no audit touches them; reports show them with
-the others, and they are dropped, exported and quarantined by like them.
+No build makes them, so they stand in no version, and no audit touches them. Reports show them with
+the others; dropping, exporting and quarantine treat both alike.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ import dagster as dg
 from raptor_assets import names
 
 POOL = "builds"
-"""Dagster's pool of builds. Its limit bounds how many are under way at once on all machines, and
-so, times the calls that one has under way, the calls to an endpoint."""
+"""Dagster's pool of builds. Its limit says how many builds run at once on all machines. Times the
+calls that one build has under way, it bounds the calls to an endpoint."""
 
 MAX_LAYERS = 12
 """Summary layers that the settings allow at the most."""

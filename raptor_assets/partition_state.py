@@ -60,12 +60,14 @@ class Record:
 class PartitionState:
     """One partition. What a step needs and no step of this run made is read from its table.
 
-    ``plans`` are of its trees, made before their first summary; ``n_summarized`` and
-    ``n_embedded`` count the texts that this run made or embedded, with ``usage``. ``audits`` are
-    this run's, by layer, and took ``audit_usage``, what was judged before it was kept included.
-    ``paid`` is what the summaries of a layer took in this run, by content key, and ``judged``
-    what judging those took. ``charged`` is what endpoints took in all, by the layer that it was
-    for.
+    Attributes:
+        plans: of its trees, made before their first summary.
+        n_summarized, n_embedded: texts that this run wrote or embedded, which took ``usage``.
+        audits: of this run, by layer; with what was judged before it was kept they took
+            ``audit_usage``.
+        paid: what the summaries of a layer took in this run, by content key; judging them took
+            ``judged``.
+        charged: all that endpoints took, by the layer that it was for.
     """
 
     name: str

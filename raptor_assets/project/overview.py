@@ -1,7 +1,8 @@
 """The tree above the trees in a home: a corpus of its own in the home's folder ``corpus``.
 
-Its source are the top nodes of what is published. Each look at it reads them again where the store
-below has another stamp, and keeps them as rows, as a corpus does that follows an asset.
+Its source are the top nodes of what is published. Each look compares the stamp of the store below
+with the last one. Where it differs, the nodes are read again and kept as rows, in the place where a
+corpus that follows an asset keeps its own.
 """
 
 from __future__ import annotations
