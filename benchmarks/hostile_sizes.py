@@ -109,7 +109,8 @@ def table_bytes(folder: Path, arguments: argparse.Namespace) -> Iterator[Row]:
     """Every so many bytes of a table changed, and every so many lengths it can be cut to."""
     from raptor_core.documents import Document
     from raptor_core.errors import DamagedTableError
-    from raptor_core.tables import TableStore, documents_to_table
+    from raptor_core.tables.files import TableStore
+    from raptor_core.tables.values import documents_to_table
 
     rng = random.Random(1)
     tables = TableStore(str(folder / "tables"))

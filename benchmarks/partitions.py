@@ -24,7 +24,7 @@ from dagster_project.execute import build
 from raptor_assets.columns import SCHEMAS
 from raptor_assets.project.home import Home
 from raptor_core import Components, Document, build_trees
-from raptor_core.tables import TableStore
+from raptor_core.tables.files import TableStore
 
 N_WARMING = 10
 

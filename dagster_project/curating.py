@@ -18,7 +18,8 @@ from raptor_core.documents import partition_key, tree_name
 from raptor_core.errors import CurationError
 from raptor_core.home import HomeRetriever
 from raptor_core.nodes import Node
-from raptor_core.tables import decide, read_decisions, table_to_documents, take_back
+from raptor_core.tables.curation import decide, read_decisions, take_back
+from raptor_core.tables.values import table_to_documents
 
 ABOUT_CHARS = 120
 

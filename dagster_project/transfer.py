@@ -24,22 +24,18 @@ from raptor_core.places import Folder
 from raptor_core.settings import GroupingSettings, Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import StoreIdentity
-from raptor_core.tables import table_name
-from raptor_core.transfer import (
-    Export,
-    ExportFolder,
+from raptor_core.tables.files import table_name
+from raptor_core.transfer.exporting import check_target, export_trees, finish_export
+from raptor_core.transfer.importing import (
     Imported,
-    TableFile,
     check_embedder,
-    check_target,
     chosen,
     differing,
-    export_trees,
-    finish_export,
     import_trees,
     read_export,
     verify,
 )
+from raptor_core.transfer.values import Export, ExportFolder, TableFile
 
 IMPORTED = "imported"
 """Data version of a tree that came by import: the next build looks at its partition again."""

@@ -27,7 +27,8 @@ from raptor_core.report.layout import LAYOUT_VERSION, atlas_values, lay_out, tre
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Where
 from raptor_core.store.store import VectorStore
-from raptor_core.tables import read_curation, table_to_documents
+from raptor_core.tables.curation import read_curation
+from raptor_core.tables.values import table_to_documents
 from raptor_core.tree.overview import OVERVIEW
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from raptor_core.errors import DamagedTableError
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
-from raptor_core.tables import TableStore, table_to_usages, usages_to_table
+from raptor_core.tables.files import TableStore
+from raptor_core.tables.values import table_to_usages, usages_to_table
 
 COUNTED = ("calls", "retries", "prompt_tokens", "completion_tokens")
 """Fields of a usage, in the order in which they are shown."""

@@ -16,8 +16,8 @@ from raptor_core.documents import partition_key
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
-from raptor_core.tables import TableStore, audit_to_table
-from raptor_core.tables.values import FINDINGS
+from raptor_core.tables.files import TableStore
+from raptor_core.tables.values import FINDINGS, audit_to_table
 
 JUDGE = "hand"
 

@@ -10,7 +10,7 @@ from raptor_assets import names
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import DamagedTableError
 from raptor_core.settings import GroupingSettings
-from raptor_core.tables import TableStore
+from raptor_core.tables.files import TableStore
 
 
 def abandoned_trees(

@@ -20,7 +20,7 @@ from raptor_core.quality.checks import Verdict
 from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
 from raptor_core.store.store import VectorStore
-from raptor_core.tables import table_to_clusterings, table_to_documents, table_to_nodes
+from raptor_core.tables.values import table_to_clusterings, table_to_documents, table_to_nodes
 from raptor_core.tree.cache import Together
 from raptor_core.tree.cluster import Clustering, cluster_top
 

@@ -20,7 +20,8 @@ from raptor_core.nodes import Node, Tree
 from raptor_core.report import Change, ReportTree, change_since
 from raptor_core.report.rebuilds import replaced_nodes, still_known
 from raptor_core.report.values import Figure, Rebuild, Replaced
-from raptor_core.tables import TableStore, table_to_findings
+from raptor_core.tables.files import TableStore
+from raptor_core.tables.values import table_to_findings
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,7 +16,8 @@ from raptor_core.documents.grouping import Partitions
 from raptor_core.errors import TableError
 from raptor_core.quality.document_text import MIN_DOCUMENTS, CommonText
 from raptor_core.settings import Settings
-from raptor_core.tables import Schema, TableStore
+from raptor_core.tables.files import TableStore
+from raptor_core.tables.schema import Schema
 from raptor_core.tree.components import Components
 from raptor_core.tree.published import PublishedTrees
 

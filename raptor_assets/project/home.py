@@ -15,7 +15,7 @@ from raptor_core.errors import SettingsError
 from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
-from raptor_core.tables import TableStore
+from raptor_core.tables.files import TableStore
 
 _MARK = "# Written by raptor and kept up to date by it; delete this line to keep your own changes."
 _INSTANCE = """\

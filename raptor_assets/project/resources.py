@@ -40,7 +40,9 @@ from raptor_core.store import (
     stored_identities,
     stored_identity,
 )
-from raptor_core.tables import TableStore, read_curation, table_to_documents
+from raptor_core.tables.curation import read_curation
+from raptor_core.tables.files import TableStore
+from raptor_core.tables.values import table_to_documents
 from raptor_core.tree.components import Components
 from raptor_core.tree.sqlite_cache import SqliteCache
 

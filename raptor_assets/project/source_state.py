@@ -15,7 +15,8 @@ from itertools import pairwise, repeat
 from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
 from raptor_core.errors import TableError
 from raptor_core.settings import SourceSettings
-from raptor_core.tables import Properties, Schema, TableStore, table_properties
+from raptor_core.tables.files import Properties, TableStore, table_properties
+from raptor_core.tables.schema import Schema
 
 KEY = ("source_scan",)
 _NAME = "files"

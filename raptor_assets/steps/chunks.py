@@ -11,7 +11,7 @@ from raptor_core.errors import EmptySourceError
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import Verdict
 from raptor_core.quality.sizes import CheckedChunks, chunk_length
-from raptor_core.tables import nodes_to_table
+from raptor_core.tables.values import nodes_to_table
 from raptor_core.tree.leaves import make_leaves
 
 

@@ -13,7 +13,7 @@ from raptor_assets.steps.base import EachAlone, inputs_digest
 from raptor_assets.versions import clusters_version
 from raptor_core.documents.base import Document
 from raptor_core.errors import TableError
-from raptor_core.tables import clusterings_to_table
+from raptor_core.tables.values import clusterings_to_table
 from raptor_core.tree.earlier import earlier_clusters
 
 

@@ -11,7 +11,7 @@ from raptor_assets.versions import documents_version
 from raptor_core.errors import SourceError
 from raptor_core.quality.checks import Verdict
 from raptor_core.quality.document_text import evaluate_document_text, measure_document_text
-from raptor_core.tables import documents_to_table
+from raptor_core.tables.values import documents_to_table
 
 
 class DocumentsStep(EachAlone):

@@ -16,7 +16,7 @@ from raptor_core.audit.report import Audit, AuditReport, run_audits
 from raptor_core.models.money import AUDITS, Usage
 from raptor_core.quality.checks import Verdict
 from raptor_core.quality.hallucination import evaluate_audit
-from raptor_core.tables import audit_to_table, known_findings
+from raptor_core.tables.values import audit_to_table, known_findings
 
 
 class FindingsStep:

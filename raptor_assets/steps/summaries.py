@@ -21,7 +21,7 @@ from raptor_core.models.summarizing.base import FailedSummary, remedy_of
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import CheckedLayer, Verdict
 from raptor_core.quality.registry import layer_means, layer_verdicts
-from raptor_core.tables import nodes_to_table
+from raptor_core.tables.values import nodes_to_table
 from raptor_core.tree.naming import named
 from raptor_core.tree.summarize import Summarized, summarize_clusters
 

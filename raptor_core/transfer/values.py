@@ -25,7 +25,8 @@ from raptor_core.nodes import Node
 from raptor_core.places import Folder
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.store.payload import manifest_to_payload, payload_to_manifest
-from raptor_core.tables import nodes_to_table, table_name, table_to_nodes
+from raptor_core.tables.files import table_name
+from raptor_core.tables.values import nodes_to_table, table_to_nodes
 from raptor_core.vectors import Vectors
 
 MANIFEST = "export.json"

@@ -12,7 +12,8 @@ from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.curation import subject_of_finding
 from raptor_core.models.summarizing.base import Summary
 from raptor_core.store.base import Where
-from raptor_core.tables import decide, read_decisions, table_to_findings, take_back
+from raptor_core.tables.curation import decide, read_decisions, take_back
+from raptor_core.tables.values import table_to_findings
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from support.workshop import Workshop, prose
 
 from raptor_assets import keys
 from raptor_assets.specs import build_check_specs
-from raptor_core.tables import TableStore
+from raptor_core.tables.files import TableStore
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,7 @@ from raptor_core.home.published import published
 from raptor_core.nodes import TOP_NODE
 from raptor_core.retrieval import Query
 from raptor_core.store.base import Where
-from raptor_core.tables import TableStore
+from raptor_core.tables.files import TableStore
 from raptor_core.tree.overview import OVERVIEW, build_corpus_tree, overview_settings
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from raptor_assets.project import source_state
 from raptor_assets.project.source_state import KEY, keep_look, load_catalog, look, save_catalog
 from raptor_core.documents import Catalog, parser_fingerprint, scan_source
 from raptor_core.settings import SourceSettings
-from raptor_core.tables import TableStore
+from raptor_core.tables.files import TableStore
 
 
 @pytest.fixture

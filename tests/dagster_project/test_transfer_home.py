@@ -9,7 +9,8 @@ from dagster_project.transfer import export_home, import_home, table_keys
 from raptor_core.errors import StoreMismatchError
 from raptor_core.retrieval import trace
 from raptor_core.store import Where
-from raptor_core.transfer import ExportFolder, read_export
+from raptor_core.transfer.importing import read_export
+from raptor_core.transfer.values import ExportFolder
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from raptor_assets.costs import add_usages, keep_usages, node_usages, read_usage
 from raptor_assets.metadata import embeddings_metadata
 from raptor_core.models.money import Usage
 from raptor_core.settings import Settings
-from raptor_core.tables import TableStore
+from raptor_core.tables.files import TableStore
 
 PAID = Settings.model_validate({"summarizer": {"kind": "openai", "model": "writer"}})
 LEAVES = [leaf("l0", "One.", 0), leaf("l1", "Two.", 6)]

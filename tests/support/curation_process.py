@@ -4,7 +4,8 @@ import itertools
 import os
 import sys
 
-from raptor_core.tables import TableStore, decide
+from raptor_core.tables.curation import decide
+from raptor_core.tables.files import TableStore
 
 if __name__ == "__main__":
     tables = TableStore(sys.argv[1])

@@ -5,7 +5,8 @@ from dataclasses import replace
 from support.stores import keyed_vectors, make_manifest, make_node, make_tree
 
 from raptor_core.nodes import Fit
-from raptor_core.transfer import ExportFolder, export_trees, finish_export
+from raptor_core.transfer.exporting import export_trees, finish_export
+from raptor_core.transfer.values import ExportFolder
 from raptor_core.tree.publish import build_id
 
 ODD = "häfen/../../ % '\" 水.md"

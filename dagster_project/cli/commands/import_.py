@@ -11,7 +11,8 @@ from dagster_project.cli.output import print_json
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
 from raptor_core.home.folder import hint
-from raptor_core.transfer import ExportFolder, read_export
+from raptor_core.transfer.importing import read_export
+from raptor_core.transfer.values import ExportFolder
 from raptor_core.tree.components import Components
 
 

@@ -20,7 +20,7 @@ from raptor_core.models.money import Usage
 from raptor_core.settings import Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import Where
-from raptor_core.tables import TableStore
+from raptor_core.tables.files import TableStore
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from support.command import raptor
 from support.openai_server import FakeOpenAI
 
 from raptor_assets.hand import hand_keys
-from raptor_core.tables import TableStore
+from raptor_core.tables.files import TableStore
 
 pytestmark = pytest.mark.slow
 

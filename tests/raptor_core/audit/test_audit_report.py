@@ -13,7 +13,7 @@ from raptor_core.models.money import Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.quality.hallucination import evaluate_audit
 from raptor_core.settings import Settings
-from raptor_core.tables import audit_to_table, known_findings, table_to_findings
+from raptor_core.tables.values import audit_to_table, known_findings, table_to_findings
 from raptor_core.tree.components import Components
 
 LEAVES = [leaf("a", "The ferry sank near Kverndal."), leaf("b", "Its bell was found in 1931.")]

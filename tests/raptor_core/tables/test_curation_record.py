@@ -10,7 +10,8 @@ from support.stores import PROCESS_PATH
 
 from raptor_core.curation import Curation
 from raptor_core.errors import CurationError, DamagedTableError
-from raptor_core.tables import TableStore, decide, read_curation, read_decisions, take_back
+from raptor_core.tables.curation import decide, read_curation, read_decisions, take_back
+from raptor_core.tables.files import TableStore
 
 
 @pytest.fixture

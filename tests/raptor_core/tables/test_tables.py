@@ -19,9 +19,12 @@ from raptor_core.documents.base import Document, Section
 from raptor_core.errors import DamagedTableError, TableError
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import End, Fit, Node
-from raptor_core.tables import (
-    Schema,
-    TableStore,
+from raptor_core.tables.files import TableStore
+from raptor_core.tables.schema import Schema
+from raptor_core.tables.sealing import EMPTY, SEAL, seal
+from raptor_core.tables.values import (
+    NODES,
+    USAGES,
     clusterings_to_table,
     documents_to_table,
     nodes_to_table,
@@ -29,8 +32,6 @@ from raptor_core.tables import (
     table_to_documents,
     table_to_nodes,
 )
-from raptor_core.tables.sealing import EMPTY, SEAL, seal
-from raptor_core.tables.values import NODES, USAGES
 from raptor_core.tree.cluster import Clustering
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -210,7 +211,8 @@ def test_a_damaged_table_is_named(tmp_path):
 FULL_DISK = """
 import resource, signal, sys
 from raptor_core.errors import TableError
-from raptor_core.tables import TableStore, documents_to_table
+from raptor_core.tables.files import TableStore
+from raptor_core.tables.values import documents_to_table
 from raptor_core.documents.base import Document
 import random
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -6,7 +6,8 @@ import pytest
 from support.object_store import KEY, SECRET, forget_connections
 
 from raptor_core.errors import MissingExtraError, SettingsError, TableError
-from raptor_core.tables import TableStore, decide, read_curation, read_decisions, take_back
+from raptor_core.tables.curation import decide, read_curation, read_decisions, take_back
+from raptor_core.tables.files import TableStore
 
 pytestmark = pytest.mark.slow
 

@@ -15,16 +15,9 @@ from raptor_core.errors import (
     UnknownTreeError,
 )
 from raptor_core.store import Where
-from raptor_core.transfer import (
-    ExportFolder,
-    chosen,
-    differing,
-    export_trees,
-    import_trees,
-    read_export,
-    verify,
-)
-from raptor_core.transfer.values import decode, encode
+from raptor_core.transfer.exporting import export_trees
+from raptor_core.transfer.importing import chosen, differing, import_trees, read_export, verify
+from raptor_core.transfer.values import ExportFolder, decode, encode
 
 
 def test_what_a_store_exports_another_imports_without_loss(open_kind, tmp_path):

@@ -17,15 +17,9 @@ from raptor_core.errors import (
     StoreError,
     StoreMismatchError,
 )
-from raptor_core.transfer import (
-    ExportFolder,
-    check_embedder,
-    check_target,
-    import_trees,
-    read_export,
-    verify,
-)
-from raptor_core.transfer.values import MANIFEST, tree_file
+from raptor_core.transfer.exporting import check_target
+from raptor_core.transfer.importing import check_embedder, import_trees, read_export, verify
+from raptor_core.transfer.values import MANIFEST, ExportFolder, tree_file
 
 
 def test_a_damaged_tree_is_not_exported(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from raptor_core import Document, Settings, build_tree
 from raptor_core.nodes import Node
 from raptor_core.store.payload import node_digest, node_to_payload, payload_to_node
-from raptor_core.tables import nodes_to_table, table_to_nodes
+from raptor_core.tables.values import nodes_to_table, table_to_nodes
 from raptor_core.tree.components import Components
 from raptor_core.tree.naming import named
 from raptor_core.tree.publish import build_id

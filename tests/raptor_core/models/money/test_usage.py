@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raptor_core.models.money.usage import Usage
-from raptor_core.tables import TableStore, table_to_usages, usages_to_table
+from raptor_core.tables.files import TableStore
+from raptor_core.tables.values import table_to_usages, usages_to_table
 
 counts = st.integers(0, 10_000)
 usages = st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 100))
