@@ -85,9 +85,10 @@ class Library:
             found.setdefault(name.split("/")[0], []).append(Document(name, text))
         return found
 
-    def published(self):
-        names = [manifest.tree for manifest in self.store.manifests()]
-        return {name: published_tree(self.store, name) for name in names}
+    def gone(self):
+        """Names of the trees that are published and have no document."""
+        published = {manifest.tree for manifest in self.store.manifests()}
+        return sorted(published - self.grouped().keys())
 
     def earlier(self):
         """What the trees go on from, by name; and the published ones that are gone."""
@@ -98,7 +99,7 @@ class Library:
             tree: published.earlier_tree(self.store, tree, given, self.leaves)
             for tree, given in documents.items()
         }
-        gone = {name: tree for name, tree in self.published().items() if name not in documents}
+        gone = {name: published_tree(self.store, name) for name in self.gone()}
         return {name: tree for name, tree in found.items() if tree} | gone
 
     def leaves(self, tree):
@@ -130,6 +131,6 @@ class Library:
         for name, tree in trees.items():
             manifest = make_manifest(tree, documents[name], self.components.settings)
             self.store.publish(manifest, list(tree.nodes()), tree.vectors())
-        for name in self.published().keys() - self.grouped().keys():
+        for name in self.gone():
             self.store.drop(name)
         return trees, self.summarizer.n_made - n_made

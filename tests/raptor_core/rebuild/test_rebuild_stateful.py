@@ -174,17 +174,10 @@ class Rebuilds(RuleBasedStateMachine):
             assert set(self.library.store.point_ids(tree)) <= live
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_sixty_histories():
+def test_many_histories():
     machine = Rebuilds.TestCase
-    machine.settings = examples(60, stateful_step_count=6, phases=PHASES)
-    machine().runTest()
-
-
-def test_a_few_short_histories():
-    machine = Rebuilds.TestCase
-    machine.settings = examples(12, stateful_step_count=4, phases=PHASES)
+    machine.settings = examples(50, stateful_step_count=6, phases=PHASES)
     machine().runTest()
 
 

@@ -4,6 +4,7 @@ import pytest
 from support.library import Library
 
 from raptor_core.tree.invariants import violations
+from raptor_core.tree.published import published_tree
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +41,7 @@ def test_a_renamed_document_of_a_larger_tree_costs_nothing(tmp_path):
 
 def test_a_renamed_tree_costs_nothing_and_keeps_its_clusters(tmp_path):
     library = edited_library(tmp_path)
-    before = [len(layer.nodes) for layer in library.published()["north"].layers]
+    before = [len(layer.nodes) for layer in published_tree(library.store, "north").layers]
     library.documents = {
         name.replace("north", "south"): found for name, found in library.documents.items()
     }
