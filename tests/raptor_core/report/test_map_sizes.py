@@ -28,12 +28,11 @@ def many(n_leaves):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_hundred_thousand_nodes_are_drawn_zoomed_and_clicked(show, scheme):
+def test_a_hundred_thousand_nodes_are_drawn_zoomed_and_clicked(show):
     nodes, document, vectors = many(86_000)
     assert len(nodes) > 100_000
     report = Report("t", (tree_of(nodes, document),), points=lay_out(nodes, vectors))
-    page = show(report, "#map", color_scheme=scheme)
+    page = show(report, "#map")
     plane = page.locator(".plane[data-frames]")
     plane.wait_for()
     assert int(plane.get_attribute("data-labels")) > 3
