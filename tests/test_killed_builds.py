@@ -1,34 +1,17 @@
 """A build that is killed in any asset is followed by one that repeats no finished model call."""
 
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from support import build_process
+from support.build_process import Starter
 from support.workshop import Workshop, prose
 
 from raptor_assets import keys
 
 pytestmark = pytest.mark.slow
 
-TESTS = Path(__file__).parent
 ASSETS = [key.to_user_string() for key in keys.chain_keys(2) if key != keys.REPORT]
-
-
-def run(root, point):
-    done = subprocess.run(
-        [sys.executable, build_process.__file__, "build_logged", str(root), point],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])},
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    return done.returncode, done.stderr
 
 
 def finished(root):
@@ -38,26 +21,31 @@ def finished(root):
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory):
-    """A home whose trees are published, and one document of which then changed."""
+    """A home whose trees are published, its folder, and what builds in a process of its own."""
     root = tmp_path_factory.mktemp("killed")
     workshop = Workshop(root)
     workshop.write("a.md", prose(40, seed=1))
     workshop.write("b.md", prose(40, seed=2))
-    assert run(root, "never") == (0, "")
-    return workshop, root
+    with Starter(root) as starter:
+
+        def run(point):
+            return starter.run("build_logged", point)
+
+        assert run("never") == (0, "")
+        yield workshop, root, run
 
 
 @pytest.mark.parametrize("point", [f"before {name}" for name in ASSETS])
 def test_a_build_killed_in_an_asset_is_made_good_without_repeating_a_call(published, point):
-    workshop, root = published
+    workshop, root, run = published
     before = workshop.manifests()
     calls = finished(root)
     seed = 10 + ASSETS.index(point.split(" ")[1])
     workshop.write("a.md", prose(40, seed=seed))
-    code, _ = run(root, point)
+    code, _ = run(point)
     assert code == -signal.SIGKILL
     assert workshop.manifests() == before
-    assert run(root, "never") == (0, "")
+    assert run("never") == (0, "")
     made = finished(root) - calls
     assert max(made.values()) == 1, made.most_common(3)
     assert workshop.manifests()["a.md"].build_id != before["a.md"].build_id
@@ -65,24 +53,24 @@ def test_a_build_killed_in_an_asset_is_made_good_without_repeating_a_call(publis
 
 
 def test_a_build_killed_before_the_report_is_followed_by_one_that_writes_it(published):
-    workshop, root = published
+    workshop, root, run = published
     page = workshop.home.reports / "a.md.html"
     workshop.write("a.md", prose(40, seed=66))
-    assert run(root, "before tree_report")[0] == -signal.SIGKILL
+    assert run("before tree_report")[0] == -signal.SIGKILL
     build_id = workshop.manifests()["a.md"].build_id
     assert build_id not in page.read_text()
     calls = finished(root)
-    assert run(root, "never") == (0, "")
+    assert run("never") == (0, "")
     assert finished(root) == calls
     assert build_id in page.read_text()
 
 
 def test_a_build_killed_after_publication_leaves_the_new_tree(published):
-    workshop, root = published
+    workshop, root, run = published
     before = workshop.manifests()
     workshop.write("b.md", prose(40, seed=77))
-    assert run(root, "after tree")[0] == -signal.SIGKILL
+    assert run("after tree")[0] == -signal.SIGKILL
     assert workshop.manifests()["b.md"].build_id != before["b.md"].build_id
     calls = finished(root)
-    assert run(root, "never") == (0, "")
+    assert run("never") == (0, "")
     assert finished(root) == calls
