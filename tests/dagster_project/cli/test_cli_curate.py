@@ -1,5 +1,7 @@
 """`raptor curate`: decisions of people, honoured by the next build, undone without a trace."""
 
+import shutil
+
 import pytest
 from support.command import Place
 from support.workshop import prose, settings_text
@@ -9,15 +11,26 @@ pytestmark = pytest.mark.slow
 TEXT = prose(48, seed=3)
 
 
-@pytest.fixture
-def place(tmp_path, bundled_model):
-    made = Place(tmp_path)
+@pytest.fixture(scope="module")
+def base(tmp_path_factory, bundled_model):
+    """A home with two trees, and a copy to put back."""
+    made, kept = Place(tmp_path_factory.mktemp("base")), tmp_path_factory.mktemp("kept") / "root"
     made.write("a.md", TEXT)
     made.write("b.md", prose(24, seed=4))
     made.home.mkdir()
     parts = {"clustering": {"method": "raptor"}, "tree": {"max_layers": 3, "top_nodes": 2}}
     made.settings.write_text(settings_text(made.docs, **parts))
     assert made.call("build", "--json").json["failed"] == {}
+    shutil.copytree(made.root, kept)
+    return made, kept
+
+
+@pytest.fixture
+def place(base):
+    """The home as it was before each test."""
+    made, kept = base
+    shutil.rmtree(made.root)
+    shutil.copytree(kept, made.root)
     return made
 
 
