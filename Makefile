@@ -32,8 +32,9 @@ browser: $(STAMP)
 servers: $(STAMP)
 	$(BIN)/python tests/support/install_servers.py
 
+# Three workers for two cores: many of the long tests wait for daemons and servers of their own.
 test: $(STAMP) browser servers
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test-quick: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'

@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -17,6 +18,8 @@ NEEDED_BYTES = 6 << 30
 
 QUICK = "not slow"
 """The marks of `make test-quick`."""
+ALL_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
+"""Stands in a file of long tests only."""
 
 # A deadline would be a timing assertion: the first example often pays an import.
 hypothesis.settings.register_profile("raptor", deadline=None)
@@ -45,7 +48,7 @@ def pytest_ignore_collect(collection_path, config):
     """The quick subset does not import files of long tests, with all that they need."""
     if config.option.markexpr == QUICK and collection_path.suffix == ".py":
         text = collection_path.read_text(encoding="utf-8")
-        return True if "\npytestmark = pytest.mark.slow\n" in text else None
+        return True if ALL_SLOW.search(text) else None
     return None
 
 

@@ -11,7 +11,7 @@ from support.workshop import Workshop, prose, settings_text
 from raptor_assets import keys
 from raptor_assets.project.jobs import BUILD, DROP
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 COMMAND = [sys.executable, "-m", "dagster._daemon", "run", "-m", "support.daemon_location"]
 MARKER = "The zebra Quixotl signed here."

@@ -21,7 +21,7 @@ from raptor_assets.process import PROCESS_TAG
 from raptor_assets.project.home import Home
 from raptor_assets.project.records import BROKER_VARIABLE, URL_VARIABLE, open_records
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 INSTANCE = Path(__file__).parents[2] / "deploy" / "dagster-workers.yaml"
 DAEMON = [sys.executable, "-m", "dagster._daemon", "run", "-m", "support.worker_location"]

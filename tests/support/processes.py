@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.stores import PROCESS_PATH
 
-PATIENCE_SECONDS = 240
+PATIENCE_SECONDS = 400
 END_SECONDS = 20
 
 
