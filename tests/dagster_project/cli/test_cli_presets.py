@@ -7,6 +7,7 @@ from pathlib import Path
 
 import llama_index.core
 import pytest
+from support.command import raptor
 from support.openai_server import FakeOpenAI
 from support.tiny_models import build_tiny_model, put_into_hub_cache
 
@@ -53,7 +54,7 @@ def test_the_papers_preset_builds_and_answers_with_the_papers_models_by_name(mod
             "RAPTOR_SUMMARIZER__BASE_URL": server.base_url,
             "OPENAI_API_KEY": "a-key",
         }
-        python(COMMAND, "init", source, "--preset", "paper", "--home", home, environ=environ)
+        raptor("init", source, "--preset", "paper", "--home", home)
         assert "1 built" in python(COMMAND, "build", "--home", home, environ=environ)
         found = python(COMMAND, "query", "who keeps the gauge?", "--home", home, environ=environ)
     assert source.stem in found
@@ -73,7 +74,7 @@ def test_without_the_vocabulary_the_papers_preset_says_where_to_get_it(model, tm
         "HTTPS_PROXY": "http://127.0.0.1:9",  # nobody listens there
         "OPENAI_API_KEY": "a-key",
     }
-    python(COMMAND, "init", source, "--preset", "paper", "--home", home, environ=environ)
+    raptor("init", source, "--preset", "paper", "--home", home)
     with pytest.raises(AssertionError, match=r"cl100k_base.*set TIKTOKEN_CACHE_DIR") as failed:
         python(COMMAND, "build", "--home", home, environ=environ)
     assert "Traceback" not in str(failed.value)

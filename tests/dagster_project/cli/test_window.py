@@ -49,7 +49,7 @@ def show(browser, address):
         context = browser.new_context(**{"viewport": SIZES["wide"], **options})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda told: troubles.append(told.text))
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("request", lambda request: note(request.url, at or address))

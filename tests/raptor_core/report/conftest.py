@@ -25,7 +25,7 @@ def show(browser, tmp_path):
         contexts.append(context)
         page = context.new_page()
         page.add_init_script(before)
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda message: troubles.append(message.text))
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("dialog", lambda dialog: troubles.append(dialog.message))
