@@ -39,7 +39,9 @@ class Author:
 class Curator:
     """Records decisions on the published nodes and documents of a home.
 
-    What is decided changes nothing that is published: the next build honours it.
+    What is decided changes nothing that is published: the next build honours it. Methods raise
+    CurationError, which says why, where something cannot be decided; UnknownTreeError where no
+    published node has an id; TableError where the record cannot be read or written.
 
     Args:
         home: the home's folder; None for what ``RAPTOR_HOME`` names, else ``.raptor``.
@@ -54,20 +56,11 @@ class Curator:
         self._published = HomeRetriever(self._home.path)
 
     def decisions(self) -> list[Decision]:
-        """All that were ever made, oldest first.
-
-        Raises:
-            TableError: their record cannot be read.
-        """
+        """All that were ever made, oldest first."""
         return read_decisions(self._tables)
 
     def set_document_aside(self, document: str, author: Author) -> Decision:
-        """Leave a document out of its tree from the next build on.
-
-        Raises:
-            CurationError: it is in no published tree.
-            TableError: the decision cannot be written.
-        """
+        """Leave a document out of its tree from the next build on."""
         tree = tree_name(document, self._settings.grouping)
         table = self._tables.find(("documents",), partition_key(tree, self._settings.grouping))
         known = {} if table is None else table_to_documents(table)
@@ -80,13 +73,7 @@ class Curator:
         return self._decide("document", tree, document, "", titles[document] or document, author)
 
     def set_chunk_aside(self, node_id: str, author: Author) -> Decision:
-        """Leave a chunk out of its tree, and so out of all summaries, from the next build on.
-
-        Raises:
-            CurationError: the node is a summary.
-            UnknownTreeError: no published node has this id.
-            TableError: the decision cannot be written.
-        """
+        """Leave a chunk out of its tree, and so out of all summaries, from the next build on."""
         node = self._published.family(node_id).node
         if not node.is_leaf:
             raise CurationError(
@@ -96,12 +83,7 @@ class Curator:
         return self._decide("chunk", node.tree, node.id, "", node.text, author)
 
     def correct(self, node_id: str, text: str, author: Author) -> Decision:
-        """Give a summary another text, for as long as it summarizes the same nodes.
-
-        Raises:
-            CurationError: the node is a chunk, or the text is blank.
-            UnknownTreeError, TableError: as ``set_chunk_aside``.
-        """
+        """Give a summary another text, for as long as it summarizes the same nodes."""
         node, children = self._summary(node_id)
         if not text.strip():
             raise CurationError("the corrected text is blank; give the summary's whole new text")
@@ -109,22 +91,12 @@ class Curator:
         return self._decide("summary", node.tree, subject, text.strip(), node.text, author)
 
     def pin(self, node_id: str, author: Author) -> Decision:
-        """Keep a summary's text for as long as its cluster is there, whatever changes below it.
-
-        Raises:
-            CurationError, UnknownTreeError, TableError: as ``correct``.
-        """
+        """Keep a summary's text for as long as its cluster is there, whatever changes below it."""
         node, _ = self._summary(node_id)
         return self._decide("pin", node.tree, node.slot, node.text, node.text, author)
 
     def mark(self, node_id: str, sentence: str, value: str, author: Author) -> Decision:
-        """Say whether an audit was right that nothing supports a sentence of a summary.
-
-        Raises:
-            CurationError: the node is a chunk or has no such sentence, or the value is another
-                than "right" and "wrong".
-            UnknownTreeError, TableError: as ``correct``.
-        """
+        """Say whether an audit was right that nothing supports a sentence of a summary."""
         node, _ = self._summary(node_id)
         if value not in (RIGHT, WRONG):
             raise CurationError(f"a finding is {RIGHT!r} or {WRONG!r}, not {value!r}")
@@ -134,12 +106,7 @@ class Curator:
         return self._decide("finding", node.tree, subject, value, sentence, author)
 
     def take_back(self, decision_id: str, author: Author) -> Decision:
-        """Take a decision back, from the next build on.
-
-        Raises:
-            CurationError: no such decision is in force.
-            TableError: the record cannot be read or written.
-        """
+        """Take a decision back, from the next build on."""
         return take_back(self._tables, decision_id, who=author.who, why=author.why)
 
     def _summary(self, node_id: str) -> tuple[Node, tuple[Node, ...]]:

@@ -21,9 +21,6 @@ def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
     """Dagster's instance of a home, made where it is new; runs that were killed are closed.
 
     That of a corpus in a project of the team's own is the one of ``DAGSTER_HOME``.
-
-    Raises:
-        SettingsError, RecordsError: as ``open_records``; or ``DAGSTER_HOME`` is not set.
     """
     from raptor_assets.project.records import open_records
     from raptor_assets.project.runs import fail_dead_runs
@@ -41,11 +38,7 @@ def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
 
 @contextmanager
 def recorded(home: Home) -> Iterator[Records]:
-    """The records of a home, which is made ready where it is new.
-
-    Raises:
-        SettingsError, RecordsError: as ``open_records``.
-    """
+    """The records of a home, which is made ready where it is new."""
     files = home.dagster / "history"
     if not home.names().corpus and home.has_own_instance() and is_readable(files):
         with reading(files / "runs" / "index.db") as read:

@@ -64,11 +64,7 @@ class HomeStatus:
 
 
 def read_status(home: Home, settings: Settings) -> HomeStatus:
-    """The state of a home; loads no model.
-
-    Raises:
-        StoreError: the store is damaged or held by another process.
-    """
+    """The state of a home; loads no model."""
     manifests: list[Manifest] = []
     if stored_identity(settings.store, home.qdrant) is not None:
         with open_store(settings.store, home.qdrant) as store:
@@ -109,11 +105,7 @@ def _tree(
 
 
 def read_costs(home: Home, settings: Settings, partitions: Iterable[str]) -> dict[str, Cost]:
-    """What the build of each published tree took, by tree; of those that are known.
-
-    Raises:
-        TableError: a table is damaged.
-    """
+    """What the build of each published tree took, by tree; of those that are known."""
     known = read_tree_records(home, settings, partitions)
     return {record.tree: record.cost for record in known if record.cost is not None}
 
@@ -121,11 +113,7 @@ def read_costs(home: Home, settings: Settings, partitions: Iterable[str]) -> dic
 def read_tree_records(
     home: Home, settings: Settings, partitions: Iterable[str]
 ) -> list[TreeRecord]:
-    """What the reports keep of the published trees.
-
-    Raises:
-        TableError: a table is damaged.
-    """
+    """What the reports keep of the published trees."""
     from raptor_assets.report import read_records
 
     tables = home.table_store(settings)

@@ -1,6 +1,7 @@
 """What the window on the trees shows: the corpus, one tree, the map.
 
-Every function asks an open store, so that the caller says how long it is held.
+Every function asks an open store, so that the caller says how long it is held. A tree that is not
+published is an UnknownTreeError; what is kept and cannot be read, a StoreError or a TableError.
 """
 
 from __future__ import annotations
@@ -42,11 +43,7 @@ ABOVE = "The tree above the trees"
 
 
 def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
-    """The corpus page: each published tree with titles, sizes, checks, last change and cost.
-
-    Raises:
-        StoreError, TableError: what is kept cannot be read.
-    """
+    """The corpus page: each published tree with titles, sizes, checks, last change and cost."""
     status = status_of(home, settings, store.manifests())
     titles = store.titles()
     above = has_overview(home, settings)
@@ -107,10 +104,6 @@ def read_report(
 
     Args:
         with_map: also where its nodes stand on a plane.
-
-    Raises:
-        UnknownTreeError: nothing is published under this name.
-        StoreError, TableError: what is kept cannot be read.
     """
     require_trees(store, (tree,))
     manifest = store.manifests([tree])[0]
@@ -145,12 +138,7 @@ def read_report(
 
 
 def map_values(home: Home, store: VectorStore, tree: str | None) -> dict[str, Any]:
-    """All nodes of a tree, or of the corpus, as the map reads them.
-
-    Raises:
-        UnknownTreeError: nothing is published under this name.
-        StoreError: the store cannot be read.
-    """
+    """All nodes of a tree, or of the corpus, as the map reads them."""
     names = None if tree is None else (tree,)
     require_trees(store, names or ())
     nodes = store.nodes(Where(trees=names))

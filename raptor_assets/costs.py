@@ -44,11 +44,7 @@ def read_usages(tables: TableStore, partition: str, layers: Iterable[int]) -> di
 
 
 def add_usages(tables: TableStore, partition: str, layer: int, paid: Usages) -> None:
-    """Add what was paid just now; nothing is written where nothing was.
-
-    Raises:
-        TableError: the table cannot be written.
-    """
+    """Add what was paid just now; nothing is written where nothing was."""
     if paid:
         known = read_usages(tables, partition, [layer])
         more = {key: known.get(key, Usage()) + usage for key, usage in paid.items()}
@@ -58,11 +54,7 @@ def add_usages(tables: TableStore, partition: str, layer: int, paid: Usages) -> 
 def keep_usages(
     tables: TableStore, partition: str, layer: int, wanted: Collection[str], others: Usages
 ) -> None:
-    """Keep the costs of the wanted texts of a layer alone; ``others`` may know what is missing.
-
-    Raises:
-        TableError: the table cannot be written.
-    """
+    """Keep the costs of the wanted texts of a layer alone; ``others`` may know what is missing."""
     known = read_usages(tables, partition, [layer])
     kept = {key: usage for key, usage in {**others, **known}.items() if key in set(wanted)}
     if kept and kept != known:

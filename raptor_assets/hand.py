@@ -49,11 +49,7 @@ def keep_hand_findings(
     nodes: Sequence[Node],
     findings: Iterable[SentenceFinding],
 ) -> None:
-    """Keep findings on ``nodes`` in their partitions, in place of earlier ones on the same nodes.
-
-    Raises:
-        TableError: a table is damaged or cannot be written.
-    """
+    """Keep findings on ``nodes`` in their partitions; earlier ones on the same nodes go."""
     by_node: dict[str, list[SentenceFinding]] = defaultdict(list)
     for finding in findings:
         by_node[finding.node_id].append(finding)

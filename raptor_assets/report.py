@@ -47,11 +47,7 @@ class TreeRecord:
 
 
 def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
-    """What is kept of a partition's trees, by name; nothing where it has no report yet.
-
-    Raises:
-        TableError: the table is damaged.
-    """
+    """What is kept of a partition's trees, by name; nothing where it has no report yet."""
     table = tables.find(keys.REPORT.path, partition)
     rows = () if table is None else REPORTS.rows(table)
     records = {}
@@ -165,9 +161,6 @@ def read_findings(
     """Findings of judges and people on some layers, in their order; None where there are none.
 
     With the marks that people gave them.
-
-    Raises:
-        TableError: a table is damaged.
     """
     places = ([keys.findings(layer).path, *hand_keys([layer])] for layer in layers)
     given = (tables.find(key, partition) for key in itertools.chain(*places))

@@ -22,7 +22,8 @@ class ReportFolder:
     """Pages under one folder, a file for each partition.
 
     Where a partition holds several trees, pages of single ones stand in a folder of its name, so
-    that they go when the partition changes or goes.
+    that they go when the partition changes or goes. A disk that refuses is a StoreError; what stood
+    there before is then unharmed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -35,22 +36,14 @@ class ReportFolder:
         return self._path / safe_name(partition) / f"{safe_name(tree)}.html"
 
     def write(self, partition: str, page: str) -> Path:
-        """Write a partition's page, whole or not at all; pages of its single trees go.
-
-        Raises:
-            StoreError: the disk refuses; what stood there before is unharmed.
-        """
+        """Write a partition's page, whole or not at all; pages of its single trees go."""
         path = self.path(partition)
         write_page(path, page)
         self._delete_trees(partition)
         return path
 
     def delete(self, partition: str) -> bool:
-        """Delete a partition's pages; whether it had one.
-
-        Raises:
-            StoreError: the disk refuses.
-        """
+        """Delete a partition's pages; whether it had one."""
         path = self.path(partition)
         with disk_errors(path):
             existed = path.exists()
@@ -66,11 +59,7 @@ class ReportFolder:
 
 
 def write_page(path: Path, page: str) -> None:
-    """Replace ``path`` by the page: whole, or not at all. Its folder is made where it is missing.
-
-    Raises:
-        StoreError: the disk refuses; what stood there before is unharmed.
-    """
+    """Replace ``path`` by the page, whole or not at all; its folder is made where it is missing."""
     with disk_errors(path):
         replace_file(path, page.encode())
 

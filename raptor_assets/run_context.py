@@ -101,11 +101,7 @@ _COUNTS = Schema(("counts", "json"))
 
 
 def _common_text(corpus: Corpus, tables: TableStore) -> CommonText:
-    """Of the run's documents; of an earlier run's that had more than twice as many.
-
-    Raises:
-        TableError: the place of the tables refuses.
-    """
+    """Of the run's documents; of an earlier run's that had more than twice as many."""
     counted = CommonText()
     for document in corpus.documents:
         counted.add(document)

@@ -15,12 +15,7 @@ from raptor_core.settings.spending import BudgetSettings
 
 
 def home_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
-    """A home and its settings; the default ones where there is no home, unless it is ``needed``.
-
-    Raises:
-        MissingHomeError: there is none, and it is needed.
-        SettingsError: its settings are wrong.
-    """
+    """A home and its settings; the default ones where there is no home, unless it is ``needed``."""
     home = Home.at(path)
     if needed or home.settings.exists():
         return Home.open(path)
@@ -28,11 +23,7 @@ def home_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
 
 
 def look_at_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
-    """What ``read_source`` gives, and nothing is written: neither a home nor its settings.
-
-    Raises:
-        MissingHomeError, SettingsError, SourceError: as ``read_source``.
-    """
+    """What ``read_source`` gives, and nothing is written: neither a home nor its settings."""
     fresh = kept_sources(sources)
     home, settings = home_settings(path, needed=not fresh)
     paths = dict.fromkeys((*settings.source.paths, *fresh))

@@ -116,12 +116,7 @@ class Reading:
         return Found.of(self._search(asked))
 
     def ask(self, asked: Asked) -> Answered:
-        """Answer a question from what a search finds, by the reader of the home's settings.
-
-        Raises:
-            MissingKeyError: no reader can be asked.
-            EndpointError: it failed.
-        """
+        """Answer a question from what a search finds, by the reader of the home's settings."""
         if asked.scope == "corpus":
             return self._ask_corpus(asked.question, asked.budget_tokens)
         retrieval = self._search(asked)

@@ -103,11 +103,7 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
 
 
 def keep_rows(folder: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Keep rows as the source of a home, in place of what was kept.
-
-    Raises:
-        SourceError: a row is none, or the disk refuses; what was kept stays.
-    """
+    """Keep rows as the source of a home, in place of what was kept."""
     lines = "".join(f"{json.dumps(row, ensure_ascii=False, default=_plain)}\n" for row in rows)
     table = folder / "documents.jsonl"
     _write(table, lines)
@@ -115,11 +111,7 @@ def keep_rows(folder: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def keep_paths(folder: Path, paths: Iterable[str]) -> None:
-    """Keep the place of a source, in place of what was kept.
-
-    Raises:
-        SourceError: the disk refuses.
-    """
+    """Keep the place of a source, in place of what was kept."""
     _write(folder / "source.json", json.dumps({"paths": list(paths)}))
 
 

@@ -37,7 +37,10 @@ concurrency:
 
 @dataclass(frozen=True, slots=True)
 class Home(HomeFolder):
-    """All paths of one home; what builds write besides what readers need."""
+    """All paths of one home; what builds write besides what readers need.
+
+    What writes raises SettingsError where the home refuses, or would hold wrong settings.
+    """
 
     @property
     def owner(self) -> Home:
@@ -132,9 +135,6 @@ class Home(HomeFolder):
         """Keep names and settings of a corpus that a project of the team's own defines.
 
         The command knows by them where it looks, in which instance. Credentials are left out.
-
-        Raises:
-            SettingsError: the home cannot be written.
         """
         values = settings.model_dump(mode="json")
         told = {"corpus": names.corpus, "assets": dict(names.assets), "settings": values}
@@ -146,11 +146,7 @@ class Home(HomeFolder):
     def create(
         self, *, sources: Sequence[str] = (), preset: str = "default", group_by: str = "document"
     ) -> bool:
-        """Make the home with a commented settings file; False if it had one, which is kept.
-
-        Raises:
-            SettingsError: no preset has this name, or the home cannot be written.
-        """
+        """Make the home with a commented settings file; False if it had one, which is kept."""
         text = settings_text(sources=sources, preset=preset, group_by=group_by)
         self.ensure()
         if self.settings.exists():
@@ -160,11 +156,7 @@ class Home(HomeFolder):
         return True
 
     def add_sources(self, sources: Sequence[str]) -> None:
-        """Write sources into the settings file that are not there yet; its comments stay.
-
-        Raises:
-            SettingsError: there is no settings file, it is wrong, or it cannot be written.
-        """
+        """Write sources into the settings file that are not there yet; its comments stay."""
         known = self.load_settings().source.paths
         fresh = [source for source in sources if source not in known]
         if fresh:

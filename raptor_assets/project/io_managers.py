@@ -46,11 +46,7 @@ class TablesIOManager(dg.IOManager):
         context.add_output_metadata({"path": path, "dagster/row_count": len(obj)})
 
     def load_input(self, context: dg.InputContext) -> Any:
-        """The data frame of the input's partition, or several by partition key.
-
-        Raises:
-            TableError: a table is missing or damaged.
-        """
+        """The data frame of the input's partition, or several by partition key."""
         key = self._own(context.asset_key)
         if not context.has_asset_partitions:
             return self.read(key, WHOLE)

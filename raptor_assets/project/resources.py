@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 class Resources:
     """What the corpus of one home works with, for Dagster and for the command.
 
-    Nothing is loaded until it is used.
+    Nothing is loaded until it is used; what is then missing or wrong is raised by what loads it.
 
     Args:
         settings: of the corpus.
@@ -90,37 +90,21 @@ class Resources:
         return self.home.table_store(self.settings)
 
     def curation(self) -> Curation:
-        """What people decided, as it stands now.
-
-        Raises:
-            TableError: the place of the tables does not answer, or an act is damaged.
-        """
+        """What people decided, as it stands now."""
         return read_curation(self.tables)
 
     def golden_cases(self) -> tuple[GoldenCase, ...]:
-        """The questions of the team's golden set; none where no set is named.
-
-        Raises:
-            SettingsError: the file is missing or malformed.
-        """
+        """The questions of the team's golden set; none where no set is named."""
         path = self.home.golden(self.settings)
         return () if path is None else load_golden(path)
 
     def dataset(self, name: str) -> Dataset:
-        """A data set of the settings; a set of questions alone is asked of the home's source.
-
-        Raises:
-            SourceError, SettingsError: it cannot be read, or holds something wrong.
-        """
+        """A data set of the settings; a set of questions alone is asked of the home's source."""
         path = self.home.dataset(self.settings, name)
         return open_dataset(path, self.settings.source, split=self.settings.evaluation.split)
 
     def declare(self) -> None:
-        """Say in the home what its corpus is called in Dagster, where it has a name.
-
-        Raises:
-            SettingsError: the home cannot be written.
-        """
+        """Say in the home what its corpus is called in Dagster, where it has a name."""
         if self.names.corpus:
             read = self.settings.model_copy(update={"source": self.source.settings})
             self.home.declare(self.names, read)
@@ -131,11 +115,7 @@ class Resources:
         store_state: StoreState | None = None,
         inventory: Inventory | None = None,
     ) -> Changes:
-        """What has to be built and dropped, see ``find_changes``; ``inventory`` is the source's.
-
-        Raises:
-            SourceError: as ``SourceResource.inventory``.
-        """
+        """What has to be built and dropped, see ``find_changes``; ``inventory`` is the source's."""
         inventory = inventory or self.source.inventory()
         curation = self.curation()
         return find_changes(records, self.settings, inventory, self.known, store_state, curation)
@@ -149,6 +129,8 @@ class Resources:
 
 class SourceResource:
     """The source that the settings name; what was found there, where it was scanned already.
+
+    What reads it raises SourceError where it is missing, unreachable or empty.
 
     ``followed`` is the folder of what an upstream asset gave, where one gives the documents.
     """
@@ -183,9 +165,6 @@ class SourceResource:
 
         Files that hold nothing of these partitions are not read again. Documents that people set
         aside are left out.
-
-        Raises:
-            SourceError: the source is missing or unreachable; or all of it is empty.
         """
         corpus, aside = self._read(partitions), self._resources.curation().documents
         if not aside:
@@ -213,11 +192,7 @@ class SourceResource:
         return {entry.id for trees in chosen for entries in trees.values() for entry in entries}
 
     def trees(self) -> set[str]:
-        """Names of all trees that the source makes.
-
-        Raises:
-            SourceError: the source is missing or unreachable; or all of it is empty.
-        """
+        """Names of all trees that the source makes."""
         grouping = self._settings.grouping
         return {tree_name(name, grouping) for name in self.inventory().documents.ids()}
 
@@ -225,9 +200,6 @@ class SourceResource:
         """What the source holds, by hashes; only files that changed are read.
 
         Documents that people set aside are left out.
-
-        Raises:
-            SourceError: the source is missing, unreachable or empty.
         """
         return self._inventory().without(self._resources.curation().documents)
 
@@ -274,7 +246,10 @@ class ComponentsResource:
 
 
 class StoreResource:
-    """The vector store, embedded in the home or on a server."""
+    """The vector store, embedded in the home or on a server.
+
+    What opens it raises StoreError where it is locked, damaged or unreachable.
+    """
 
     def __init__(self, settings: Settings, home: Home, components: ComponentsResource) -> None:
         self._settings = settings
@@ -286,9 +261,6 @@ class StoreResource:
 
         Where the live collection was made with another embedder it is one beside it, which
         readers see once ``promote`` switches to it.
-
-        Raises:
-            StoreError: locked, damaged or unreachable.
         """
         embedder = self._components.components().embedder
         identity = StoreIdentity(
@@ -304,9 +276,6 @@ class StoreResource:
 
         Args:
             trees: what the source still makes.
-
-        Raises:
-            StoreError: as ``open``.
         """
         with self.open_existing() as live:
             needed = {mark.tree for mark in live.marks()} & set(trees)
@@ -321,9 +290,6 @@ class StoreResource:
         """Every collection of the corpus in turn, the live one first, closed after its turn.
 
         For what concerns all of them, as dropping trees does.
-
-        Raises:
-            StoreError: as ``open``.
         """
         for identity in stored_identities(self._settings.store, self._home.qdrant):
             settings, root = self._settings.store, self._home.qdrant
@@ -335,9 +301,5 @@ class StoreResource:
         return (mark.tree for store in self.open_each() for mark in store.marks())
 
     def open_existing(self) -> VectorStore:
-        """The live collection as it is there, to read, without loading an embedder.
-
-        Raises:
-            StoreError: as ``open``, or nothing is there.
-        """
+        """The live collection as it is there, to read, without loading an embedder."""
         return open_store(self._settings.store, self._home.qdrant)

@@ -20,11 +20,7 @@ _HEADER = """\
 
 
 def settings_text(*, sources: Sequence[str], preset: str, group_by: str) -> str:
-    """The commented settings file of a new home.
-
-    Raises:
-        SettingsError: no preset has this name.
-    """
+    """The commented settings file of a new home."""
     values = core_settings.preset(preset)
     lines = [_HEADER, f'preset = "{preset}"', ""]
     for section, field in Settings.model_fields.items():

@@ -44,20 +44,13 @@ def look(tables: TableStore, settings: SourceSettings) -> Scan:
     """What the source holds now; nothing is written, and only files that changed are read.
 
     For whoever builds by hand: a file that was just written is wanted as it is.
-
-    Raises:
-        SourceError: the source is missing, unreachable or empty.
     """
     at_once = settings.model_copy(update={"settle_seconds": 0.0})
     return scan_source(at_once, load_catalog(tables, settings))
 
 
 def keep_look(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
-    """Keep what ``look`` found for the next one.
-
-    Raises:
-        TableError: it cannot be written.
-    """
+    """Keep what ``look`` found for the next one."""
     if scan.is_new:
         save_catalog(tables, settings, scan.catalog, load_catalog(tables, settings))
 
@@ -65,11 +58,7 @@ def keep_look(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
 def save_catalog(
     tables: TableStore, settings: SourceSettings, catalog: Catalog, before: Catalog
 ) -> None:
-    """Keep a catalog: the parts of it that differ from what was kept before.
-
-    Raises:
-        TableError: it cannot be written.
-    """
+    """Keep a catalog: the parts of it that differ from what was kept before."""
     if catalog == before:
         return
     parsers = parser_fingerprint(settings)

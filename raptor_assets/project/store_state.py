@@ -30,9 +30,6 @@ def read_store_state(
     """What every collection of the corpus holds; None while another process has the store.
 
     With ``mend`` every point is read and what is damaged taken away, so that it is built anew.
-
-    Raises:
-        StoreError: the store is damaged or unreachable.
     """
     try:
         return tuple(_marks(_whole(store, mend=mend), grouping) for store in place.open_each())
@@ -89,20 +86,12 @@ class StoreLook:
         self._place = StoreResource(quick, resources.home, resources.components)
 
     def stamp(self) -> str:
-        """Differs once the store may hold something else than it did.
-
-        Raises:
-            StoreError: the disk refuses.
-        """
+        """Differs once the store may hold something else than it did."""
         store = self._settings.store
         if store.kind == "server":
             return f"hour {int(time.time() // SERVER_SECONDS)}"
         return store_stamp(self._root, store.corpus)
 
     def store_state(self) -> StoreState | None:
-        """What the store holds; None where it is in use at the moment.
-
-        Raises:
-            StoreError: it is damaged, or its server does not answer.
-        """
+        """What the store holds; None where it is in use at the moment."""
         return read_store_state(self._place, self._settings.grouping)

@@ -62,9 +62,6 @@ class TurnsResource:
         """The turn of a run in this process; ``tell`` is told when it waits, and for whom.
 
         What this thread's run before it still holds is given back.
-
-        Raises:
-            RecordsError: the database does not answer.
         """
         from raptor_assets.project.records import is_postgres, keep_connections
 

@@ -1,7 +1,8 @@
 """The record of what people decided: a table for each act, which is written once and never changed.
 
 So writers never wait for each other, on any place that tables can be at, and a writer that dies has
-written its act or not.
+written its act or not. A place that refuses is a TableError, an act that is damaged, and named, a
+DamagedTableError.
 """
 
 from __future__ import annotations
@@ -31,12 +32,7 @@ _ACTS = Schema(
 
 
 def read_decisions(tables: TableStore) -> list[Decision]:
-    """All decisions ever made, oldest first, those that were taken back among them.
-
-    Raises:
-        TableError: the place of the tables does not answer.
-        DamagedTableError: an act is damaged; it is named.
-    """
+    """All decisions ever made, oldest first, those that were taken back among them."""
     decisions: dict[str, Decision] = {}
     acts = [row for name in tables.names(KEY) for row in _ACTS.rows(tables.read(KEY, name))]
     for act in sorted(acts):
@@ -51,11 +47,7 @@ def read_decisions(tables: TableStore) -> list[Decision]:
 
 
 def read_curation(tables: TableStore) -> Curation:
-    """The decisions in force.
-
-    Raises:
-        TableError: as ``read_decisions``.
-    """
+    """The decisions in force."""
     return Curation(read_decisions(tables))
 
 
@@ -70,11 +62,7 @@ def decide(
     about: str = "",
     why: str = "",
 ) -> Decision:
-    """Record a decision; it is on disk when this returns.
-
-    Raises:
-        TableError: it cannot be written.
-    """
+    """Record a decision; it is on disk when this returns."""
     decision = Decision(_new_id(), kind, tree, subject, value, about, who, _now(), why)
     tables.write(KEY, decision.id, _ACTS.table([astuple(decision)[:-1]]))
     return decision

@@ -30,7 +30,9 @@ class TableStore:
     ``properties`` are short texts kept in the file's footer.
 
     Every file holds a digest of itself (``sealing.py``): one that a disk or a copy changed is
-    never read as something else.
+    never read as something else. Methods raise TableError where the place does not answer or
+    refuses (what stood there is as it was), and DamagedTableError where what they read is not what
+    was written.
 
     Args:
         url: a folder, or any fsspec URL such as ``s3://bucket/tables``; credentials come from the
@@ -49,11 +51,7 @@ class TableStore:
         return self._folder.path(table_name(key, partition))
 
     def exists(self, key: Sequence[str], partition: str) -> bool:
-        """Whether the table is there.
-
-        Raises:
-            TableError: its place does not answer, or refuses.
-        """
+        """Whether the table is there."""
         return self._folder.exists(table_name(key, partition))
 
     def write(
@@ -67,9 +65,6 @@ class TableStore:
 
         Of an Arrow table Parquet's own types are kept. Of a data frame Arrow infers the types; a
         column without any value becomes one of text.
-
-        Raises:
-            TableError: the path cannot be written; what stood there is as it was.
         """
         notes = {f"{_PROPERTY_PREFIX}{name}": text for name, text in (properties or {}).items()}
         data = _encode(table, {**notes, SEAL: EMPTY})
@@ -93,39 +88,22 @@ class TableStore:
     def find(
         self, key: Sequence[str], partition: str, columns: Sequence[str] | None = None
     ) -> pa.Table | None:
-        """One table, or some columns of it, by one get; None where there is none.
-
-        Raises:
-            TableError: its place does not answer, or refuses.
-            DamagedTableError: its bytes are not those that were written.
-        """
+        """One table, or some columns of it, by one get; None where there is none."""
         name = table_name(key, partition)
         return self._take(name, lambda file: file.read(columns, use_threads=False))
 
     def properties(self, key: Sequence[str], partition: str) -> dict[str, str] | None:
-        """The properties of a table that is whole, without decoding its rows; None without one.
-
-        Raises:
-            TableError, DamagedTableError: as ``find``.
-        """
+        """The properties of a table that is whole, without decoding its rows; None without one."""
         schema = self._take(table_name(key, partition), lambda file: file.schema_arrow)
         return None if schema is None else _properties(schema)
 
     def names(self, key: Sequence[str]) -> list[str]:
-        """Names of all tables of a key, sorted.
-
-        Raises:
-            TableError: their place does not answer, or refuses.
-        """
+        """Names of all tables of a key, sorted."""
         files = self._folder.names(posixpath.join(*key))
         return [unquote(f.removesuffix(_EXTENSION)) for f in files if f.endswith(_EXTENSION)]
 
     def delete(self, key: Sequence[str], partition: str) -> bool:
-        """Delete one table; whether it was there.
-
-        Raises:
-            TableError: its place does not answer, or refuses.
-        """
+        """Delete one table; whether it was there."""
         return self._folder.delete(table_name(key, partition))
 
     def _take(self, name: str, take: Callable[[Any], T]) -> T | None:

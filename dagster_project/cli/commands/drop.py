@@ -49,11 +49,7 @@ def command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -> Non
 
 
 def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[str]:
-    """Keys of the partitions to drop, each once.
-
-    Raises:
-        UnknownTreeError: there is no such tree; or it shares its partition with others.
-    """
+    """Keys of the partitions to drop, each once."""
     known = read_partitions(home)
     own = not settings.grouping.shards
     keys = {

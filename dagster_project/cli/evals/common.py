@@ -134,11 +134,7 @@ def parse_numbers(
 
 @contextmanager
 def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> Iterator[Opened]:
-    """The data set of a file with its trees, built where the cache does not have them.
-
-    Raises:
-        RaptorError: as reading, building and opening raise.
-    """
+    """The data set of a file with its trees, built where the cache does not have them."""
     home = Home.at(home_path)
     settings = _settings(home_path, values["preset"], values["clustering"])
     dataset = _dataset(file, settings, values)
@@ -151,9 +147,6 @@ def open_beside(first: Opened, preset_name: str) -> Iterator[Opened]:
     """The same data set with trees by a preset, whose tokens are counted as those of ``first``.
 
     What the preset does not name is as in the settings of ``first``, which may be closed.
-
-    Raises:
-        RaptorError: as building and opening raise.
     """
     used = first.index.components
     settings = with_preset(used.settings, preset_name)
@@ -171,11 +164,7 @@ def _open(
 
 
 def make_systems(values: Mapping[str, Any]) -> list[System]:
-    """What the command line compares.
-
-    Raises:
-        SettingsError: one of them is not there.
-    """
+    """What the command line compares."""
     dpr = Dpr(*values["dpr"]) if values["dpr"] else None
     bounds = [f":{top_k}" for top_k in values["top_ks"] or ()] or [""]
     return [make_system(name + bound, dpr) for name in values["strategies"] for bound in bounds]
