@@ -13,7 +13,7 @@ from raptor_assets.project.home import Home
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.store_state import read_store_state
-from raptor_core.documents import Document, Inventory, Partitions, Scan
+from raptor_core.documents import Document, Partitions, Scan
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
 from raptor_core.settings import Settings
@@ -47,7 +47,8 @@ def forecast(
     """
     resources = Resources(settings, home, components=components, scan=scan)
     if not (home.dagster.exists() or resources.names.corpus):
-        changes = _everything(resources.source.inventory(), settings)
+        new = tuple(resources.source.inventory().partitions(settings.grouping))
+        changes = Changes(new=new, changed=(), unchanged=(), removed=(), held=(), tokens={})
     else:
         with recorded(home) as records:
             store_state = read_store_state(resources.store, settings.grouping)
@@ -101,11 +102,6 @@ def _documents(resources: Resources, chosen: Collection[str]) -> dict[str, tuple
     documents = resources.source.corpus(chosen).documents
     partitions = Partitions(documents, resources.settings.grouping)
     return {tree: members for trees in partitions.values() for tree, members in trees.items()}
-
-
-def _everything(inventory: Inventory, settings: Settings) -> Changes:
-    names = tuple(inventory.partitions(settings.grouping))
-    return Changes(new=names, changed=(), unchanged=(), removed=(), held=(), tokens={})
 
 
 def _gone(resources: Resources, partitions: Iterable[str], live: Collection[str]) -> set[str]:

@@ -11,7 +11,7 @@ from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.home.published import refuse_unknown
 from raptor_core.models.money import Ledger
 from raptor_core.settings import Settings, load_settings
-from raptor_core.settings.spending import BudgetSettings
+from raptor_core.settings.base import BudgetSettings
 
 
 def home_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:

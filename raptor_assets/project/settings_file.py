@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from raptor_core import settings as core_settings
 from raptor_core.settings import Settings
-from raptor_core.settings.spending import NO_BOUND
+from raptor_core.settings.base import NO_BOUND
 
 _HEADER = """\
 # Settings of raptor. A line that starts with # shows a default; remove the # to change it.

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from raptor_assets import keys
 from raptor_assets.steps.base import CheckedStep, Step
-from raptor_assets.steps.chunks import ChunksStep
-from raptor_assets.steps.clusters import ClustersStep
-from raptor_assets.steps.documents import DocumentsStep
-from raptor_assets.steps.embeddings import EmbeddingsStep
 from raptor_assets.steps.findings import FindingsStep
+from raptor_assets.steps.layers import ClustersStep, EmbeddingsStep
+from raptor_assets.steps.leaves import ChunksStep, DocumentsStep
 from raptor_assets.steps.publish import PublishStep
 from raptor_assets.steps.report import ReportStep
 from raptor_assets.steps.summaries import SummariesStep

@@ -48,13 +48,7 @@ class OverviewPlan:
 
 
 def plan_answer(nodes: Sequence[Node], settings: Settings, budget_tokens: int) -> OverviewPlan:
-    """The plan over the nodes of the tree above the trees, all layers of it.
-
-    Args:
-        nodes: of the tree, at least one.
-        settings: of the home.
-        budget_tokens: of one context.
-    """
+    """The plan over all nodes of the tree above the trees; ``budget_tokens`` are of one context."""
     layers = _layers(nodes)
     cut = {number: _parts(members, budget_tokens) for number, members in layers.items()}
     layer = min((n for n, parts in cut.items() if len(parts) <= MAX_PARTS), default=max(cut))

@@ -1,8 +1,8 @@
 """Settings: models, presets, and loading from TOML and the environment."""
 
-from raptor_core.settings.base import EndpointPart, Part
+from raptor_core.settings.base import BudgetSettings, EndpointPart, Part, PriceSettings
 from raptor_core.settings.checks import AuditSettings, CheckSettings
-from raptor_core.settings.load import load_settings, settings_of, with_preset
+from raptor_core.settings.load import PRESETS, load_settings, preset, settings_of, with_preset
 from raptor_core.settings.models import (
     ChunkingSettings,
     ComponentsSettings,
@@ -17,10 +17,8 @@ from raptor_core.settings.models import (
     TablesSettings,
     TokensSettings,
 )
-from raptor_core.settings.presets import PRESETS, preset
 from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import DatabaseTable, SourceSettings
-from raptor_core.settings.spending import BudgetSettings, PriceSettings
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.settings.trees import (
     ClusteringSettings,

@@ -6,8 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from raptor_core.settings.base import EndpointPart, Part
-from raptor_core.settings.spending import OrNone
+from raptor_core.settings.base import EndpointPart, OrNone, Part
 
 
 class AuditSettings(EndpointPart):

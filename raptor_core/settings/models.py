@@ -1,6 +1,6 @@
 """The settings: one frozen model per part, unknown keys refused.
 
-Defaults are the ``default`` preset; ``raptor_core.settings.presets`` holds the others.
+Defaults are the ``default`` preset; ``raptor_core.settings.load`` holds the others.
 """
 
 from __future__ import annotations
@@ -11,11 +11,16 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from raptor_core.settings.base import EndpointPart, Part
+from raptor_core.settings.base import (
+    BudgetSettings,
+    EndpointPart,
+    Part,
+    PriceSettings,
+    missing_price,
+)
 from raptor_core.settings.checks import AuditSettings, CheckSettings
 from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
 from raptor_core.settings.sources import SourceSettings
-from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.settings.trees import (
     ClusteringSettings,

@@ -9,7 +9,13 @@ from typing import Any, NoReturn
 import click
 
 from dagster_project.cli.exits import exit_code, fail
-from dagster_project.cli.options import home_and_json, query_options
+from dagster_project.cli.options import (
+    home_and_json,
+    make_query,
+    query_options,
+    require_words,
+    why_nothing,
+)
 from dagster_project.cli.output import (
     passage_values,
     print_hits,
@@ -19,7 +25,6 @@ from dagster_project.cli.output import (
     retrieval_values,
     told_usd,
 )
-from dagster_project.cli.questions import make_query, require_words, why_nothing
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
 from raptor_core.errors import MissingKeyError, UnknownTreeError

@@ -9,9 +9,15 @@ from typing import Any
 
 import click
 
-from dagster_project.cli.options import STRATEGY, home_and_json, query_options
+from dagster_project.cli.options import (
+    STRATEGY,
+    home_and_json,
+    make_query,
+    query_options,
+    require_words,
+    why_nothing,
+)
 from dagster_project.cli.output import print_beside, print_hits, print_json, retrieval_values
-from dagster_project.cli.questions import make_query, require_words, why_nothing
 from raptor_assets.tree_picture import tree_svg
 from raptor_core.errors import SettingsError
 from raptor_core.home import HomeRetriever

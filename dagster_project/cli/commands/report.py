@@ -13,9 +13,8 @@ from urllib.parse import quote
 
 import click
 
-from dagster_project.cli.options import STRATEGY, home_and_json
+from dagster_project.cli.options import STRATEGY, home_and_json, require_words
 from dagster_project.cli.output import print_json
-from dagster_project.cli.questions import require_words
 from raptor_assets.project.home import Home
 from raptor_assets.report_pages import write_page
 from raptor_core.errors import UnknownTreeError

@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 
-from dagster_project.cli.options import home_and_json, query_options
+from dagster_project.cli.options import home_and_json, make_query, query_options
 from dagster_project.cli.output import print_json, shorten
-from dagster_project.cli.questions import make_query
 from raptor_assets.project.home import Home
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.golden import GoldenReport, golden_values, load_golden, measure_golden

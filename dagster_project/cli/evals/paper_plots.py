@@ -18,7 +18,6 @@ from raptor_assets.drawing import (
     Panel,
     ticks,
 )
-from raptor_core.evaluation.compare import Line
 from raptor_core.evaluation.paper.study import Study
 from raptor_core.evaluation.paper.tables import SPREAD
 
@@ -68,13 +67,11 @@ def shares_svg(study: Study) -> str:
     for at, line in enumerate(lines):
         panel = Panel.of(drawing, at, height)
         panel.title(f"{study.name}: {line.system}, {budget:,} tokens")
-        panel.rows(_layer_rows(line, study.n_layers))
+        shares = [line.layers.get(layer, 0.0) for layer in range(study.n_layers)]
+        panel.rows(
+            [(f"layer {layer}", share, f"{share:.1%}") for layer, share in enumerate(shares)]
+        )
     return drawing.svg()
-
-
-def _layer_rows(line: Line, n_layers: int) -> list[tuple[str, float, str]]:
-    shares = [line.layers.get(layer, 0.0) for layer in range(n_layers)]
-    return [(f"layer {layer}", share, f"{share:.1%}") for layer, share in enumerate(shares)]
 
 
 def _scatter(

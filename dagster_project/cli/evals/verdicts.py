@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from dagster_project.cli.options import home_and_json, query_options
+from dagster_project.cli.options import home_and_json, make_query, query_options
 from dagster_project.cli.output import print_json
-from dagster_project.cli.questions import make_query
 from raptor_assets.hand import keep_hand_findings, same_nodes
 from raptor_assets.project.home import Home
 from raptor_core.audit.base import SentenceFinding

@@ -15,8 +15,8 @@ from typing import Self
 
 from raptor_core.errors import BudgetError, SettingsError
 from raptor_core.models.money.usage import FREE, Spending, Usage, cost_usd, part_of
+from raptor_core.settings.base import BudgetSettings, PriceSettings, missing_price
 from raptor_core.settings.models import Settings
-from raptor_core.settings.spending import BudgetSettings, PriceSettings, missing_price
 
 _ROUNDING = 1e-9  # relative; sums of dollars end in a wrong last bit
 

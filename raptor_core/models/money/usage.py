@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from raptor_core.settings.base import PriceSettings
 from raptor_core.settings.models import Settings
-from raptor_core.settings.spending import PriceSettings
 
 SUMMARIES = "summaries"
 EMBEDDINGS = "embeddings"

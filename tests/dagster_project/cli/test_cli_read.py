@@ -14,7 +14,7 @@ from support.openai_server import FakeOpenAI
 from support.ports import free_port
 from support.processes import process_of, wait_until
 
-from dagster_project.cli.questions import make_where
+from dagster_project.cli.options import make_where
 from raptor_assets.costs import add_usages
 from raptor_core.models.money import Usage
 from raptor_core.settings import Settings

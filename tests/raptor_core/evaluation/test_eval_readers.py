@@ -23,8 +23,8 @@ from raptor_core.evaluation.readers import (
 from raptor_core.evaluation.systems import make_system
 from raptor_core.models.money import Ledger
 from raptor_core.settings import Settings
+from raptor_core.settings.base import BudgetSettings
 from raptor_core.settings.models import ReaderSettings
-from raptor_core.settings.spending import BudgetSettings
 from raptor_core.tree.cache import MemoryCache
 from raptor_core.tree.components import Components
 from raptor_core.tree.sqlite_cache import SqliteCache
