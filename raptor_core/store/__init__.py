@@ -145,7 +145,7 @@ def _check_corpus(settings: StoreSettings, identity: StoreIdentity | None) -> No
 
 
 def _open_memory(settings: StoreSettings, identity: StoreIdentity | None) -> VectorStore:
-    from raptor_core.store.engines.local import open_local
+    from raptor_core.store.engines.qdrant import open_local
 
     if settings.kind == "edge" or identity is None:
         raise StoreError(

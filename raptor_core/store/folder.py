@@ -192,7 +192,7 @@ def _create(made: Collection, path: Path) -> None:
 
         create_shard(path, made.identity.n_dims)
     else:
-        from raptor_core.store.engines.local import open_local
+        from raptor_core.store.engines.qdrant import open_local
 
         open_local(path, made.identity.n_dims).close()
 
@@ -207,7 +207,7 @@ def _opened(collection: Collection, path: Path) -> Engine:
         from raptor_core.store.engines.edge import EdgeEngine
 
         return EdgeEngine(path)
-    from raptor_core.store.engines.local import open_local
+    from raptor_core.store.engines.qdrant import open_local
 
     return open_local(path)
 

@@ -22,6 +22,7 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
+import qdrant_edge as edge
 
 from raptor_core.disk import check_space
 from raptor_core.errors import StoreError
@@ -133,8 +134,6 @@ def engine_errors(path: Path, doing: str) -> Iterator[None]:
 
 def create_shard(path: Path, n_dims: int) -> None:
     """Make an empty shard with its vectors and indexes in the empty directory ``path``."""
-    import qdrant_edge as edge
-
     cold = edge.Memory.Cold
     config = edge.EdgeConfig(
         vectors={DENSE: edge.EdgeVectorParams(size=n_dims, distance=edge.Distance.Cosine)},
@@ -162,13 +161,10 @@ class EdgeEngine:
     """An open shard."""
 
     def __init__(self, path: Path) -> None:
-        import qdrant_edge
-
-        self._edge: Any = qdrant_edge
         self._path = path
         self._outlines = OutlineFile(path, self._live_payloads)
         with engine_errors(path, "open the shard"):
-            self._shard: Any = self._edge.EdgeShard.load(str(path))
+            self._shard: Any = edge.EdgeShard.load(str(path))
 
     def apply(self, batch: Batch) -> None:
         """Write and delete, in this order."""
@@ -183,7 +179,7 @@ class EdgeEngine:
         self._outlines.change(batch.deletes, live)
 
     def _write(self, batch: Batch) -> None:
-        update = self._edge.UpdateOperation
+        update = edge.UpdateOperation
         with engine_errors(self._path, f"write {len(batch.upserts)} points"):
             for at in range(0, len(batch.upserts), UPDATE_POINTS):
                 points = [self._point(p) for p in batch.upserts[at : at + UPDATE_POINTS]]
@@ -197,10 +193,10 @@ class EdgeEngine:
             vector[DENSE] = point.dense.tolist()
         if point.lexical is not None:
             vector[LEXICAL] = self._sparse(point.lexical)
-        return self._edge.Point(id=point.id, vector=vector, payload=pack(point.payload))
+        return edge.Point(id=point.id, vector=vector, payload=pack(point.payload))
 
     def _sparse(self, sparse: Sparse) -> Any:
-        return self._edge.SparseVector(indices=sparse.indices, values=sparse.values)
+        return edge.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
 
     def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:
         """The points that exist among ``ids``."""
@@ -219,7 +215,7 @@ class EdgeEngine:
         records: list[Record] = []
         offset = None
         while True:
-            request = self._edge.ScrollRequest(
+            request = edge.ScrollRequest(
                 offset=offset,
                 limit=SCROLL_POINTS,
                 filter=self._filter(condition),
@@ -277,7 +273,7 @@ class EdgeEngine:
                 for row, score in least.items()
             ]
             with engine_errors(self._path, "search"):
-                rows = self._shard.query_batch(self._edge.QueryBatchRequest(requests))
+                rows = self._shard.query_batch(edge.QueryBatchRequest(requests))
             return [[(point.id.int, point.score) for point in row] for row in rows]
 
         return ranked(ask, len(questions), limit)
@@ -295,15 +291,15 @@ class EdgeEngine:
         IDF is asked for over an explicit corpus, all points, because by default the engine goes on
         counting deleted points until it compacts them.
         """
-        nearest, params = self._edge.Query.Nearest, None
+        nearest, params = edge.Query.Nearest, None
         if isinstance(question.asked, Sparse):
             query = nearest(self._sparse(question.asked), using=LEXICAL)
-            everything = self._edge.IdfParams(corpus=self._edge.Filter())
-            params = self._edge.SearchParams(idf=everything)
+            everything = edge.IdfParams(corpus=edge.Filter())
+            params = edge.SearchParams(idf=everything)
         else:
             query = nearest(question.asked.tolist(), using=DENSE)
-            params = self._edge.SearchParams(exact=True) if question.is_exact else None
-        return self._edge.QueryRequest(
+            params = edge.SearchParams(exact=True) if question.is_exact else None
+        return edge.QueryRequest(
             limit=limit, query=query, filter=narrowed, score_threshold=least, params=params
         )
 
@@ -311,15 +307,15 @@ class EdgeEngine:
         must: list[Any] = []
         for match in condition.matches:
             keys = match_keys(match)
-            value = self._edge.MatchValue(keys[0]) if len(keys) == 1 else self._edge.MatchAny(keys)
-            must.append(self._edge.FieldCondition(key=KEYS, match=value))
+            value = edge.MatchValue(keys[0]) if len(keys) == 1 else edge.MatchAny(keys)
+            must.append(edge.FieldCondition(key=KEYS, match=value))
         if condition.ids is not None:
-            must.append(self._edge.HasIdCondition(set(condition.ids)))
-        return self._edge.Filter(must=must)
+            must.append(edge.HasIdCondition(set(condition.ids)))
+        return edge.Filter(must=must)
 
     def count(self, condition: Condition) -> int:
         """Number of points that match."""
-        request = self._edge.CountRequest(exact=True, filter=self._filter(condition))
+        request = edge.CountRequest(exact=True, filter=self._filter(condition))
         with engine_errors(self._path, "count"):
             return int(self._shard.count(request))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from qdrant_client import QdrantClient, models
 
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.engines.base import (
@@ -11,9 +13,6 @@ from raptor_core.store.engines.base import (
     LEXICAL,
     LINKED_FIELDS,
 )
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient, models
 
 
 class Layout:
@@ -24,8 +23,6 @@ class Layout:
 
     def create(self, client: QdrantClient, name: str, n_dims: int) -> None:
         """Make an empty collection."""
-        from qdrant_client import models
-
         settings = self._settings
         dense = models.VectorParams(
             size=n_dims,
@@ -47,8 +44,6 @@ class Layout:
 
     def create_indexes(self, client: QdrantClient, name: str) -> None:
         """Make the indexes of payload fields; those that are there stay."""
-        from qdrant_client import models
-
         for field in (*KEYWORD_FIELDS, "birth"):
             keyword = models.KeywordIndexParams(
                 type=models.KeywordIndexType.KEYWORD,
@@ -63,14 +58,10 @@ class Layout:
         client.create_payload_index(name, "layer", layer, wait=True)
 
     def _optimizers(self) -> models.OptimizersConfigDiff | None:
-        from qdrant_client import models
-
         given = self._settings.indexing_threshold
         return models.OptimizersConfigDiff(indexing_threshold=given) if given >= 0 else None
 
     def _hnsw(self) -> models.HnswConfigDiff | None:
-        from qdrant_client import models
-
         given = {
             "m": self._settings.hnsw_m,
             "payload_m": self._settings.hnsw_payload_m,
@@ -81,8 +72,6 @@ class Layout:
 
     def _quantization(self) -> Any:
         """Quantized vectors stay in memory: that is what they are for."""
-        from qdrant_client import models
-
         if self._settings.quantization == "scalar":
             scalar = models.ScalarQuantizationConfig(
                 type=models.ScalarType.INT8, quantile=0.99, always_ram=True
@@ -95,8 +84,6 @@ class Layout:
 
     def search_params(self) -> models.SearchParams | None:
         """Of a search by vectors; what was found by quantized ones is scored by whole ones."""
-        from qdrant_client import models
-
         settings = self._settings
         quantized = None
         if settings.quantization != "none":
@@ -114,7 +101,5 @@ class Layout:
 
     def consistency(self) -> dict[str, Any]:
         """Argument of every read; none where any copy will do."""
-        from qdrant_client import models
-
         wanted = self._settings.read_consistency
         return {} if wanted == "one" else {"consistency": models.ReadConsistencyType(wanted)}

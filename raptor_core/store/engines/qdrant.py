@@ -1,17 +1,23 @@
-"""An engine over qdrant-client: its local mode and a server answer the same calls."""
+"""An engine over qdrant-client: its local mode and a server answer the same calls.
+
+Local mode searches exactly and in Python, in memory or in a directory (SQLite) where Edge has no
+wheel: made for some thousands of points. Its Dot distance is used for the unit vectors that
+embedders yield, because under Cosine it divides by the norm once more and changes last bits, and a
+rebuild from stored vectors must see the very same ones. It has no payload indexes.
+"""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from qdrant_client import QdrantClient, models
 
-from raptor_core.errors import StoreError, StoreRefusedError
+from raptor_core.errors import StoreError
 from raptor_core.store.engines.base import (
     DENSE,
     LEXICAL,
@@ -25,14 +31,12 @@ from raptor_core.store.engines.base import (
     just_under,
     ranked,
 )
-from raptor_core.store.engines.retries import is_refusal, reason, remedy
+from raptor_core.store.engines.retries import Place
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.outlines import OUTLINED, Candidates, outlined
 from raptor_core.store.payload import Payload
 
 if TYPE_CHECKING:
-    from qdrant_client import QdrantClient, models
-
     from raptor_core.store.engines.layout import Layout
 
 READ_POINTS = 1000
@@ -45,41 +49,6 @@ DEAD_SECONDS = 10.0
 """How long a copy that did not answer is taken for dead: a question to all waits for it."""
 
 _POLL_SECONDS = 0.005
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the collection is, for messages: a path or URL, what to do, what never to show.
-
-    ``key`` names a server's key, never its value.
-    """
-
-    name: str
-    remedy: str
-    secret: str | None = None
-    key: str = ""
-
-    @contextmanager
-    def errors(self) -> Iterator[None]:
-        """Turn what qdrant-client raises into a StoreError that names the place."""
-        import sqlite3
-
-        import grpc
-        from qdrant_client.common.client_exceptions import QdrantException
-        from qdrant_client.http.exceptions import ApiException
-
-        # The client asserts that an answer has a result, and local mode raises ValueError.
-        local = (sqlite3.Error, OSError, ValueError, AssertionError)
-        try:
-            yield
-        except (ApiException, QdrantException, grpc.RpcError, *local) as error:
-            kind = StoreRefusedError if is_refusal(error) else StoreError
-            helps = remedy(error, self.key) or self.remedy
-            raise kind(f"{self.name}: {self._reason(error)}; {helps}") from None
-
-    def _reason(self, error: Exception) -> str:
-        said = reason(error)
-        return (said.replace(self.secret, "***") if self.secret else said)[:500]
 
 
 Row = tuple[str, float, Payload]
@@ -122,8 +91,6 @@ class ClientEngine:
 
     def settle(self, ids: Sequence[str], publication: str, manifests: Sequence[str]) -> None:
         """Delete points; then manifests of a publication go, or forget what it left over."""
-        from qdrant_client import models
-
         own = Match("publication", (publication,))
         dropped = Condition((own, Match("state", ("dropped",))), tuple(manifests))
         stays = _filter(Condition((own,), tuple(manifests)))
@@ -140,8 +107,6 @@ class ClientEngine:
 
         Of a cluster one node orders the requests, and another when that one is dead.
         """
-        from qdrant_client import models
-
         parts = [_operations(part, only) for part in split(batch)] or [[]]
         parts[-1] += then
         with self._place.errors():
@@ -171,8 +136,6 @@ class ClientEngine:
 
     def agreed(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
         """Points that were written, once all copies that live have them alike."""
-        from qdrant_client import models
-
         if not self._has_copies:
             return self.fetch(ids, fields, dense=False)
         wanted = _wanted(fields, [])
@@ -274,8 +237,6 @@ class ClientEngine:
         return [[(str(p.id), p.score, p.payload or {}) for p in a.points] for a in answers]
 
     def _request(self, search: Search, payload: Any) -> models.QueryRequest:
-        from qdrant_client import models
-
         asked, condition, is_exact = search.question
         if isinstance(asked, Sparse):
             query, using, params = _sparse(asked), LEXICAL, None
@@ -324,8 +285,6 @@ def _wanted(fields: Sequence[str] | None, vectors: list[str]) -> dict[str, Any]:
 
 
 def _operations(batch: Batch, only: models.Filter | None) -> list[Any]:
-    from qdrant_client import models
-
     found: list[Any] = []
     if batch.upserts:
         points = [_point(point) for point in batch.upserts]
@@ -338,8 +297,6 @@ def _operations(batch: Batch, only: models.Filter | None) -> list[Any]:
 
 
 def _point(point: Point) -> models.PointStruct:
-    from qdrant_client import models
-
     vector: dict[str, Any] = {}
     if point.dense is not None:
         vector[DENSE] = point.dense.tolist()
@@ -349,22 +306,16 @@ def _point(point: Point) -> models.PointStruct:
 
 
 def _sparse(sparse: Sparse) -> models.SparseVector:
-    from qdrant_client import models
-
     return models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
 
 
 def _filter(condition: Condition) -> models.Filter:
-    from qdrant_client import models
-
     must = _conditions(condition.matches, condition.ids)
     hidden = _conditions(condition.hidden, condition.hidden_ids or None)
     return models.Filter(must=must or None, must_not=hidden or None)
 
 
 def _conditions(matches: Sequence[Match], ids: Sequence[str] | None) -> list[Any]:
-    from qdrant_client import models
-
     found: list[Any] = [models.FieldCondition(key=m.field, match=_match(m)) for m in matches]
     if ids is not None:
         found.append(models.HasIdCondition(has_id=list(ids)))
@@ -372,8 +323,6 @@ def _conditions(matches: Sequence[Match], ids: Sequence[str] | None) -> list[Any
 
 
 def _match(match: Match) -> Any:
-    from qdrant_client import models
-
     if len(match.values) == 1:
         return models.MatchValue(value=match.values[0])
     return models.MatchAny(any=list(match.values))
@@ -423,3 +372,31 @@ def point_bytes(point: Point) -> int:
     if point.lexical is not None:
         n_numbers += 2 * len(point.lexical.indices)
     return n_numbers * _NUMBER_BYTES + len(json.dumps(point.payload)) + 2 * _ID_BYTES
+
+
+LOCAL_COLLECTION = "nodes"
+_LOCAL_REMEDY = "free space if the disk is full; if it is damaged, move it away and build again"
+
+
+def open_local(path: Path | None, n_dims: int | None = None) -> ClientEngine:
+    """The collection of local mode in the directory ``path``, made when ``n_dims`` is given.
+
+    Without a path it is one that ends with this object.
+    """
+    place = Place("memory" if path is None else str(path), _LOCAL_REMEDY)
+    with place.errors():
+        client = QdrantClient(":memory:") if path is None else QdrantClient(path=str(path))
+        if n_dims is not None:
+            client.create_collection(
+                LOCAL_COLLECTION,
+                vectors_config={
+                    DENSE: models.VectorParams(size=n_dims, distance=models.Distance.DOT)
+                },
+                sparse_vectors_config={
+                    LEXICAL: models.SparseVectorParams(modifier=models.Modifier.IDF)
+                },
+            )
+        elif not client.collection_exists(LOCAL_COLLECTION):
+            client.close()
+            raise ValueError("it holds no collection of ours")
+    return ClientEngine(client, LOCAL_COLLECTION, place)

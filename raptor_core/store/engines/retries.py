@@ -10,27 +10,63 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
+import grpc
+import httpx
+from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
+from qdrant_client.http.exceptions import (
+    ApiException,
+    ResponseHandlingException,
+    UnexpectedResponse,
+)
+
+from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.retrying import RetryPolicy
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
 
 FULL_DISK = ("no space left", "file too large", "can't write wal")
 """What a server whose disk is full says, in lower case; its status is that of any fault."""
 
 _KEY_CODES = ("401", "403", "UNAUTHENTICATED", "PERMISSION_DENIED")
 _GONE_CODES = ("404", "NOT_FOUND")
+_REFUSALS = ("400", "413", "422", "INVALID_ARGUMENT", "OUT_OF_RANGE")
+"""Of a request that is taken for wrong: malformed, or too large."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the collection is, for messages: a path or URL, what to do, what never to show.
+
+    ``key`` names a server's key, never its value.
+    """
+
+    name: str
+    remedy: str
+    secret: str | None = None
+    key: str = ""
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn what qdrant-client raises into a StoreError that names the place."""
+        # The client asserts that an answer has a result, and local mode raises ValueError.
+        local = (sqlite3.Error, OSError, ValueError, AssertionError)
+        try:
+            yield
+        except (ApiException, QdrantException, grpc.RpcError, *local) as error:
+            kind = StoreRefusedError if code(error) in _REFUSALS else StoreError
+            said = reason(error)
+            shown = said.replace(self.secret, "***") if self.secret else said
+            helps = remedy(error, self.key) or self.remedy
+            raise kind(f"{self.name}: {shown[:500]}; {helps}") from None
 
 
 def code(error: Exception) -> str:
     """The status of an answer, "404", or of a call by gRPC, "NOT_FOUND"; empty where none came."""
-    import grpc
-    from qdrant_client.http.exceptions import UnexpectedResponse
-
     if isinstance(error, UnexpectedResponse):
         return str(error.status_code or "")
     if isinstance(error, grpc.RpcError) and hasattr(error, "code"):
@@ -40,9 +76,6 @@ def code(error: Exception) -> str:
 
 def reason(error: Exception) -> str:
     """What was said, in one line, without the client's own wrapping."""
-    import grpc
-    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
-
     if isinstance(error, UnexpectedResponse):
         said = f"{error.status_code} {error.reason_phrase}: {_message(error.content)}"
     elif isinstance(error, grpc.RpcError) and hasattr(error, "details"):
@@ -87,12 +120,11 @@ POLICY = RetryPolicy()
 """When a server is asked again; how often, the settings say."""
 
 _CONFLICTS = ("409", "ALREADY_EXISTS")
-_REFUSALS = ("400", "413", "422", "INVALID_ARGUMENT", "OUT_OF_RANGE")
 _PASSING = ("429", "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL")
 
 
 class PatientClient:
-    """A QdrantClient whose methods are called again while their fault may pass.
+    """A client whose methods are called again while their fault may pass.
 
     Of several clients, one for each node of a cluster, another is asked at once; a call waits when
     all of them have failed it. ``wait`` is a seam for tests.
@@ -100,7 +132,7 @@ class PatientClient:
 
     def __init__(
         self,
-        clients: Sequence[QdrantClient],
+        clients: Sequence[Any],
         max_retries: int,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -110,7 +142,7 @@ class PatientClient:
         self._at = 0
 
     @property
-    def bare(self) -> QdrantClient:
+    def bare(self) -> Any:
         """The client that is asked now, without patience."""
         return self._clients[self._at]
 
@@ -150,10 +182,6 @@ def wait_seconds(error: Exception, n_failed: int) -> float | None:
     What passes: no connection, one that was cut or timed out, 429, and 5xx. A server's own word
     on the wait counts, within the policy's patience.
     """
-    import httpx
-    from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
-    from qdrant_client.http.exceptions import ResponseHandlingException
-
     jitter = random.random()
     backoff = POLICY.backoff_seconds(n_failed, jitter)
     if isinstance(error, ResourceExhaustedResponse):
@@ -169,8 +197,3 @@ def wait_seconds(error: Exception, n_failed: int) -> float | None:
 def is_conflict(error: Exception) -> bool:
     """Whether the server says that what was to be made is there already."""
     return code(error) in _CONFLICTS
-
-
-def is_refusal(error: Exception) -> bool:
-    """Whether the server took the request itself for wrong: malformed, or too large."""
-    return code(error) in _REFUSALS
