@@ -108,28 +108,23 @@ class Traffic:
         return tuple(sum(start <= at < end for at in done) for done in (self.published, self.read))  # type: ignore[return-value]
 
 
-def main() -> None:
-    """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tick", default="100", help="milliseconds")
-    parser.add_argument("--read-consistency", default="quorum")
-    parser.add_argument("--seconds", type=float, default=10.0)
-    given = parser.parse_args()
+def availability(tick: str, read_consistency: str, seconds: float) -> None:
+    """Print what is done in the seconds before and after each of three nodes is killed."""
     os.environ["QDRANT_API_KEY"] = KEY
-    settings = {"cluster__consensus__tick_period_ms": given.tick}
+    settings = {"cluster__consensus__tick_period_ms": tick}
     with (
         tempfile.TemporaryDirectory() as folder,
         qdrant_cluster(Path(folder), **settings) as cluster,
-        Traffic(cluster.url, given.read_consistency) as traffic,
+        Traffic(cluster.url, read_consistency) as traffic,
     ):
         for number, node in enumerate(cluster.nodes, 1):
-            time.sleep(given.seconds)
+            time.sleep(seconds)
             traffic.longest = 0.0
             killed = time.monotonic()
             node.kill()
-            time.sleep(given.seconds)
-            before = traffic.within(killed - given.seconds, killed)
-            after = traffic.within(killed, killed + given.seconds)
+            time.sleep(seconds)
+            before = traffic.within(killed - seconds, killed)
+            after = traffic.within(killed, killed + seconds)
             shares = [100 * now / max(1, then) for now, then in zip(after, before, strict=True)]
             print(
                 f"node {number}: {before[0]} publications and {before[1]} reads before, "
@@ -141,6 +136,16 @@ def main() -> None:
                 wait_for(lambda: cluster.is_whole(NAME))
     for error in traffic.errors[:5]:
         print(error)
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tick", default="100", help="milliseconds")
+    parser.add_argument("--read-consistency", default="quorum")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    given = parser.parse_args()
+    availability(given.tick, given.read_consistency, given.seconds)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import random
 import shutil
 
 import pytest
+import qdrant_edge
 from support.workshop import Workshop, prose
 
 from raptor_assets import keys
@@ -109,8 +110,8 @@ def test_a_node_that_changed_is_told_and_made_anew_by_force(home):
         (record, *_) = engine._shard.retrieve([before[0][0].id], True, ["dense"])
         payload = dict(record.payload)
         payload["rest"] = payload["rest"].replace(before[0][0].text[:9], "Forged to")
-        update = engine._edge.UpdateOperation
-        point = engine._edge.Point(id=record.id, vector=record.vector, payload=payload)
+        update = qdrant_edge.UpdateOperation
+        point = qdrant_edge.Point(id=record.id, vector=record.vector, payload=payload)
         engine._shard.update(update.upsert_points([point]))
         engine._shard.flush()
     with pytest.raises(RaptorError, match=r"of tree 'a\.md' is not what was published"):

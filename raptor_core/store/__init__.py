@@ -77,11 +77,23 @@ def open_store(
         StoreMismatchError: the store was made for another embedder (and ``beside`` is False),
             dimension or schema, or with another engine.
     """
-    _check_corpus(settings, identity)
+    if identity is not None and identity.corpus != settings.corpus:
+        raise StoreMismatchError(
+            f"the settings name corpus {settings.corpus!r} and the identity {identity.corpus!r}; "
+            "make the identity from the same settings"
+        )
     corpus = _corpus(settings, root)
-    if corpus is None:
-        return _open_memory(settings, identity)
-    return corpus.open(identity, beside=beside)
+    if corpus is not None:
+        return corpus.open(identity, beside=beside)
+    if settings.kind == "edge" or identity is None:
+        raise StoreError(
+            f'a store of kind "{settings.kind}" without a directory is one in memory, which needs '
+            'kind "auto" or "local" and an identity; give a root directory'
+        )
+    from raptor_core.store.engines.qdrant import open_local
+
+    engine = open_local(None, identity.n_dims)
+    return VectorStore(engine, identity, engine.apply, lambda: None)
 
 
 def check_writable(settings: StoreSettings) -> None:
@@ -100,15 +112,15 @@ def check_writable(settings: StoreSettings) -> None:
 def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity | None:
     """What the live collection was made for; None where there is none yet.
 
-    On embedded engines it takes no lock and starts no engine.
-
     Raises:
         StoreError: the place is damaged, or the server does not answer.
     """
-    return next(iter(_identities(settings, root, beside=False)), None)
+    return next(iter(stored_identities(settings, root, beside=False)), None)
 
 
-def stored_identities(settings: StoreSettings, root: Path | None) -> list[StoreIdentity]:
+def stored_identities(
+    settings: StoreSettings, root: Path | None, *, beside: bool = True
+) -> list[StoreIdentity]:
     """What the corpus's collections were made for: the live one, then those built beside.
 
     On embedded engines it takes no lock and starts no engine.
@@ -116,10 +128,6 @@ def stored_identities(settings: StoreSettings, root: Path | None) -> list[StoreI
     Raises:
         StoreError: the place is damaged, or the server does not answer.
     """
-    return _identities(settings, root, beside=True)
-
-
-def _identities(settings: StoreSettings, root: Path | None, *, beside: bool) -> list[StoreIdentity]:
     corpus = _corpus(settings, root)
     if corpus is None:
         return []
@@ -134,23 +142,3 @@ def _corpus(settings: StoreSettings, root: Path | None) -> Corpus | None:
 
         return ServerCorpus(settings)
     return None if root is None else StoreFolder(root, settings)
-
-
-def _check_corpus(settings: StoreSettings, identity: StoreIdentity | None) -> None:
-    if identity is not None and identity.corpus != settings.corpus:
-        raise StoreMismatchError(
-            f"the settings name corpus {settings.corpus!r} and the identity {identity.corpus!r}; "
-            "make the identity from the same settings"
-        )
-
-
-def _open_memory(settings: StoreSettings, identity: StoreIdentity | None) -> VectorStore:
-    from raptor_core.store.engines.qdrant import open_local
-
-    if settings.kind == "edge" or identity is None:
-        raise StoreError(
-            f'a store of kind "{settings.kind}" without a directory is one in memory, which needs '
-            'kind "auto" or "local" and an identity; give a root directory'
-        )
-    engine = open_local(None, identity.n_dims)
-    return VectorStore(engine, identity, engine.apply, lambda: None)

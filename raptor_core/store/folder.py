@@ -16,12 +16,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 from raptor_core.disk import (
     check_space,
@@ -41,11 +43,10 @@ from raptor_core.store.corpus import (
     collection_name,
     is_collection_of,
 )
-from raptor_core.store.engines.base import Engine
+from raptor_core.store.engines.base import Batch, Engine
 from raptor_core.store.journal import Journal
-from raptor_core.store.locking import StoreLock
+from raptor_core.store.locking import StoreLock, nobody_writes
 from raptor_core.store.outlines import OUTLINES
-from raptor_core.store.read_only import copy_to_read, refuse_writing
 from raptor_core.store.store import VectorStore
 
 SCHEMA = 2
@@ -53,6 +54,8 @@ SCHEMA = 2
 
 _PASSING = (".lock", ".holder.json", ".part", OUTLINES)
 """Files that come and go with every opening, and one that a reader may write."""
+
+_COPIED_BYTES = 2**16
 
 
 class StoreFolder(Corpus):
@@ -92,15 +95,29 @@ class StoreFolder(Corpus):
         return VectorStore(engine, chosen.identity, journal.commit, lock.release, promote)
 
     def _open_copy(self, identity: StoreIdentity | None) -> VectorStore:
-        """The corpus to read, where it cannot be written; see ``read_only.py``."""
+        """The corpus to read, where it cannot be written: engines open no files there.
+
+        A copy is opened, made in the folder for temporary files while nobody writes the original,
+        and removed when the store is closed.
+        """
         live = self._existing()
         check_identity(live.identity, identity, self.where)
         source, journal = self._engine_path(live), self._journal_path(live)
+        made = tempfile.TemporaryDirectory(prefix="raptor-read-", ignore_cleanup_errors=True)
         with ExitStack() as undo:
-            copy = copy_to_read(source, journal, self._lock_path, self._wait_seconds)
-            engine = _opened(live, undo.enter_context(copy))
+            copy = Path(undo.enter_context(made))
+            with nobody_writes(self._lock_path, self._wait_seconds), disk_errors(copy):
+                if journal.exists():
+                    raise StoreError(
+                        f"{journal}: a publication was broken off here, and this process may not "
+                        "write what completes it; open the store once (raptor status) where it can "
+                        "be written"
+                    )
+                check_space(copy, sum(p.stat().st_blocks * 512 for p in source.rglob("*")))
+                shutil.copytree(source, copy, copy_function=_copy, dirs_exist_ok=True)
+            engine = _opened(live, copy)
             remove = undo.pop_all().close
-        return VectorStore(engine, live.identity, refuse_writing, remove)
+        return VectorStore(engine, live.identity, _refuse, remove)
 
     def _engine_path(self, collection: Collection) -> Path:
         """Directory of the engine's own files."""
@@ -210,6 +227,25 @@ def _opened(collection: Collection, path: Path) -> Engine:
     from raptor_core.store.engines.qdrant import open_local
 
     return open_local(path)
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy a file with holes for its zeros, of which an engine's files mostly consist at first."""
+    with Path(source).open("rb") as given, Path(target).open("wb") as taken:
+        while part := given.read(_COPIED_BYTES):
+            if part.strip(b"\0"):
+                taken.write(part)
+            else:
+                taken.seek(len(part), os.SEEK_CUR)
+        taken.truncate()
+
+
+def _refuse(batch: Batch) -> NoReturn:
+    """What commits to a copy, where it would be lost."""
+    raise StoreError(
+        f"{len(batch.upserts) + len(batch.deletes)} points cannot be written: the store lies "
+        "where this process may only read; make it writable for this user, and repeat"
+    )
 
 
 def _encoded(collection: Collection) -> bytes:

@@ -12,12 +12,12 @@ adds points to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b, sha256
+from io import BytesIO
 from pathlib import Path
-from struct import Struct
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
@@ -159,16 +159,16 @@ def _hash(text: str) -> int:
 NOTHING = Candidates(Outlines.of(()), np.zeros(0))
 
 
-_KEY = Struct("<QQ")
-"""Both halves of an id, as a row begins."""
-
-_N_CHILDREN = Struct("<i")
 _HEAD_BYTES = 32
-_CHILD_BYTES = 16
+_GONE = -1
+"""Layer of a row that says that a node is no longer there."""
 
 
 class OutlineFile:
-    """Rows of live points by id, each a ``NODE`` and its children; read when first asked for.
+    """Outlines of all live points: a head, and their two arrays as numpy writes them.
+
+    They are read when they are first asked for, and changes are kept beside them until somebody
+    asks. The upper half of an id stands for it.
 
     Args:
         folder: of the engine.
@@ -183,14 +183,16 @@ class OutlineFile:
 
     def forget(self) -> None:
         """Know nothing, until it is read again."""
-        self._rows: dict[bytes, bytes] | None = None
+        self._parts: list[Outlines] = []
+        self._rows = NOTHING.outlines
+        self._highs: Keys = self._rows.nodes["high"]
         self._is_saved = True
 
     def withdraw(self, *, is_new: bool) -> None:
         """Before the engine, empty if ``is_new``, is written to: read the file, and remove it."""
         if is_new:
-            self._rows = {}
-        self._known()
+            self._parts = [NOTHING.outlines]
+        self._load()
         with disk_errors(self._path):
             if self._path.exists():
                 self._path.unlink()
@@ -198,61 +200,61 @@ class OutlineFile:
 
     def change(self, gone: Sequence[str], payloads: Iterable[Payload]) -> None:
         """Take in what was deleted from the engine and what was written to it."""
-        if self._rows is not None:
-            for name in gone:
-                self._rows.pop(_KEY.pack(*halves(name)), None)
-            self._rows.update(_encoded(Outlines.of(payloads)))
+        if self._parts:
+            lost = np.zeros(len(gone), dtype=NODE)
+            lost["high"], lost["layer"] = [halves(name)[0] for name in gone], _GONE
+            self._parts += [Outlines(lost, NOTHING.outlines.children), Outlines.of(payloads)]
             self._is_saved = False
 
     def find(self, numbers: Sequence[int]) -> tuple[Outlines, list[int]]:
         """Outlines of live points, ids as numbers, in order; and those that have none."""
-        keys = [_KEY.pack(*divmod(number, 1 << 64)) for number in numbers]
-        known = self._known() or {}
-        if not known.keys() >= set(keys):
-            self._rows = known = dict(_encoded(Outlines.of(self._read(), strict=False)))
-            self._is_saved = False
-        rows = [known[key] for key in keys if key in known]
-        nodes = np.frombuffer(b"".join(row[: NODE.itemsize] for row in rows), dtype=NODE)
-        children = np.frombuffer(b"".join(row[NODE.itemsize :] for row in rows), dtype="<u8")
-        lacking = [number for number, key in zip(numbers, keys, strict=True) if key not in known]
-        return Outlines(nodes, children.reshape(-1, 2)), lacking
+        self._load()
+        wanted = np.array([number >> 64 for number in numbers], dtype=np.uint64)
+        rows, at, is_known = self._places(wanted)
+        if not is_known.all():
+            self._parts, self._is_saved = [Outlines.of(self._read(), strict=False)], False
+            rows, at, is_known = self._places(wanted)
+        lacking = [numbers[row] for row in np.flatnonzero(~is_known).tolist()]
+        return rows.take(at[is_known]), lacking
 
-    def _known(self) -> dict[bytes, bytes] | None:
-        """The rows, from the file if need be; None where it does not fit."""
-        if self._rows is None and self._path.exists():
+    def _places(self, wanted: Keys) -> tuple[Outlines, NDArray[Any], NDArray[np.bool_]]:
+        """All outlines, the rows at which some stand, and whether they do."""
+        rows = self._joined()
+        at = np.searchsorted(self._highs, wanted)
+        return rows, at, np.append(self._highs, np.uint64(0))[at] == wanted
+
+    def _joined(self) -> Outlines:
+        """The last that is known of each, by id."""
+        if len(self._parts) != 1 or self._parts[0] is not self._rows:
+            every = Outlines.joined([NOTHING.outlines, *self._parts])
+            _, last = np.unique(every.nodes["high"][::-1], return_index=True)
+            at = len(every.nodes) - 1 - last
+            self._rows = every.take(at[every.nodes["layer"][at] != _GONE])
+            self._highs = np.ascontiguousarray(self._rows.nodes["high"])
+            self._parts = self._parts and [self._rows]
+        return self._rows
+
+    def _load(self) -> None:
+        """Know what the file says, where it fits and nothing is known."""
+        if not self._parts and self._path.exists():
             with disk_errors(self._path):
                 data = self._path.read_bytes()
             if data[:_HEAD_BYTES] == self._head(data[_HEAD_BYTES:]):
-                self._rows = dict(_decoded(data))
-        return self._rows
+                file = BytesIO(data[_HEAD_BYTES:])
+                self._parts = [Outlines(np.load(file), np.load(file))]
 
     def save(self) -> None:
         """Write the file, once the engine is closed. Where the disk refuses, it is made again."""
-        if self._rows is not None and not self._is_saved:
-            data = b"".join(self._rows.values())
+        if self._parts and not self._is_saved:
+            file = BytesIO()
+            for array in self._joined():
+                np.save(file, array)
             with suppress(StoreError):
-                write_durably(self._path, self._head(data) + data)
+                write_durably(self._path, self._head(file.getvalue()) + file.getvalue())
         self._is_saved = True
 
     def _head(self, data: bytes) -> bytes:
-        """Digest of the rows, and of names and sizes of what maps ids to points in the segments."""
+        """Digest of the arrays, and of names and sizes of what maps ids to points in segments."""
         files = sorted(self._folder.glob("segments/*/*id_tracker.*"))
         lines = (f"{path.parent.name}\0{path.name}\0{path.stat().st_size}" for path in files)
-        return bytes.fromhex(digest("outlines", *lines) + sha256(data).hexdigest()[:32])
-
-
-def _encoded(outlines: Outlines) -> Iterator[tuple[bytes, bytes]]:
-    ends = np.cumsum(outlines.nodes["n_children"]).tolist()
-    nodes, children = outlines.nodes.tobytes(), outlines.children.tobytes()
-    for at, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-        row = nodes[at * NODE.itemsize : (at + 1) * NODE.itemsize]
-        yield row[: _KEY.size], row + children[start * _CHILD_BYTES : end * _CHILD_BYTES]
-
-
-def _decoded(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    at = _HEAD_BYTES
-    while at < len(data):
-        (n_children,) = _N_CHILDREN.unpack_from(data, at + NODE.itemsize - _N_CHILDREN.size)
-        end = at + NODE.itemsize + _CHILD_BYTES * n_children
-        yield data[at : at + _KEY.size], data[at:end]
-        at = end
+        return bytes.fromhex(digest("outline arrays", *lines) + sha256(data).hexdigest()[:32])

@@ -22,7 +22,6 @@ from raptor_core.store.engines.base import (
     Engine,
     Match,
     Point,
-    Record,
 )
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import (
@@ -105,12 +104,12 @@ class Publishing:
         rest = [node.embedding_key for node in changed if node.embedding_key not in given]
         return {**(self._live_vectors(rest) if rest else {}), **given}
 
-    def _listed(self, trees: Sequence[str]) -> dict[str, list[Record]]:
+    def _listed(self, trees: Sequence[str]) -> dict[str, list[Point]]:
         """The live nodes of each tree, once what their manifests say is known.
 
         In this order: a manifest that is written in between is then another at the commit.
         """
-        found: dict[str, list[Record]] = {tree: [] for tree in trees}
+        found: dict[str, list[Point]] = {tree: [] for tree in trees}
         for at in range(0, len(trees), LISTED_TREES):
             part = tuple(trees[at : at + LISTED_TREES])
             manifests = Condition((Match("tree", part), MANIFEST))
@@ -206,7 +205,7 @@ class Publication:
 
 
 def plan_publication(
-    manifest: Manifest, nodes: Sequence[Node], stored: Sequence[Record]
+    manifest: Manifest, nodes: Sequence[Node], stored: Sequence[Point]
 ) -> Publication:
     """Compare the new tree with ``stored``, all its live points with their digest.
 

@@ -40,10 +40,9 @@ from raptor_core.store.corpus import (
     is_collection_of,
 )
 from raptor_core.store.engines.base import Batch, Point
-from raptor_core.store.engines.layout import Layout
 from raptor_core.store.engines.qdrant import ClientEngine
 from raptor_core.store.engines.retries import PatientClient, Place, is_conflict
-from raptor_core.store.engines.server import ServerEngine
+from raptor_core.store.engines.server import Layout, ServerEngine
 from raptor_core.store.store import VectorStore
 
 SCHEMA = 4
@@ -107,11 +106,7 @@ class ServerCorpus(Corpus):
         return next((a.collection_name for a in aliases if a.alias_name == self._name), None)
 
     def check_writable(self) -> None:
-        """Ask for a change that changes nothing: of the live collection, or else of no alias.
-
-        Raises:
-            StoreError: the key may not write, or the server does not answer.
-        """
+        """Ask for a change that changes nothing: of the live collection, or else of no alias."""
         name = self._aliased()
         if name is not None:
             ClientEngine(*self.points_of(name)).apply(Batch(deletes=(_NO_POINT_ID,)))

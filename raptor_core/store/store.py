@@ -36,8 +36,8 @@ from raptor_core.store.engines.base import (
     Condition,
     Engine,
     Match,
+    Point,
     Question,
-    Record,
     live_condition,
     query_units,
 )
@@ -178,7 +178,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         found = [payload_to_node(record.payload) for record in self._live(where, None)]
         return sorted(found, key=lambda n: (n.tree, n.layer, *n.order))
 
-    def _live(self, where: Where, fields: Sequence[str] | None) -> list[Record]:
+    def _live(self, where: Where, fields: Sequence[str] | None) -> list[Point]:
         condition = live_condition(where)
         if condition is None:
             return []
@@ -224,9 +224,9 @@ class VectorStore(AbstractContextManager["VectorStore"]):
 
     def _lookup(
         self, field: str, keys: Iterable[str], fields: Sequence[str] | None, *, dense: bool
-    ) -> list[Record]:
+    ) -> list[Point]:
         distinct = _unique(keys)
-        found: list[Record] = []
+        found: list[Point] = []
         with self._open():
             for at in range(0, len(distinct), READ_POINTS):
                 match = Match(field, distinct[at : at + READ_POINTS])
@@ -341,7 +341,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             self._engine.optimize()
 
 
-def _sound_vector(record: Record) -> Vectors | None:
+def _sound_vector(record: Point) -> Vectors | None:
     """The vector of a point that was read with it; None where it is damaged."""
     if record.dense is None:
         return None
@@ -349,7 +349,7 @@ def _sound_vector(record: Record) -> Vectors | None:
     return record.dense if abs(length - 1) <= _STORED_TOLERANCE else None
 
 
-def _whole_node(record: Record) -> Node | None:
+def _whole_node(record: Point) -> Node | None:
     """The node of a point that was read whole; None where it is damaged."""
     try:
         return payload_to_node(record.payload)

@@ -125,14 +125,15 @@ class QdrantServer:
 
     def client(self):
         """A client that is not the one under test, with the key that may write."""
-        from qdrant_client import QdrantClient
+        from qdrant_client.qdrant_remote import QdrantRemote
 
         # As a header, the key makes the client warn of nothing.
-        return QdrantClient(
+        return QdrantRemote(
             url=self.url,
             headers={"api-key": KEY},
             check_compatibility=False,
             timeout=60,
+            verify=False,
         )
 
     def clear(self) -> None:

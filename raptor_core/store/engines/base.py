@@ -64,7 +64,10 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point to write; ``dense`` has shape ``(n_dims,)``."""
+    """One point to write, or that was read, with what was asked for of its payload and vectors.
+
+    ``dense`` has shape ``(n_dims,)``.
+    """
 
     id: str
     payload: Payload
@@ -108,16 +111,6 @@ class Condition:
     hidden_ids: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A point that was read, with the payload fields and vectors that were asked for."""
-
-    id: str
-    payload: Payload
-    dense: Vectors | None = None
-    lexical: Sparse | None = None
-
-
 class Engine(Protocol):
     """A place that holds points. Every failure is a StoreError that names the place."""
 
@@ -126,7 +119,7 @@ class Engine(Protocol):
 
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
-    ) -> list[Record]:
+    ) -> list[Point]:
         """All points that match, in any order; ``fields`` None gives the whole payload."""
 
     def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:

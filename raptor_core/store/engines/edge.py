@@ -36,7 +36,6 @@ from raptor_core.store.engines.base import (
     Match,
     Point,
     Question,
-    Record,
     Scored,
     just_under,
     ranked,
@@ -198,7 +197,7 @@ class EdgeEngine:
     def _sparse(self, sparse: Sparse) -> Any:
         return edge.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
 
-    def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Record]:
+    def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Point]:
         """The points that exist among ``ids``."""
         vectors = [DENSE] if dense else False
         with engine_errors(self._path, f"read {len(ids)} points"):
@@ -207,12 +206,12 @@ class EdgeEngine:
 
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
-    ) -> list[Record]:
+    ) -> list[Point]:
         """All points that match."""
         if condition.ids is not None and condition.matches == (LIVE,) and fields is None:
             found = self.fetch(condition.ids, (REST,), dense=dense)
             return [record for record in found if record.payload.get("state", "live") == "live"]
-        records: list[Record] = []
+        records: list[Point] = []
         offset = None
         while True:
             request = edge.ScrollRequest(
@@ -336,7 +335,7 @@ class EdgeEngine:
         self._outlines.save()
 
 
-def _record(point: Any) -> Record:
+def _record(point: Any) -> Point:
     vector = (point.vector or {}).get(DENSE)
     dense = None if vector is None else np.asarray(vector, dtype=np.float32)
-    return Record(str(point.id), unpack(point.payload or {}), dense)
+    return Point(str(point.id), unpack(point.payload or {}), dense)

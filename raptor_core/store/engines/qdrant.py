@@ -26,7 +26,6 @@ from raptor_core.store.engines.base import (
     Match,
     Point,
     Question,
-    Record,
     Scored,
     just_under,
     ranked,
@@ -37,7 +36,7 @@ from raptor_core.store.outlines import OUTLINED, Candidates, outlined
 from raptor_core.store.payload import Payload
 
 if TYPE_CHECKING:
-    from raptor_core.store.engines.layout import Layout
+    from raptor_core.store.engines.server import Layout
 
 READ_POINTS = 1000
 """Points that are read at once."""
@@ -117,7 +116,7 @@ class ClientEngine:
 
     def fetch(
         self, ids: Sequence[str], fields: Sequence[str] | None, *, dense: bool
-    ) -> list[Record]:
+    ) -> list[Point]:
         """The points that exist among ``ids``; ``fields`` None gives the whole payload.
 
         Where copies must agree, one that is just being written is asked for until they do.
@@ -134,7 +133,7 @@ class ClientEngine:
             found += self._retrieve(some, wanted | self._consistency)
         return found
 
-    def agreed(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
+    def agreed(self, ids: Sequence[str], fields: Sequence[str]) -> list[Point]:
         """Points that were written, once all copies that live have them alike."""
         if not self._has_copies:
             return self.fetch(ids, fields, dense=False)
@@ -164,7 +163,7 @@ class ClientEngine:
 
     def _retrieve(
         self, ids: Sequence[str], wanted: Mapping[str, Any], client: QdrantClient | None = None
-    ) -> list[Record]:
+    ) -> list[Point]:
         found: list[Any] = []
         with self._place.errors():
             for at in range(0, len(ids), READ_POINTS):
@@ -174,7 +173,7 @@ class ClientEngine:
 
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
-    ) -> list[Record]:
+    ) -> list[Point]:
         """All points that match; ``fields`` None gives the whole payload.
 
         Where copies must agree, points that are just being written are missing, but for manifests,
@@ -189,8 +188,8 @@ class ClientEngine:
         found = self.fetch(ids, None if fields is None else (*fields, "state"), dense=dense)
         return [record for record in found if record.payload["state"] in states]
 
-    def _scrolled(self, condition: Condition, wanted: Mapping[str, Any]) -> list[Record]:
-        records: list[Record] = []
+    def _scrolled(self, condition: Condition, wanted: Mapping[str, Any]) -> list[Point]:
+        records: list[Point] = []
         offset: Any = None
         while True:
             with self._place.errors():
@@ -328,12 +327,12 @@ def _match(match: Match) -> Any:
     return models.MatchAny(any=list(match.values))
 
 
-def _record(point: Any) -> Record:
+def _record(point: Any) -> Point:
     vectors = point.vector if isinstance(point.vector, dict) else {}
     vector, words = vectors.get(DENSE), vectors.get(LEXICAL)
     dense = None if vector is None else np.asarray(vector, dtype=np.float32)
     lexical = None if words is None else Sparse(tuple(words.indices), tuple(words.values))
-    return Record(str(point.id), point.payload or {}, dense, lexical)
+    return Point(str(point.id), point.payload or {}, dense, lexical)
 
 
 PART_BYTES = 16 * 2**20

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.identity import NODE_NAMESPACE, digest
-from raptor_core.store.engines.base import LIVE, Batch, Condition, Match, Point, Record
+from raptor_core.store.engines.base import LIVE, Batch, Condition, Match, Point
 from raptor_core.store.engines.qdrant import ClientEngine
 from raptor_core.store.engines.terms import TERM_FIELDS, Terms, added
 from raptor_core.store.payload import Payload, manifest_id, payload_to_mark
@@ -94,7 +94,7 @@ class Change:
 
 
 def plan_changes(
-    batch: Batch, manifests: Mapping[str, Payload], held: Sequence[Record], publication: str
+    batch: Batch, manifests: Mapping[str, Payload], held: Sequence[Point], publication: str
 ) -> list[Change]:
     """The changes that a batch makes of its trees, those in ``batch.replaces``.
 
@@ -108,7 +108,7 @@ def plan_changes(
     new: defaultdict[str, list[Point]] = defaultdict(list)
     for point in batch.upserts:
         new[point.payload["tree"]].append(point)
-    there: defaultdict[str, list[Record]] = defaultdict(list)
+    there: defaultdict[str, list[Point]] = defaultdict(list)
     for record in held:
         there[record.payload["tree"]].append(record)
     return [
@@ -122,7 +122,7 @@ def _change(
     tree: str,
     before: Payload,
     new: Sequence[Point],
-    found: Sequence[Record],
+    found: Sequence[Point],
     doomed: set[str],
     publication: str,
 ) -> Change:

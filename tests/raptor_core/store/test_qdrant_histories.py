@@ -7,7 +7,7 @@ asked for again, readers see whole trees of one build, and nothing is left over 
 import sqlite3
 import tempfile
 from collections import Counter
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from threading import Thread
@@ -33,6 +33,8 @@ from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import Settings
 from raptor_core.store import Edition, open_store
 from raptor_core.store.engines import retries
+from raptor_core.store.engines.server import ServerEngine
+from raptor_core.store.engines.versions import ServerPublisher
 from raptor_core.tree import summarize
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.cache import MemoryCache
@@ -40,6 +42,8 @@ from raptor_core.tree.components import Components
 from raptor_core.tree.publish import build_id, make_manifest
 from raptor_core.tree.published import published_tree
 from raptor_core.tree.sqlite_cache import FILE, SqliteCache
+
+pytestmark = pytest.mark.slow
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 NUMBERS = count()
@@ -149,6 +153,7 @@ class Histories(RuleBasedStateMachine):
         self.root = Path(tempfile.mkdtemp(dir=self.folder))
         self.model = MemoryCache()
         self.documents = {}
+        self.made = {}
         self.n_markers = 0
         self.may_be = {name: {ABSENT} for name in NAMES}
         self.live = []
@@ -185,10 +190,14 @@ class Histories(RuleBasedStateMachine):
 
     def from_scratch(self, tree):
         """The tree that a build of these documents gives which knows nothing."""
-        parts = {"embedder": HashingEmbedder(), "summarizer": ScriptedSummarizer()}
-        components = Components(self.builders, **parts)
-        components.counter = WordCounter()
-        return build_trees({tree: self.documents[tree]}, components=components)[tree]
+        (document,) = self.documents[tree]
+        if (tree, document.text) not in self.made:
+            parts = {"embedder": HashingEmbedder(), "summarizer": ScriptedSummarizer()}
+            components = Components(self.builders, **parts)
+            components.counter = WordCounter()
+            made = build_trees({tree: [document]}, components=components)[tree]
+            self.made[tree, document.text] = made
+        return self.made[tree, document.text]
 
     # -- what a builder does
 
@@ -390,9 +399,9 @@ class Histories(RuleBasedStateMachine):
         assert others == Counter(identity=1) + Counter(manifest=n_trees)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_many_histories(tmp_path_factory, monkeypatch):
+@pytest.fixture
+def histories(tmp_path_factory, monkeypatch):
+    """The machine, with a server of its own."""
     monkeypatch.setattr(retries, "POLICY", RetryPolicy(base_seconds=0.001))
     monkeypatch.setenv("QDRANT_API_KEY", KEY)
     monkeypatch.setattr(summarize, "FLUSH_SECONDS", -1.0)  # each answer is kept at once
@@ -400,10 +409,49 @@ def test_many_histories(tmp_path_factory, monkeypatch):
     server = QdrantServer(Histories.folder / "server")
     server.start()
     Histories.wire = Passing(server)
-    machine = Histories.TestCase
-    machine.settings = examples(60, stateful_step_count=5, phases=PHASES)
     try:
-        machine().runTest()
+        yield Histories
     finally:
         Histories.wire.close()
         server.kill()
+
+
+@pytest.mark.timeout(900)
+def test_a_hundred_histories(histories):
+    machine = histories.TestCase
+    machine.settings = examples(100, stateful_step_count=5, phases=PHASES)
+    machine().runTest()
+
+
+def tell_first(publisher, changes, publication, switch=ServerPublisher._switch):
+    ours = switch(publisher, changes, publication)
+    WRITE(publisher, changes)
+    return ours
+
+
+WRITE = ServerPublisher._write
+FAULTS = {
+    "none": [],
+    "a reader that does not look again": [(ServerEngine, "_moved", lambda *_: [])],
+    "a publisher that leaves what it replaced": [(ServerPublisher, "settle", lambda *_: None)],
+    "a manifest before its nodes": [
+        (ServerPublisher, "_write", lambda *_: None),
+        (ServerPublisher, "_switch", tell_first),
+    ],
+    "a cache that loses answers": [(SqliteCache, "keep_texts", lambda *_: None)],
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_history_tells_of_a_fault(histories, monkeypatch, fault):
+    for planted in FAULTS[fault]:
+        monkeypatch.setattr(*planted)
+    history = histories()
+    with nullcontext() if fault == "none" else pytest.raises(AssertionError):
+        try:
+            history.begin([6])
+            history.build_what_is_there(None, 0)
+            history.change(["north"], 3, 1, ("writes", 0), 0)
+            history.change(["north", "south"], 3, 1, None, 1)
+        finally:
+            history.teardown()

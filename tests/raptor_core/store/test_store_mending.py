@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import qdrant_edge
 from support.stores import make_manifest, make_node, make_tree, open_at, publish, vectors_of
 
 from raptor_core.errors import DamagedTreeError
@@ -27,8 +28,8 @@ def rewrite(store, node, payload=None, vector=None):
     """Put other fields or vectors into the engine's point of a node, past the store."""
     engine = engine_of(store)
     (record,) = engine._shard.retrieve([node.id], True, ["dense", "lexical"])
-    update = engine._edge.UpdateOperation
-    point = engine._edge.Point(
+    update = qdrant_edge.UpdateOperation
+    point = qdrant_edge.Point(
         id=record.id,
         vector={**record.vector, **(vector or {})},
         payload={**record.payload, **(payload or {})},

@@ -144,7 +144,7 @@ def test_who_asks_only_for_a_listing_reads_no_outlines(tmp_path, reads):
     with open_at(tmp_path, "edge") as store:
         store.marks()
         store.nodes(Where(trees=("t",)))
-        assert file_of(store)._rows is None
+        assert not file_of(store)._parts
     assert not reads
 
 
