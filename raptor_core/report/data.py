@@ -192,16 +192,17 @@ def _node(
 ) -> Values:
     """Tree "t", layer "l", tokens "n"; text "x", unless the document holds it at "s" to "e".
 
-    A summary's name is "m"; a leaf's pages are "p", from the first to the last. What the node was
-    paid for is added as "u".
+    A summary's name is "m", and so is the title of a leaf that stands for a tree. A leaf's pages
+    are "p", from the first to the last. What the node was paid for is added as "u".
     """
     values: Values = {"id": node.id, "t": number, "l": node.layer, "n": node.n_tokens}
     if is_new:
         values["w"] = 1
+    if name := str(node.metadata.get("title", "")) if node.stands_for else node.name:
+        values["m"] = name
     if not node.is_leaf:
         children = [indexes[child] for child in node.children if child in indexes]
-        called = {"m": node.name} if node.name else {}
-        return values | {"x": node.text, "c": children} | called
+        return values | {"x": node.text, "c": children}
     values |= {"d": places[node.documents[0]], "o": [node.start, node.end]}
     if node.pages:
         values["p"] = list(range(node.pages[0], node.pages[-1] + 1))

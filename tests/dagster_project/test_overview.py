@@ -20,6 +20,8 @@ from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import published
 from raptor_core.nodes import TOP_NODE
+from raptor_core.report import Report, ReportTree
+from raptor_core.report.data import report_values
 from raptor_core.retrieval import Query
 from raptor_core.store.base import Where
 from raptor_core.tables.files import TableStore
@@ -174,6 +176,8 @@ def test_a_node_of_it_is_traced_to_the_spans_of_the_documents(built):
     root = built.nodes_above()[-1]
     (title,) = [one.title for one in built.reader.manifests() if one.tree == OVERVIEW]
     assert title == root.name
+    shown = ReportTree(OVERVIEW, "", "", "", tuple(built.nodes_above()))
+    assert all(node["m"] for node in report_values(Report(OVERVIEW, (shown,)))["nodes"])
     spans = built.reader.trace(root.id).spans
     assert {span.document for span in spans} == set(root.documents)
     for span in spans:

@@ -79,7 +79,7 @@ class Atlas {
   label(i) {
     if (this.nameAt[i] >= 0) return this.names[this.nameAt[i]];
     const known = nodes[idIndex.get(this.id(i))];
-    if (known) return shorten(textOf(known), 70);
+    if (known) return known.m ?? shorten(textOf(known), 70);
     return `chunk of ${this.parent[i] < 0 ? this.treeName(i) : this.label(this.parent[i])}`;
   }
 
