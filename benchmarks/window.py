@@ -20,8 +20,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.browser import chromium
 from support.report_cases import large
 
-from raptor_core.report import Report, render_report
 from raptor_core.report.layout import lay_out
+from raptor_core.report.page import render_report
+from raptor_core.report.values import Report
 
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 READY = "performance.now()"

@@ -15,7 +15,7 @@ from dagster_project.execute import build
 from dagster_project.status import HomeStatus, read_status
 from raptor_assets.project.home import Home
 from raptor_core import Components, Query, Retriever, Settings, open_store
-from raptor_core.models.reading import Passage, best_sentences
+from raptor_core.models.reading.reader import Passage, best_sentences
 
 EXAMPLES = Path(__file__).resolve().parent
 BUDGET_TOKENS = 800

@@ -44,7 +44,7 @@ from raptor_assets.specs import build_check_specs
 from raptor_assets.steps import CheckedStep, Step, build_steps
 from raptor_assets.versions import DROPPED, PAST_TOP, code_versions
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
-from raptor_core.models.money import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.quality.checks import blocking_failures
 from raptor_core.quality.document_text import DOCUMENT_TEXT
 from raptor_core.settings import Settings

@@ -16,7 +16,7 @@ from raptor_assets.metadata import SHOWN_ROWS, Metadata, usage_metadata
 from raptor_assets.plots import cost_svg
 from raptor_assets.report_pages import NodeLink
 from raptor_assets.tables_markdown import markdown_table
-from raptor_core.models.money import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 

@@ -22,7 +22,7 @@ from raptor_core.evaluation.strategy_check import BASELINE, DEFAULT_STRATEGY, ev
 from raptor_core.evaluation.systems import make_system
 from raptor_core.evaluation.tables import comparison_tables
 from raptor_core.identity import fingerprint
-from raptor_core.models.money import Ledger
+from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
 from raptor_core.tree.publish import build_settings_fingerprint
 

@@ -19,7 +19,7 @@ from raptor_assets.report_pages import NodeLink
 from raptor_assets.tables_markdown import markdown_table, nodes_markdown, shorten
 from raptor_core.audit.report import AuditReport, Propagation, measure_propagation
 from raptor_core.documents.base import Corpus, Document
-from raptor_core.models.money import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.quality.sizes import compressions
 from raptor_core.quality.statistics import distribution

@@ -11,7 +11,8 @@ import dagster as dg
 
 from raptor_assets.costs import is_metered
 from raptor_assets.names import counted
-from raptor_core.models.money import SUMMARIES, Ledger, Spending, Usage
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.models.money.usage import SUMMARIES, Spending, Usage
 from raptor_core.settings import Settings
 
 PROCESS_TAG = ".dagster/raptor-process"

@@ -17,9 +17,8 @@ from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import with_marks
 from raptor_core.curation import Curation
 from raptor_core.nodes import Node, Tree
-from raptor_core.report import Change, ReportTree, change_since
 from raptor_core.report.rebuilds import replaced_nodes, still_known
-from raptor_core.report.values import Figure, Rebuild, Replaced
+from raptor_core.report.values import Change, Figure, Rebuild, Replaced, ReportTree, change_since
 from raptor_core.tables.files import TableStore
 from raptor_core.tables.values import table_to_findings
 

@@ -13,8 +13,7 @@ from urllib.parse import quote
 
 from raptor_assets.tables_markdown import Markdown, escape_cell
 from raptor_core.disk import disk_errors, replace_file
-from raptor_core.report import report_file_name
-from raptor_core.report.files import safe_name
+from raptor_core.report.files import report_file_name, safe_name
 from raptor_core.settings import Settings
 
 

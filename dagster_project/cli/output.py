@@ -12,7 +12,7 @@ import click
 from pydantic_core import to_json
 
 from raptor_core.evaluation.tables import Table as EvaluationTable
-from raptor_core.models.reading import Passage, Quote
+from raptor_core.models.reading.reader import Passage, Quote
 from raptor_core.nodes import Node, told_pages
 from raptor_core.retrieval import Retrieval
 from raptor_core.store.base import Hit

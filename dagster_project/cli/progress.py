@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 from raptor_assets.names import counted
-from raptor_core.models.money import Usage
+from raptor_core.models.money.usage import Usage
 
 if TYPE_CHECKING:
     from raptor_assets.chain import Progress as Step

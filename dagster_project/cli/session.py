@@ -9,7 +9,7 @@ from raptor_assets.project.home import Home
 from raptor_assets.project.source_state import look
 from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.home.published import refuse_unknown
-from raptor_core.models.money import Ledger
+from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.base import BudgetSettings
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict
 
 from raptor_core.documents.base import MetadataValue
-from raptor_core.models.reading import Answer as ReaderAnswer
+from raptor_core.models.reading.reader import Answer as ReaderAnswer
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Retrieval, SourceSpan, Trace
 from raptor_core.store.base import Hit, Manifest

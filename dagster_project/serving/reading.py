@@ -19,7 +19,7 @@ from raptor_assets.project.home import Home
 from raptor_core.errors import MissingKeyError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.overview import answer_by, overview_answer
-from raptor_core.models.reading import Passage, Reader
+from raptor_core.models.reading.reader import Passage, Reader
 from raptor_core.report.data import report_values
 from raptor_core.retrieval import Retrieval
 from raptor_core.settings.retrieval import Strategy

@@ -13,7 +13,7 @@ from raptor_assets.run_context import RunContext
 from raptor_assets.steps.base import inputs_digest
 from raptor_assets.versions import findings_version, nodes_version
 from raptor_core.audit.report import Audit, AuditReport, run_audits
-from raptor_core.models.money import AUDITS, Usage
+from raptor_core.models.money.usage import AUDITS, Usage
 from raptor_core.quality.checks import Verdict
 from raptor_core.quality.hallucination import evaluate_audit
 from raptor_core.tables.values import audit_to_table, known_findings

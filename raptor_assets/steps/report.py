@@ -25,7 +25,9 @@ from raptor_assets.report_pages import page_url
 from raptor_assets.steps.base import EachAlone, inputs_digest
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.nodes import Node
-from raptor_core.report import Report, ReportTree, page_version, render_report, settings_text
+from raptor_core.report.data import settings_text
+from raptor_core.report.page import page_version, render_report
+from raptor_core.report.values import Report, ReportTree
 
 Findings = tuple[SentenceFinding, ...] | None
 

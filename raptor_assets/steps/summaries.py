@@ -16,7 +16,7 @@ from raptor_assets.run_context import RunContext
 from raptor_assets.steps.base import inputs_digest
 from raptor_assets.versions import clusters_version, nodes_version
 from raptor_core.errors import SummaryError
-from raptor_core.models.money import AUDITS, Usage
+from raptor_core.models.money.usage import AUDITS, Usage
 from raptor_core.models.summarizing.base import FailedSummary, remedy_of
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import CheckedLayer, Verdict

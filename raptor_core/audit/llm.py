@@ -19,7 +19,8 @@ from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.fencing import defused, fence
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.values import ChatAsk, Objection
-from raptor_core.models.money import AUDITS, Ledger
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.models.money.usage import AUDITS
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.checks import AuditSettings
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raptor_core.errors import UnknownTreeError
-from raptor_core.models.money import Ledger
+from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import cost_usd
-from raptor_core.models.reading import Answer, Passage, Reader
+from raptor_core.models.reading.reader import Answer, Passage, Reader
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 

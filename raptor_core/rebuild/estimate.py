@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from raptor_core.models.money import summary_cost
+from raptor_core.models.money.usage import summary_cost
 from raptor_core.nodes import Node, Tree
 from raptor_core.quality.sizes import PAPER_CHILDREN
 from raptor_core.rebuild.values import LayerPlan

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raptor_core.curation import CURATED
-from raptor_core.models.money import Cost, summary_cost
+from raptor_core.models.money.usage import Cost, summary_cost
 from raptor_core.models.summarizing.prompts import prompt_tokens
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.rebuild.values import LayerPlan

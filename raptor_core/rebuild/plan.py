@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from raptor_core.documents.base import Document
-from raptor_core.models.money import Cost, embedding_cost
+from raptor_core.models.money.usage import Cost, embedding_cost
 from raptor_core.models.summarizing.prompts import prompt_overhead
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.rebuild.estimate import children_per_parent, estimated_layers

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import reduce
 from typing import Any, Literal
 
-from raptor_core.models.money import Cost
+from raptor_core.models.money.usage import Cost
 
 NOTHING = Cost()
 ESTIMATE_ERROR = 0.25

@@ -73,7 +73,6 @@ def take_back(tables: TableStore, decision_id: str, *, who: str, why: str = "") 
 
     Raises:
         CurationError: there is no such decision in force.
-        TableError: it cannot be written.
     """
     in_force = {d.id: d for d in read_decisions(tables) if not d.undone}
     if decision_id not in in_force:

@@ -41,6 +41,8 @@ class TableStore:
     Raises:
         MissingExtraError: the URL needs an extra that is not installed.
         SettingsError: it is no URL that fsspec knows.
+        TableError: by each method, where the place does not answer, or refuses.
+        DamagedTableError: by those that read, for bytes that are not those that were written.
     """
 
     def __init__(self, url: str) -> None:
@@ -76,7 +78,6 @@ class TableStore:
 
         Raises:
             TableError: it is missing.
-            DamagedTableError: its bytes are not those that were written.
         """
         table = self.find(key, partition)
         if table is None:

@@ -20,7 +20,7 @@ from raptor_core.errors import SettingsError
 from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.embedding.local_models import settle_precision
-from raptor_core.models.money import Ledger
+from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.summarizing import make_summarizer
 from raptor_core.models.summarizing.base import Summarizer
 from raptor_core.models.summarizing.counted import CountedSummarizer

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from raptor_core.models.embedding.base import BatchEmbedder
-from raptor_core.models.money import EMBEDDINGS
-from raptor_core.models.money.usage import Usage
+from raptor_core.models.money.usage import EMBEDDINGS, Usage
 from raptor_core.nodes import Node
 from raptor_core.store.payload import node_digest
 from raptor_core.tree.cache import Known

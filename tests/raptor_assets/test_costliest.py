@@ -9,7 +9,7 @@ from support.report_cases import leaf, summary
 from raptor_assets.cost_metadata import paid_metadata
 from raptor_assets.costs import add_usages, keep_usages, node_usages, read_usages
 from raptor_assets.metadata import embeddings_metadata
-from raptor_core.models.money import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.settings import Settings
 from raptor_core.tables.files import TableStore
 

@@ -11,7 +11,7 @@ from raptor_assets.drawing import Drawing, svg_markdown, ticks
 from raptor_assets.plots import cost_svg, distribution_svg, layers_picture, layers_svg, map_svg
 from raptor_assets.tables_markdown import markdown_table
 from raptor_core.clustering.projection import project
-from raptor_core.models.money import Usage
+from raptor_core.models.money.usage import Usage
 
 SIZES = [2, 4, 5, 6, 6, 7, 8, 11]
 RATIOS = [0.2, 0.25, 0.28, 0.3, 0.31, 0.33, 0.4, 0.5]

@@ -8,7 +8,7 @@ import uuid
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.documents.base import Document
 from raptor_core.nodes import Node
-from raptor_core.report import Report, ReportTree
+from raptor_core.report.values import Report, ReportTree
 
 PUBLISHED = "2026-11-22T09:07:00+00:00"
 HOSTILE = (

@@ -30,7 +30,7 @@ from raptor_assets.project.home import Home
 from raptor_core.errors import MissingKeyError, UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.overview import OverviewPlan, answer_by, overview_answer
-from raptor_core.models.reading import Answer, Passage, Quote, Reader, best_sentences
+from raptor_core.models.reading.reader import Answer, Passage, Quote, Reader, best_sentences
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.tree.components import Components
 from raptor_core.tree.overview import OVERVIEW

@@ -12,7 +12,7 @@ from dagster_project.cli.output import print_json
 from dagster_project.cli.session import choose_partitions, look_at_source
 from dagster_project.forecast import Forecast, forecast
 from raptor_assets.names import counted
-from raptor_core.models.money import Cost
+from raptor_core.models.money.usage import Cost
 from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
 
 NAMED = 20

@@ -20,7 +20,8 @@ from raptor_assets.report_pages import write_page
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import published
-from raptor_core.report import Chosen, Report, render_corpus, render_report
+from raptor_core.report.page import render_corpus, render_report
+from raptor_core.report.values import Chosen, Report
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 

@@ -17,7 +17,7 @@ from raptor_core.documents import partition_key
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import place_of, published, require_trees
-from raptor_core.models.money import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node, told_pages
 from raptor_core.quality.sizes import parent_counts
 from raptor_core.retrieval import Trace, trace

@@ -16,7 +16,7 @@ from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge
 from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.tables import Table
-from raptor_core.models.money import Ledger
+from raptor_core.models.money.ledger import Ledger
 
 if TYPE_CHECKING:
     from raptor_core.evaluation.labelled import DatasetScore

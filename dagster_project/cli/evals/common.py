@@ -21,7 +21,7 @@ from raptor_core.evaluation.datasets import Dataset, open_dataset
 from raptor_core.evaluation.index import Index, TreeStatistics, open_index, tree_statistics
 from raptor_core.evaluation.systems import make_system
 from raptor_core.evaluation.tables import comparison_tables
-from raptor_core.models.money import Ledger
+from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings, preset, with_preset
 from raptor_core.tokens import TokenCounter
 from raptor_core.tree.components import Components

@@ -21,7 +21,7 @@ from dagster_project.cli.options import budget_options, home_and_json
 from dagster_project.cli.session import bounded
 from raptor_core.evaluation.compare import compare, join, suffixed
 from raptor_core.evaluation.readers import AnswerMeasurer, AnswerReader, ChatReader, UnifiedQa
-from raptor_core.models.money import Ledger
+from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.sqlite_cache import SqliteCache
 

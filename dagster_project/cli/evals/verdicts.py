@@ -28,7 +28,7 @@ from raptor_core.evaluation.datasets.records import question_of
 from raptor_core.evaluation.golden import GoldenReport, load_golden, measure_golden, without_nodes
 from raptor_core.evaluation.readers import ChatReader, PairedAnswers, read_pairs
 from raptor_core.home.published import published
-from raptor_core.models.money import Ledger
+from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.components import Components

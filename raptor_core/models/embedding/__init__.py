@@ -8,7 +8,7 @@ from raptor_core.models.embedding.base import Embedder
 from raptor_core.settings import EmbedderSettings
 
 if TYPE_CHECKING:
-    from raptor_core.models.money import Ledger
+    from raptor_core.models.money.ledger import Ledger
 
 __all__ = ["Embedder", "make_embedder"]
 

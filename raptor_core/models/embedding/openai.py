@@ -13,7 +13,8 @@ from raptor_core.identity import fingerprint
 from raptor_core.models.embedding.base import PrefixingEmbedder, embed_distinct
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.pool import run_concurrently
-from raptor_core.models.money import EMBEDDINGS, Ledger
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.models.money.usage import EMBEDDINGS
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import EmbedderSettings
 from raptor_core.vectors import Vectors

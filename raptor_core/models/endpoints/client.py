@@ -14,7 +14,8 @@ from raptor_core.models.endpoints.dialects import chat_body, connect, resolve_ke
 from raptor_core.models.endpoints.faults import FaultError, Retrier, is_refusal, translated
 from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
-from raptor_core.models.money import Account, Ledger, estimate_tokens
+from raptor_core.models.money.ledger import Account, Ledger
+from raptor_core.models.money.usage import estimate_tokens
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.base import EndpointPart
 from raptor_core.vectors import Vectors

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from raptor_core.models.money import estimate_tokens
-from raptor_core.models.money.usage import Usage
+from raptor_core.models.money.usage import Usage, estimate_tokens
 
 
 @dataclass(frozen=True, slots=True)

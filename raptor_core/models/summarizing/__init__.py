@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from raptor_core.models.money import Ledger
+    from raptor_core.models.money.ledger import Ledger
     from raptor_core.models.summarizing.base import Summarizer
     from raptor_core.models.summarizing.chat import Fits, Keep
     from raptor_core.settings.models import SummarizerSettings

@@ -25,7 +25,8 @@ from raptor_core.models.endpoints.batches import (
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.values import ChatAsk, Worst
-from raptor_core.models.money import SUMMARIES, Hold, Ledger, Usage
+from raptor_core.models.money.ledger import Hold, Ledger
+from raptor_core.models.money.usage import SUMMARIES, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer, Keep
 from raptor_core.settings.models import SummarizerSettings

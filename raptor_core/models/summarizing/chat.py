@@ -13,7 +13,8 @@ from raptor_core.identity import fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.values import ChatAsk, Meter, Objection
-from raptor_core.models.money import SUMMARIES, Ledger
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.models.money.usage import SUMMARIES
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.prompts import (
     language_line,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from raptor_core.models.money import SUMMARIES, Hold, Ledger, Usage
+from raptor_core.models.money.ledger import Hold, Ledger
+from raptor_core.models.money.usage import SUMMARIES, Usage
 from raptor_core.models.summarizing.base import (
     FailedSummary,
     Summarizer,

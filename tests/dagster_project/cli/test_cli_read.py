@@ -16,7 +16,7 @@ from support.processes import process_of, wait_until
 
 from dagster_project.cli.options import make_where
 from raptor_assets.costs import add_usages
-from raptor_core.models.money import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.settings import Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import Where

@@ -9,7 +9,7 @@ from raptor_core.audit.base import Audited, SentenceFinding
 from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.audit.report import Audit, RememberingJudge, measure_propagation, run_audits
 from raptor_core.audit.revising import BATCH_ANSWERS, RevisingSummarizer
-from raptor_core.models.money import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.quality.hallucination import evaluate_audit
 from raptor_core.settings import Settings

@@ -10,7 +10,8 @@ from support.trees import leaf, summary
 from raptor_core.audit.base import Audited
 from raptor_core.audit.llm import LlmJudge
 from raptor_core.errors import BudgetError, MissingKeyError
-from raptor_core.models.money import AUDITS, Ledger
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.models.money.usage import AUDITS
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import AuditSettings, BudgetSettings, PriceSettings
 

@@ -5,7 +5,7 @@ import pytest
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.revising import RevisingSummarizer
 from raptor_core.errors import BudgetError
-from raptor_core.models.money import Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import Summary, SummaryRequest
 
 N = 5

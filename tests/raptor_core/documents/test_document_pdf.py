@@ -18,7 +18,7 @@ from raptor_core.documents.formats.pages import Line
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.formats.parser_process import ParserProcess
 from raptor_core.documents.formats.pdf import parse_pdf, reflow
-from raptor_core.models.reading import Passage
+from raptor_core.models.reading.reader import Passage
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree

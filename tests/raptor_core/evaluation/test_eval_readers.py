@@ -21,7 +21,7 @@ from raptor_core.evaluation.readers import (
     unifiedqa_prompt,
 )
 from raptor_core.evaluation.systems import make_system
-from raptor_core.models.money import Ledger
+from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
 from raptor_core.settings.base import BudgetSettings
 from raptor_core.settings.models import ReaderSettings

@@ -3,7 +3,7 @@
 import pytest
 from support.browser import chromium
 
-from raptor_core.report import render_report
+from raptor_core.report.page import render_report
 
 
 @pytest.fixture(scope="module")

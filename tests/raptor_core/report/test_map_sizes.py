@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from support.report_cases import document_of, lighthouse, summary, tree_of
 
-from raptor_core.report import Report
 from raptor_core.report.layout import first_parents, lay_out
+from raptor_core.report.values import Report
 
 
 def many(n_leaves):

@@ -7,8 +7,8 @@ import pytest
 from support.report_cases import HOSTILE, LEAVES, document_of, lighthouse, node_id, summary, tree_of
 from support.report_page import focused, follow, items, press
 
-from raptor_core.models.money import Usage
-from raptor_core.report import Change, Chosen, Report
+from raptor_core.models.money.usage import Usage
+from raptor_core.report.values import Change, Chosen, Report
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_core.report import report_file_name
+from raptor_core.report.files import report_file_name
 
 NAMES = [
     "",

@@ -22,17 +22,9 @@ from support.report_cases import (
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.documents.base import Document
-from raptor_core.report import (
-    Change,
-    Report,
-    change_since,
-    layer_statistics,
-    page_version,
-    render_report,
-    settings_text,
-)
-from raptor_core.report.data import utf16_offsets
-from raptor_core.report.page import embedded_json
+from raptor_core.report.data import layer_statistics, settings_text, utf16_offsets
+from raptor_core.report.page import embedded_json, page_version, render_report
+from raptor_core.report.values import Change, Report, change_since
 from raptor_core.settings import Settings
 
 

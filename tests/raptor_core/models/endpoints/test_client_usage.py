@@ -10,8 +10,8 @@ from support.openai_server import FakeOpenAI, Fault
 from raptor_core.errors import BudgetError, EndpointError
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.values import Meter
-from raptor_core.models.money import Ledger, estimate_tokens
-from raptor_core.models.money.usage import Usage
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.models.money.usage import Usage, estimate_tokens
 from raptor_core.settings import BudgetSettings
 
 

@@ -12,8 +12,7 @@ from support.word_counter import WordCounter
 from raptor_core.audit.base import Audited, NamedText
 from raptor_core.audit.llm import LlmJudge
 from raptor_core.models.endpoints.fencing import defused, fence
-from raptor_core.models.reading import Passage
-from raptor_core.models.reading.reader import ask
+from raptor_core.models.reading.reader import Passage, ask
 from raptor_core.models.summarizing.base import SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer
 from raptor_core.models.summarizing.prompts import objection_lines

@@ -10,8 +10,7 @@ from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.summarizers import ScriptedSummarizer
 
 from raptor_core.errors import BudgetError
-from raptor_core.models.money import EMBEDDINGS, SUMMARIES
-from raptor_core.models.money.usage import Usage
+from raptor_core.models.money.usage import EMBEDDINGS, SUMMARIES, Usage
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import MemoryCache
 from raptor_core.tree.embed import embed_nodes

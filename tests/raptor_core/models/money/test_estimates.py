@@ -2,7 +2,13 @@
 
 import pytest
 
-from raptor_core.models.money import Cost, cost_usd, embedding_cost, estimate_tokens, summary_cost
+from raptor_core.models.money.usage import (
+    Cost,
+    cost_usd,
+    embedding_cost,
+    estimate_tokens,
+    summary_cost,
+)
 from raptor_core.settings import PriceSettings, Settings
 
 PAID = {

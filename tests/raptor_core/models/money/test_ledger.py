@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raptor_core.errors import BudgetError, SettingsError
-from raptor_core.models.money import SUMMARIES, Ledger
-from raptor_core.models.money.usage import Usage
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.models.money.usage import SUMMARIES, Usage
 from raptor_core.settings import BudgetSettings, PriceSettings, Settings
 
 PRICES = {"small": PriceSettings(input=100_000, output=200_000)}  # 0.1 and 0.2 USD per token

@@ -2,8 +2,7 @@ import pytest
 from support.openai_server import FakeOpenAI, Fault
 
 from raptor_core.errors import EndpointError, MissingKeyError
-from raptor_core.models.reading import Passage, Reader
-from raptor_core.models.reading.reader import renumber
+from raptor_core.models.reading.reader import Passage, Reader, renumber
 from raptor_core.nodes import Node
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings

@@ -17,7 +17,8 @@ from support.stores import PROCESS_PATH
 from support.word_counter import WordCounter
 
 from raptor_core.errors import BudgetError, EndpointError
-from raptor_core.models.money import SUMMARIES, Ledger, summary_cost
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.models.money.usage import SUMMARIES, summary_cost
 from raptor_core.models.summarizing import make_summarizer
 from raptor_core.models.summarizing.base import Summary, SummaryRequest
 from raptor_core.models.summarizing.batch import BatchSummarizer
