@@ -18,10 +18,8 @@ def make_judge(
 ) -> Judge:
     """The judge that the settings name; models are loaded at the first audit.
 
-    Args:
-        settings: of the audit.
-        embedder: a bundled embedder to share; None makes one where it is needed.
-        ledger: budget and prices of the run; only an endpoint's calls are counted in it.
+    ``embedder`` is a bundled one to share. ``ledger`` holds the run's budget and prices; only an
+    endpoint's calls are counted in it.
     """
     if settings.judge == "overlap":
         from raptor_core.audit.overlap import OverlapJudge

@@ -79,12 +79,8 @@ def _is_unsafe(char: str) -> bool:
 class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[Identifiable]):
     """Documents, or their entries, by partition and tree; keys are sorted, documents by id.
 
-    It holds 4 bytes for each document and the keys; the documents of a partition are looked up
-    when they are asked for.
-
-    Args:
-        documents: ordered by id.
-        grouping: which of them make one tree, and which trees one partition.
+    ``documents`` are ordered by id. It holds 4 bytes for each of them and the keys; the documents
+    of a partition are looked up when they are asked for.
     """
 
     def __init__(self, documents: Sequence[Identifiable], grouping: GroupingSettings) -> None:

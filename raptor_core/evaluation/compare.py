@@ -116,13 +116,8 @@ def compare(
 ) -> Comparison:
     """Retrieve for every question, by every system, at every budget, and measure.
 
-    Args:
-        index: data set and trees.
-        systems: the first is what the others are compared with.
-        budgets: tokens of a context at the most.
-        pooled: ask every question of all documents, without naming its own.
-        measurer: what the contexts are measured by; None measures them without a reader.
-        progress: told of each system and budget.
+    The first system is what the others are compared with. ``pooled`` asks every question of all
+    documents, without naming its own. ``measurer`` is None to measure contexts without a reader.
 
     Raises:
         SettingsError: there is no system or no budget, or one of them twice.
@@ -266,16 +261,10 @@ def _layer_shares(items: Sequence[Answered]) -> dict[int, float]:
 def compare_preset(
     first: Comparison, name: str, index: Index, progress: Progress | None = None
 ) -> Comparison:
-    """The comparison with one more system, called ``name``: what the settings of a index ask by.
+    """The comparison with one more system, called ``name``: what the settings of an index ask by.
 
-    Chunks, clusters and summaries may differ from those of ``first``; questions, budgets and
-    measures are the same, so that differences are paired.
-
-    Args:
-        first: a comparison on the same data set.
-        name: of the system.
-        index: trees by other settings, whose tokens are counted as those of ``first``.
-        progress: told of each budget.
+    Chunks, clusters and summaries may differ from those of ``first``; data set, questions, budgets,
+    measures and the counter of tokens are the same, so that differences are paired.
 
     Raises:
         ValueError: ``first`` has a system of this name, or is of another data set.

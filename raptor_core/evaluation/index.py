@@ -91,15 +91,10 @@ def open_index(
 ) -> Iterator[Index]:
     """The trees of a data set, from the cache where they are there, else built and kept there.
 
-    The place in the cache is named by the documents and by every setting that a tree depends on.
-
-    Args:
-        dataset: its documents are grouped into trees as ``components.settings.grouping`` says.
-        components: what builds.
-        cache: folder of all evaluations.
-        progress: told of what is built.
-        counter: what a node's tokens are told by, so that budgets mean the same in indexes whose
-            limits count otherwise; None for that of ``components``, which is what cuts chunks.
+    The place in the cache is named by the documents and by every setting that a tree depends on. A
+    build that fails keeps the trees that are finished. ``counter`` tells a node's tokens, so that
+    budgets mean the same in indexes whose limits count otherwise; None is that of ``components``,
+    which cuts the chunks.
     """
     counter = counter or components.counter
     settings = StoreSettings(corpus=_CORPUS, lock_seconds=components.settings.store.lock_seconds)

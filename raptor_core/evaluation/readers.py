@@ -141,13 +141,7 @@ CHOOSE = "Answer with the number of the best option alone."
 
 
 class ChatReader:
-    """The model that ``[reader]`` names.
-
-    Args:
-        settings: of the endpoint.
-        ledger: holds the run's budget and prices.
-        policy: of repeated attempts; None is ``settings.max_retries``.
-    """
+    """The model that ``[reader]`` names, within the budget of a ledger."""
 
     def __init__(
         self, settings: ReaderSettings, ledger: Ledger, policy: RetryPolicy | None = None

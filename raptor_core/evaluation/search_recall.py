@@ -44,10 +44,7 @@ class StoreRecall:
 def search_recall(store: VectorStore, n_samples: int, top: int) -> StoreRecall:
     """Search as usual and exactly for disturbed vectors of nodes, drawn with a fixed seed.
 
-    Args:
-        store: an open store that holds nodes.
-        n_samples: at the most; trees are drawn by their number of nodes.
-        top: hits of a search.
+    At most ``n_samples`` are drawn, of trees by their number of nodes; a search gives ``top`` hits.
     """
     nodes = _drawn(store, n_samples)
     vectors = store.vectors(node.embedding_key for node in nodes)

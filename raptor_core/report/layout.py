@@ -49,8 +49,7 @@ def first_parents(nodes: Sequence[Node]) -> NDArray[np.int32]:
 def lay_out(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> NDArray[np.float32]:
     """Points of shape ``(len(nodes), 2)``, float32, each axis within 0 to 1.
 
-    Args:
-        vectors: by embedding key; a node without one stands at its parent.
+    ``vectors`` are by embedding key; a node without one stands at its parent.
     """
     if not nodes:
         return np.zeros((0, 2), dtype=np.float32)
@@ -122,9 +121,8 @@ def atlas_values(
 ) -> dict[str, Any]:
     """Columns as base64 of little-endian numbers, and the names of the summaries in their order.
 
-    Args:
-        points: of ``lay_out``, shape ``(len(nodes), 2)``.
-        titles: of trees, by name; of those that have one.
+    ``points`` are of ``lay_out``, shape ``(len(nodes), 2)``; ``titles`` of those trees that have
+    one.
     """
     names = list(dict.fromkeys(node.tree for node in nodes))
     numbers = {name: at for at, name in enumerate(names)}

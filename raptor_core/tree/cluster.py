@@ -37,12 +37,8 @@ def cluster_top(
 ) -> Clustering:
     """Cluster the last of a tree's finished layers, near the clusters of its published state.
 
-    Args:
-        tree: name of the tree.
-        layers: all layers from the leaves to the one to cluster. Where the tree goes on from
-            its previous state, only the leaves' vectors are read.
-        components: clusterer and settings.
-        previous: the tree that is published.
+    ``layers`` are all from the leaves to the one to cluster. Where the tree goes on from
+    ``previous``, only the leaves' vectors are read.
 
     Raises:
         ClusteringError: the settings allow no clustering.

@@ -54,13 +54,10 @@ def named(
     previous: Tree | None,
     components: Components,
 ) -> tuple[Node, ...]:
-    """The summaries of one layer with their names and key terms.
+    """The summaries of one layer of a tree with their names and key terms.
 
-    Args:
-        nodes: all of the layer, of one tree.
-        below: the layers under it, from the leaves up.
-        previous: the tree that is published; nodes that it has keep their names.
-        components: say whether each text begins with a title, which then is the name.
+    ``below`` are the layers under it, from the leaves up. Nodes that the ``previous`` tree has keep
+    their names. Where the components' texts begin with a title, it is the name.
     """
     known = {node.id: node for node in previous.nodes() if node.name} if previous else {}
     terms: Sequence[Key] = [()] * len(nodes)

@@ -109,14 +109,10 @@ def build_corpus_tree(
     known: Known | None = None,
     previous: Tree | None = None,
 ) -> Tree:
-    """The tree above trees, as a plain function call.
+    """The tree above trees that ``build_tree`` returned, as a plain function call.
 
-    Args:
-        trees: at least one, as ``build_tree`` returns them.
-        settings: that they were built with; None for the defaults, or those of ``components``.
-        components: that they were built with.
-        known: as of ``build_tree``.
-        previous: the tree above the trees as they were.
+    Settings or components are those that they were built with, ``known`` is as of ``build_tree``,
+    and ``previous`` the tree above the trees as they were.
     """
     below = Components.either(settings, components)
     tops = (node for tree in trees for node in tree.layers[-1].nodes)

@@ -37,10 +37,8 @@ def renamed_documents(manifest: Manifest, documents: Sequence[Document]) -> dict
 def renamed(tree: Tree, leaves: Sequence[Node], names: Mapping[str, str]) -> Tree:
     """``tree`` with the ids that it has under its new names.
 
-    Args:
-        tree: the published one.
-        leaves: of the tree as it is now, under its new name.
-        names: new document id by old one; a document that is left out keeps its id.
+    ``leaves`` are those that it has now, under its new name; ``names`` holds new document ids by
+    old ones, and a document that is left out keeps its id.
     """
     now = {(leaf.documents[0], leaf.content_key): leaf for leaf in leaves}
     name = leaves[0].tree

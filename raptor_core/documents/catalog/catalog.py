@@ -154,17 +154,10 @@ def make_reading(
     *,
     parse: bool = False,
 ) -> tuple[Reading, list[Named]]:
-    """What a file holds; it is parsed if asked for, or if its bytes are new.
+    """What a file holds, and its documents by name where it was parsed.
 
-    Args:
-        file: as it was listed.
-        content: as it was read.
-        known: what an earlier scan found in it.
-        started: when this scan began, in seconds since 1970 UTC.
-        parse: whatever is known.
-
-    Returns:
-        The reading, and the documents by name where the file was parsed.
+    It is parsed if asked for, or if its bytes are others than those that are ``known`` of it.
+    ``started`` is when this scan began, in seconds since 1970 UTC.
     """
     same_stamp = known is not None and known.stamp == file.stamp
     first_seen = known.first_seen if known and same_stamp else started

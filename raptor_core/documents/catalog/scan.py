@@ -90,14 +90,10 @@ def scan_source(
 ) -> Scan:
     """List the source, read what changed since the catalog, and leave alone what is being written.
 
-    A file is being written if it was modified within ``settle_seconds``, or differs between a
-    first listing and one after the reading. What was known of it stays. A storage that gives
-    versions of its own (etags) shows whole files only, and so does a database.
-
-    Args:
-        settings: of the source.
-        catalog: what an earlier scan gave; None reads everything.
-        clock: seconds since 1970 UTC.
+    A file is being written if it was modified within ``settle_seconds``, or differs between a first
+    listing and one after the reading. What was known of it stays. A storage that gives versions of
+    its own (etags) shows whole files only, and so does a database. Without a catalog everything is
+    read; ``clock`` gives seconds since 1970 UTC.
 
     Raises:
         SourceError: no source is named, or one is missing or cannot be reached.

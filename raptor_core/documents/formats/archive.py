@@ -47,11 +47,8 @@ def check_archive(
 ) -> None:
     """Refuse what is encrypted, no archive, or would grow beyond bounds.
 
-    Args:
-        data: the whole file.
-        max_file_mb: of the settings.
-        kind: what it should be, for people ("Word document").
-        formats: name extensions of Microsoft's format before this one, and of this one.
+    ``kind`` says for people what it should be ("Word document"); ``formats`` are the extensions of
+    Microsoft's format before this one, and of this one.
 
     Raises:
         UnreadableError: it is to be refused.

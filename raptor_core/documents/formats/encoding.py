@@ -24,9 +24,7 @@ _WESTERN = "cp1252"
 def decode(data: bytes, declared: str = "") -> str:
     """The text of a file, before any cleaning.
 
-    Args:
-        data: the file's bytes.
-        declared: encoding that the file itself names, tried after the byte order mark.
+    The encoding that the file itself names, ``declared``, is tried after the byte order mark.
 
     Raises:
         UnreadableError: binary data, or no encoding fits.

@@ -24,13 +24,9 @@ def run_batches(
     """The results of ``work`` in order; each batch is computed by one thread of torch's alone.
 
     torch divides a product among its threads by their number, and the parts decide in which order
-    sums are made. Here a thread computes whole batches instead, which is also faster: small
-    products wait for nobody. While this runs torch has one thread in the whole process.
-
-    Args:
-        work: computes a batch; called from several threads.
-        batches: of fixed shapes.
-        n_threads: batches at once; 0 for torch's own number of threads.
+    sums are made. Here a thread computes whole batches of fixed shapes instead, ``n_threads`` at
+    once (0: torch's own number), which is also faster: small products wait for nobody. While this
+    runs torch has one thread in the whole process.
     """
     import torch
 
@@ -99,10 +95,8 @@ def fast_precision() -> Precision:
 def settle_precision(settings: EmbedderSettings, stored: Collection[str] = ()) -> EmbedderSettings:
     """The settings with the precision that "auto" stands for; an endpoint has its own.
 
-    Args:
-        settings: of the embedder.
-        stored: fingerprints of the embedders that a corpus's collections were made with. One of
-            them decides where it is of this embedder, so that no machine mixes vectors.
+    ``stored`` are fingerprints of the embedders that a corpus's collections were made with. One of
+    them decides where it is of this embedder, so that no machine mixes vectors.
     """
     if settings.precision != "auto" or settings.kind == "openai":
         return settings
