@@ -19,6 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from raptor_core.audit.base import NamedText, SentenceFinding, sentence_texts
 from raptor_core.audit.report import Propagation, measure_propagation
 from raptor_core.audit.terms import MAX_CAPITALS, lacking, needs_of, terms, union
@@ -230,21 +232,10 @@ def read_drawn(folder: Path) -> Drawn:
     if not path.is_file():
         raise SettingsError(f"there is no {path}; `raptor eval sheet {folder}` draws nodes first")
     try:
-        values = json.loads(path.read_bytes())
-        nodes = tuple(
-            DrawnNode(
-                **node
-                | {
-                    "sentences": tuple(node["sentences"]),
-                    "children": tuple(NamedText(**child) for child in node["children"]),
-                    "parents": tuple(NamedText(**parent) for parent in node["parents"]),
-                }
-            )
-            for node in values["nodes"]
-        )
-        return Drawn(**values | {"nodes": nodes})
-    except (ValueError, KeyError, TypeError) as error:
-        raise SettingsError(f"{path} is damaged ({error}); draw the sheet again") from error
+        return TypeAdapter(Drawn).validate_json(path.read_bytes())
+    except ValidationError as error:
+        told = error.errors()[0]["msg"]
+        raise SettingsError(f"{path} is damaged ({told}); draw the sheet again") from error
 
 
 def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, int], Verdict]:

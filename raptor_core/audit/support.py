@@ -261,8 +261,6 @@ def _weigh(
     vectors: Mapping[str, Vectors],
 ) -> dict[str, tuple[Claim, str, str]]:
     """For each claim the doubts, the id of the child that comes closest, and its passage."""
-    import numpy as np
-
     if not claims:
         return {}
     held = [(child.id, text) for child in item.children for text in passages[child.text]]

@@ -19,7 +19,7 @@ from raptor_core.chunking.packing import (
     pack_greedily,
     pack_stably,
 )
-from raptor_core.chunking.paragraphs import Paragraph, paragraphs
+from raptor_core.chunking.paragraphs import Paragraph, paragraphs, stripped
 from raptor_core.chunking.sections import SectionPaths, heading_starts
 from raptor_core.chunking.sentences import Span, sentences_of
 from raptor_core.documents.base import Document
@@ -101,7 +101,7 @@ class SentenceChunker:
         """Parts within the limit of one that is over it."""
         opens = unit.opens
         cuts = cut_sentence(text, unit.start, unit.end, measure, self._limit)
-        spans = list(_stripped(text, [unit.start, *cuts, unit.end]))
+        spans = list(stripped(text, [unit.start, *cuts, unit.end]))
         weights = measure.weights([a for a, _ in spans], [b for _, b in spans])
         for (start, end), weight in zip(spans, weights, strict=True):
             yield Sentence(start, end, weight, key_of(text[start:end]), opens, unit.level)
@@ -140,22 +140,13 @@ class SentenceChunker:
         start, end = span
         inner = bounds[bisect_left(bounds, start + 1) : bisect_left(bounds, end)]
         if inner:
-            return list(_stripped(text, [start, inner[len(inner) // 2], end]))
+            return list(stripped(text, [start, inner[len(inner) // 2], end]))
         part = text[start:end]
         measure = Measure(part, self._counter)
         half = max(1, -(-len(measure.places(0, len(part))) // 2))
         cuts = cut_sentence(part, 0, len(part), measure, half)
         middle = start + (cuts[0] if cuts else -(-len(part) // 2))
-        return list(_stripped(text, [start, middle, end]))
-
-
-def _stripped(text: str, bounds: list[int]) -> Iterator[Span]:
-    """The spans between the bounds without white space around them; empty ones are left out."""
-    for start, end in pairwise(bounds):
-        part = text[start:end]
-        first = start + len(part) - len(part.lstrip())
-        if first < end:
-            yield first, start + len(part.rstrip())
+        return list(stripped(text, [start, middle, end]))
 
 
 def _level(text: str, heading: Paragraph, paths: SectionPaths) -> int:

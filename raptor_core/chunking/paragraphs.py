@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -192,6 +192,15 @@ def _close(block: list[_Line]) -> list[Paragraph]:
         bool(_CODE.search(line)) for line in filled
     ) >= len(filled)
     return _trimmed(block, "lines" if table or code else "prose")
+
+
+def stripped(text: str, bounds: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """The spans between the bounds without white space around them; empty ones are left out."""
+    for start, end in pairwise(bounds):
+        part = text[start:end]
+        first = start + len(part) - len(part.lstrip())
+        if first < end:
+            yield first, start + len(part.rstrip())
 
 
 def _trimmed(lines: list[_Line], kind: Kind) -> list[Paragraph]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 from raptor_core.chunking.abbreviations import (
     BEFORE_NUMBER,
@@ -13,7 +12,7 @@ from raptor_core.chunking.abbreviations import (
     NEVER_END,
     STARTERS,
 )
-from raptor_core.chunking.paragraphs import Paragraph, paragraphs
+from raptor_core.chunking.paragraphs import Paragraph, paragraphs, stripped
 
 Span = tuple[int, int]
 
@@ -46,17 +45,9 @@ def sentences_of(text: str, block: Paragraph) -> list[Span]:
         return [(block.start, block.end)]
     if block.kind == "lines":
         lines = _LINE.finditer(text, block.start, block.end)
-        return [span for line in lines if (span := _strip(text, *line.span()))[0] < span[1]]
+        return [span for line in lines for span in stripped(text, line.span())]
     cuts = sorted({*_ends(text, block), *_items(text, block)})
-    bounds = [block.start, *cuts, block.end]
-    spans = (_strip(text, a, b) for a, b in pairwise(bounds))
-    return [span for span in spans if span[0] < span[1]]
-
-
-def _strip(text: str, start: int, end: int) -> Span:
-    piece = text[start:end]
-    lead = len(piece) - len(piece.lstrip())
-    return start + lead, max(start + lead, start + len(piece.rstrip()))
+    return list(stripped(text, [block.start, *cuts, block.end]))
 
 
 def _items(text: str, block: Paragraph) -> Iterator[int]:

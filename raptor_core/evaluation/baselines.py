@@ -43,42 +43,29 @@ class RootOnly:
 
 
 @dataclass(frozen=True, slots=True)
-class TitleAndAbstract:
-    """A document's title and abstract, whole or cut at the budget; nothing is searched.
+class Beginning:
+    """A document's text, or its title and abstract, from the beginning up to the budget.
 
-    Without an abstract it is the title; a question that names no document gets nothing.
+    Nothing is searched, and a question that names no document gets nothing. A document without an
+    abstract has its title.
     """
 
-    name: str = "title-abstract"
+    name: str
+    is_abstract: bool = False
 
     def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
         if asked.where.trees is None:
             return [Context("", 0)] * len(asked.questions)
-        return [self._context(index, q.document or "", budget_tokens) for q in asked.questions]
+        names = {question.document for question in asked.questions}
+        texts = {d.id: self._text(index, d) for d in index.dataset.documents if d.id in names}
+        cut = {name: _cut(index, text, budget_tokens) for name, text in texts.items()}
+        return [cut.get(q.document or "", Context("", 0)) for q in asked.questions]
 
-    def _context(self, index: Index, document: str, budget_tokens: int) -> Context:
-        title = next((d.title for d in index.dataset.documents if d.id == document), "")
-        text = f"{title}\n\n{index.dataset.abstracts.get(document, '')}".strip()
-        return _cut(index, text, budget_tokens)
-
-
-@dataclass(frozen=True, slots=True)
-class WholeDocument:
-    """A document from its beginning, up to the budget; nothing is searched.
-
-    A question that names no document gets nothing.
-    """
-
-    name: str = "document"
-
-    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
-        """See ``System.contexts``."""
-        if asked.where.trees is None:
-            return [Context("", 0)] * len(asked.questions)
-        name = asked.questions[0].document
-        text = next((d.text for d in index.dataset.documents if d.id == name), "")
-        return [_cut(index, text, budget_tokens)] * len(asked.questions)
+    def _text(self, index: Index, document: Document) -> str:
+        if not self.is_abstract:
+            return document.text
+        return f"{document.title}\n\n{index.dataset.abstracts.get(document.id, '')}".strip()
 
 
 def _cut(index: Index, text: str, budget_tokens: int) -> Context:

@@ -9,11 +9,10 @@ from types import MappingProxyType
 
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.baselines import (
+    Beginning,
     Dpr,
     ParagraphFusion,
     RootOnly,
-    TitleAndAbstract,
-    WholeDocument,
 )
 from raptor_core.evaluation.contexts import Asked, Context, System
 from raptor_core.evaluation.index import Index
@@ -82,7 +81,12 @@ class StrategySystem:
 BASELINES: Mapping[str, System] = MappingProxyType(
     {
         system.name: system
-        for system in (RootOnly(), TitleAndAbstract(), WholeDocument(), ParagraphFusion())
+        for system in (
+            RootOnly(),
+            Beginning("title-abstract", is_abstract=True),
+            Beginning("document"),
+            ParagraphFusion(),
+        )
     }
 )
 """Systems that are no strategy, by name; those of ``DPR`` are others, which need models."""

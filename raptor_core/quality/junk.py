@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from raptor_core.audit.collage import folded, is_collage
 from raptor_core.quality.checks import CheckedLayer, Measured, WorstNode, check
 from raptor_core.quality.junk_signs import (
+    MIN_CHILD_LETTERS,
     PHRASES,
     SHAPES,
     last_fragment,
-    letterless_child,
+    letterless,
     open_end,
 )
 from raptor_core.quality.languages import find_switch, writing
 
-_DETECTORS = {**SHAPES, **PHRASES}
+_DETECTORS: dict[str, Callable[[str], str | None]] = {**SHAPES, **PHRASES}
 KINDS = tuple(_DETECTORS)
 """Signs of junk, in the order in which they are looked for."""
 TRUNCATED = "truncated"
 """The sign that has a check of its own, ``truncation``."""
 _JUDGED = tuple(kind for kind in KINDS if kind != TRUNCATED)
-_CHILD_DETECTORS = {**_DETECTORS, "letterless": letterless_child}
+_CHILD_DETECTORS: dict[str, Callable[[str], str | None]] = {
+    **_DETECTORS,
+    "letterless": partial(letterless, bound=MIN_CHILD_LETTERS),
+}
 _MIN_QUOTE_CHARS = 12
 _TAIL_CHARS = 24
 _OPENING_CHARS = 40

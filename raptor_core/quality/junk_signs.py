@@ -21,7 +21,9 @@ from raptor_core.quality.phrases import read_phrases
 
 MIN_LETTERS = 0.35
 """Share of letters, marks and digits of words below which a text is no text."""
-_MIN_CHILD_LETTERS = 0.5
+MIN_CHILD_LETTERS = 0.5
+"""The same for a child, more readily: a summary of such children may look like them."""
+
 _MAX_REPLACED = 0.02
 _MAX_PERIOD = 48
 _MIN_REPEATS = 4
@@ -115,17 +117,8 @@ def _spoken(piece: str) -> str | None:
     return piece if any(c.isalnum() for c in piece) else None
 
 
-def letterless(text: str) -> str | None:
-    """Why ``text`` is hardly written in letters, or None."""
-    return _letterless(text, MIN_LETTERS)
-
-
-def letterless_child(text: str) -> str | None:
-    """As ``letterless``, more readily: a summary of such children may look like them."""
-    return _letterless(text, _MIN_CHILD_LETTERS)
-
-
-def _letterless(text: str, bound: float) -> str | None:
+def letterless(text: str, bound: float = MIN_LETTERS) -> str | None:
+    """Why ``text`` is hardly written in letters, or None; ``bound`` is a share of them."""
     counts = Counter(text[:_SCANNED_CHARS])
     n_chars = sum(n for c, n in counts.items() if not c.isspace())
     if not n_chars:
@@ -191,6 +184,7 @@ def _pattern(section: str) -> re.Pattern[str]:
 
 
 def _find(section: str, text: str) -> str | None:
+    """The phrase of a section that stands in ``text``, or None."""
     match = _pattern(section).search(text)
     return match["found"] if match else None
 
@@ -203,19 +197,9 @@ def error(text: str) -> str | None:
     return phrase
 
 
-def refusal(text: str) -> str | None:
-    """The phrase with which ``text`` refuses or asks for input, or None."""
-    return _find("refusals", text)
-
-
 def page(text: str) -> str | None:
     """The start of ``text`` when it is an HTML, XML or JSON answer, or None."""
     return _find("pages", text) or (text.strip()[:40] if _is_json(text) else None)
-
-
-def prompt_echo(text: str) -> str | None:
-    """The part of a prompt or chat template that ``text`` repeats, or None."""
-    return _find("echoes", text) or _find("leading echoes", text)
 
 
 def _is_json(text: str) -> bool:
@@ -230,7 +214,7 @@ def _is_json(text: str) -> bool:
 
 PHRASES: dict[str, Callable[[str], str | None]] = {
     "error": error,
-    "refusal": refusal,
+    "refusal": lambda text: _find("refusals", text),
     "page": page,
-    "prompt_echo": prompt_echo,
+    "prompt_echo": lambda text: _find("echoes", text) or _find("leading echoes", text),
 }

@@ -49,10 +49,9 @@ def tree_coverage(checked: CheckedTrees) -> Measured:
         _broken(nodes, {node.id: node for node in below})
         for below, nodes in pairwise(checked.layers)
     ]
-    orphans, singles, unknown = zip(*by_layer, strict=True) if by_layer else ((), (), ())
     nodes = list(chain.from_iterable(checked.layers))
-    together = (*(list(chain.from_iterable(p)) for p in (orphans, singles, unknown)),)
-    return _coverage_measured(len(nodes), (*together, _repeated(nodes)))
+    together = [list(chain.from_iterable(parts)) for parts in zip(*by_layer, strict=True)]
+    return _coverage_measured(len(nodes), (*(together or [[], [], []]), _repeated(nodes)))
 
 
 def _broken(

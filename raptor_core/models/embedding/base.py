@@ -73,6 +73,18 @@ class PrefixingEmbedder:
         """Length of a vector."""
         raise NotImplementedError
 
+    @property
+    def _prefixes(self) -> dict[str, object]:
+        """For a fingerprint."""
+        settings = self._settings
+        return {"query_prefix": settings.query_prefix, "passage_prefix": settings.passage_prefix}
+
+    @property
+    def _named(self) -> dict[str, object]:
+        """Name and revision of the model, and the prefixes, for a fingerprint."""
+        settings = self._settings
+        return {"model": settings.model, "revision": settings.revision, **self._prefixes}
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """See ``Embedder.embed``."""
         return self._embed([self._settings.passage_prefix + text for text in texts])

@@ -51,11 +51,7 @@ class BundledEmbedder(PrefixingEmbedder):
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of the weights, the prefixes and the precision."""
-        values: dict[str, object] = {
-            "sha256": SHA256,
-            "query_prefix": self._settings.query_prefix,
-            "passage_prefix": self._settings.passage_prefix,
-        }
+        values = {"sha256": SHA256, **self._prefixes}
         return embedder_fingerprint("bundled", values, self._settings.precision)
 
     @property

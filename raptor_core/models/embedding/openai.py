@@ -52,16 +52,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
     @property
     def fingerprint(self) -> str:
         """Fingerprint of the model, its revision and the prefixes; the URL is left out."""
-        settings = self._settings
-        return fingerprint(
-            "openai-embedder",
-            {
-                "model": settings.model,
-                "revision": settings.revision,
-                "query_prefix": settings.query_prefix,
-                "passage_prefix": settings.passage_prefix,
-            },
-        )
+        return fingerprint("openai-embedder", self._named)
 
     @property
     def n_dims(self) -> int:

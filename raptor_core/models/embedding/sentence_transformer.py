@@ -48,13 +48,8 @@ class SentenceTransformerEmbedder(PrefixingEmbedder):
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of the model's name, revision and prefixes, and of the precision."""
-        values: dict[str, object] = {
-            "model": self._settings.model,
-            "revision": self._settings.revision,
-            "query_prefix": self._settings.query_prefix,
-            "passage_prefix": self._settings.passage_prefix,
-        }
-        return embedder_fingerprint("sentence-transformers", values, self._settings.precision)
+        precision = self._settings.precision
+        return embedder_fingerprint("sentence-transformers", self._named, precision)
 
     @property
     def n_dims(self) -> int:
