@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
-from raptor_core.chunking.abbreviations import (
-    BEFORE_NUMBER,
-    MAY_END,
-    MONTHS,
-    NEVER_END,
-    STARTERS,
-)
 from raptor_core.chunking.paragraphs import Paragraph, paragraphs, stripped
+from raptor_core.phrases import read_words
 
 Span = tuple[int, int]
+
+_WORDS = read_words(Path(__file__).with_name("abbreviations.txt"))
 
 _CLOSERS = "\"'”’»›)\\]}*_`"
 _WIDE_CLOSERS = "」』）】》〉”’\"'"
@@ -81,7 +78,7 @@ def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
     word_before = _WORD_BEFORE.search(before)
     last = word_before.group() if word_before else ""
     if match.group("close") and len(last) > 1:
-        return last.lower() not in NEVER_END
+        return last.lower() not in _WORDS["never end"]
     return _dot_ends(last, before[: len(before) - len(last)], word, bool(digit))
 
 
@@ -93,16 +90,16 @@ def _ends_wide(text: str, match: re.Match[str]) -> bool:
 
 def _dot_ends(last: str, earlier: str, word: str, digit: bool) -> bool:
     """Whether a single dot after the word ``last`` ends a sentence before ``word``."""
-    lower, starts = last.lower(), word.lower() in STARTERS
-    if lower in NEVER_END or (digit and lower in BEFORE_NUMBER):
+    lower, starts = last.lower(), word.lower() in _WORDS["starters"]
+    if lower in _WORDS["never end"] or (digit and lower in _WORDS["before a number"]):
         return False
     if not earlier.strip() and _NUMERAL.fullmatch(last):
         return False
-    if last.isdigit() and len(last) <= 2 and word.lower() in MONTHS:
+    if last.isdigit() and len(last) <= 2 and word.lower() in _WORDS["months"]:
         return False
     if len(last) == 1 and last.isalpha():
         # "J. R. R. Tolkien" and "z. B. Anna" go on; "vitamin C. The" ends.
         return starts and any(word[:1].islower() for word in earlier.split()[-1:])
-    if lower in MAY_END or _DOTTED.fullmatch(last):
+    if lower in _WORDS["may end"] or _DOTTED.fullmatch(last):
         return starts
     return True

@@ -13,9 +13,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
+from pathlib import Path
 
+from raptor_core.phrases import read_phrases
 from raptor_core.quality.checks import CheckedTrees, Measured, WorstNode, check, percent
-from raptor_core.quality.phrases import read_phrases
 
 FORGET = "tells a model to forget its instructions"
 ADDRESS = "speaks to a model"
@@ -27,7 +28,7 @@ KINDS = {"forget": FORGET, "address": ADDRESS, "role": ROLE, "prompt": PROMPT}
 """What a text does, by the section of ``injection_phrases.txt`` that tells."""
 
 _FEW_WORDS = r"(?:\W+\w+){0,4}?\W+"
-_PHRASES = read_phrases("injection_phrases.txt")
+_PHRASES = read_phrases(Path(__file__).with_name("injection_phrases.txt"))
 _TAGS = "\U000e0020-\U000e007e"
 _FLAG = re.compile(f"\U0001f3f4[{_TAGS}]+\U000e007f")
 _UNSEEN = re.compile(f"[{_TAGS}]|[\u202d\u202e]|[\u200b-\u200d\u2060\ufeff]{{8,}}")

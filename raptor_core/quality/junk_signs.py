@@ -13,11 +13,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.quality.phrases import read_phrases
+from raptor_core.phrases import read_phrases
 
 MIN_LETTERS = 0.35
 """Share of letters, marks and digits of words below which a text is no text."""
@@ -172,7 +173,7 @@ _AROUND = {
 """What stands before and after a phrase, by section of the file; in all others ``_LEAD`` before."""
 
 _SHORT_WORDS = 48
-_PHRASES = read_phrases("junk_phrases.txt")
+_PHRASES = read_phrases(Path(__file__).with_name("junk_phrases.txt"))
 
 
 @cache

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 
-def read_phrases(name: str) -> dict[str, tuple[str, ...]]:
-    """The lines of each section of a file in this folder.
+def read_phrases(path: Path) -> dict[str, tuple[str, ...]]:
+    """The lines of each section of a file.
 
     A ``{section}`` in a line stands for the lines of an earlier section, as alternatives.
     """
-    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
     sections: dict[str, tuple[str, ...]] = {}
     for part in re.split(r"^(?=\[[a-z, ]+\]$)", text, flags=re.MULTILINE)[1:]:
         head, *lines = (line for line in part.split("\n") if line and not line.startswith("# "))
@@ -19,3 +19,8 @@ def read_phrases(name: str) -> dict[str, tuple[str, ...]]:
             lines = [line.replace(f"{{{known}}}", "|".join(phrases)) for line in lines]
         sections[head.strip("[]")] = tuple(lines)
     return sections
+
+
+def read_words(path: Path) -> dict[str, frozenset[str]]:
+    """The words of each section of a file, which stand between spaces."""
+    return {name: frozenset(" ".join(lines).split()) for name, lines in read_phrases(path).items()}
