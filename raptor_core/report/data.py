@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from raptor_core.documents.base import Document
@@ -19,54 +19,34 @@ from raptor_core.report.layout import atlas_values, tree_titles
 from raptor_core.report.values import Change, Figure, Report, ReportTree
 from raptor_core.settings import Settings
 
+Values = dict[str, Any]
 
-@dataclass(frozen=True, slots=True)
-class LayerStatistics:
-    """One layer.
 
-    Attributes:
-        layer: 0 for the leaves.
-        n_nodes, n_tokens: of the layer.
-        mean_children: children per summary (the paper's mean is 6.7); None for the leaves.
-        mean_compression: a summary's tokens over its children's (the paper's mean is 0.28); None
-            for the leaves.
-        mean_parents: parents per node, more than 1 by soft membership; None for the top layer.
+def layer_values(nodes: Sequence[Node]) -> list[Values]:
+    """Nodes, tokens and means of every layer, from the leaves up.
+
+    Children per summary and compression, a summary's tokens over its children's, are None for the
+    leaves; parents per node, more than 1 by soft membership, None for the top layer.
     """
-
-    layer: int
-    n_nodes: int
-    n_tokens: int
-    mean_children: float | None = None
-    mean_compression: float | None = None
-    mean_parents: float | None = None
-
-
-def layer_statistics(nodes: Sequence[Node]) -> tuple[LayerStatistics, ...]:
-    """Statistics of every layer that has nodes, from the leaves up."""
     layers: dict[int, list[Node]] = {}
     for node in nodes:
         layers.setdefault(node.layer, []).append(node)
-    by_id = {node.id: node for node in nodes}
-    parents = parent_counts(nodes)
-    return tuple(_of(layer, layers[layer], by_id, parents) for layer in sorted(layers))
+    by_id, parents = {node.id: node for node in nodes}, parent_counts(nodes)
+    return [_layer(layer, layers[layer], by_id, parents) for layer in sorted(layers)]
 
 
-def _of(
+def _layer(
     layer: int, nodes: Sequence[Node], by_id: Mapping[str, Node], parents: Mapping[str, int]
-) -> LayerStatistics:
-    n_tokens = sum(node.n_tokens for node in nodes)
-    mean_parents = sum(parents.get(node.id, 0) for node in nodes) / len(nodes) or None
-    if not layer:
-        return LayerStatistics(layer, len(nodes), n_tokens, mean_parents=mean_parents)
-    ratios = [one.ratio for one in compressions(nodes, by_id)]
-    return LayerStatistics(
-        layer,
-        len(nodes),
-        n_tokens,
-        mean_children=sum(len(node.children) for node in nodes) / len(nodes),
-        mean_compression=sum(ratios) / len(ratios) if ratios else None,
-        mean_parents=mean_parents,
-    )
+) -> Values:
+    ratios = [one.ratio for one in compressions(nodes, by_id)] if layer else []
+    return {
+        "layer": layer,
+        "nodes": len(nodes),
+        "tokens": sum(node.n_tokens for node in nodes),
+        "children": sum(len(node.children) for node in nodes) / len(nodes) if layer else None,
+        "compression": sum(ratios) / len(ratios) if ratios else None,
+        "parents": sum(parents.get(node.id, 0) for node in nodes) / len(nodes) or None,
+    }
 
 
 _LAST_OF_ONE_UNIT = "\uffff"
@@ -87,9 +67,6 @@ def utf16_offsets(text: str, places: Collection[int]) -> dict[int, int]:
         offsets[place] = units
         at = place
     return offsets
-
-
-Values = dict[str, Any]
 
 
 def report_values(report: Report) -> Values:
@@ -137,20 +114,9 @@ def _tree(tree: ReportTree, titles: Mapping[str, str]) -> Values:
         "build": tree.build_id,
         "published": tree.published_at,
         "ended": tree.ended,
-        "layers": [_layer(layer) for layer in layer_statistics(tree.nodes)],
+        "layers": layer_values(tree.nodes),
         "change": _change(tree.change),
         "rebuilds": [asdict(one) | {"cost": _cost(one.cost)} for one in tree.rebuilds],
-    }
-
-
-def _layer(layer: LayerStatistics) -> Values:
-    return {
-        "layer": layer.layer,
-        "nodes": layer.n_nodes,
-        "tokens": layer.n_tokens,
-        "children": layer.mean_children,
-        "compression": layer.mean_compression,
-        "parents": layer.mean_parents,
     }
 
 

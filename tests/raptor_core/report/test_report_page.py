@@ -22,7 +22,7 @@ from support.report_cases import (
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.documents.base import Document
-from raptor_core.report.data import layer_statistics, settings_text, utf16_offsets
+from raptor_core.report.data import layer_values, settings_text, utf16_offsets
 from raptor_core.report.page import embedded_json, page_version, render_report
 from raptor_core.report.values import Change, Report, change_since
 from raptor_core.settings import Settings
@@ -134,13 +134,14 @@ def test_a_tree_of_one_node_has_one_layer_and_no_means():
 
 def test_layer_statistics_are_means_over_summaries():
     report = lighthouse()
-    leaves, first, top = layer_statistics(report.trees[0].nodes)
-    assert (leaves.n_nodes, first.n_nodes, top.n_nodes) == (4, 2, 1)
-    assert first.mean_children == 2.5
-    assert (leaves.mean_parents, first.mean_parents, top.mean_parents) == (1.25, 1.0, None)
+    leaves, first, top = layer_values(report.trees[0].nodes)
+    assert (leaves["nodes"], first["nodes"], top["nodes"]) == (4, 2, 1)
+    assert (leaves["children"], first["children"]) == (None, 2.5)
+    assert (leaves["parents"], first["parents"], top["parents"]) == (1.25, 1.0, None)
     tokens = [node.n_tokens for node in report.trees[0].nodes if node.layer == 1]
-    assert first.n_tokens == sum(tokens)
-    assert top.mean_compression == pytest.approx(top.n_tokens / first.n_tokens)
+    assert first["tokens"] == sum(tokens)
+    assert top["compression"] == pytest.approx(top["tokens"] / first["tokens"])
+    assert leaves["compression"] is None
 
 
 def test_findings_point_at_nodes_and_evidence_and_strangers_are_left_out():
