@@ -19,7 +19,7 @@ import numpy as np
 from measuring import print_head, print_row
 
 from raptor_core.chunking import Chunk, make_chunker
-from raptor_core.chunking.context import ContextWriter
+from raptor_core.chunking.context import context_lines
 from raptor_core.evaluation.bootstrap import interval_text, mean_interval, paired_difference
 from raptor_core.evaluation.datasets import Dataset, Question, load_dataset
 from raptor_core.evaluation.measures import evidence_recall
@@ -68,16 +68,16 @@ def measure(
     dataset: Dataset, chunks: Chunks, part: str, counter: TokenCounter
 ) -> Iterator[tuple[str, list[float]]]:
     embedder = make_embedder(EmbedderSettings())
-    writer = ContextWriter(counter, CHUNKING.max_context_tokens)
     with_title, with_headings = PARTS[part]
     for document, found in zip(dataset.documents, chunks, strict=True):
         asked = [q for q in dataset.questions if q.document == document.id and q.evidence]
         if not asked:
             continue
         paths = [(document.title * with_title, c.section * with_headings) for c in found]
+        lines = context_lines(paths, counter, CHUNKING.max_context_tokens)
         texts = [
             f"{context}\n{c.text}" if context else c.text
-            for context, c in zip(writer.write_all(paths), found, strict=True)
+            for context, c in zip(lines, found, strict=True)
         ]
         similarity = embedder.embed_queries([q.text for q in asked]) @ embedder.embed(texts).T
         for question, row in zip(asked, similarity, strict=True):

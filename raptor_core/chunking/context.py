@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from raptor_core.tokens.base import TokenCounter
 
@@ -10,29 +10,21 @@ _JOIN = " > "
 _GAP = "…"
 
 
-class ContextWriter:
-    """Writes "Title > Section > Subsection" lines, each distinct path once."""
+def context_lines(
+    paths: Iterable[tuple[str, tuple[str, ...]]], counter: TokenCounter, max_tokens: int
+) -> list[str]:
+    """A line "Title > Section > Subsection" for each pair of title and section path, in order.
 
-    def __init__(self, counter: TokenCounter, max_tokens: int) -> None:
-        """``max_tokens`` bounds a line; 0 writes none."""
-        self._counter = counter
-        self._max_tokens = max_tokens
-        self._written: dict[tuple[str, ...], str] = {}
-
-    def write(self, title: str, section: Sequence[str]) -> str:
-        """The line for one chunk; empty when there is nothing to say or no room."""
-        return self.write_all([(title, tuple(section))])[0]
-
-    def write_all(self, paths: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:
-        """The line for each pair of document title and section path, in order."""
-        names = [_names(title, section) for title, section in paths]
-        new = [path for path in dict.fromkeys(names) if path not in self._written]
-        candidates = [_candidates(path) if self._max_tokens else [""] for path in new]
-        counts = iter(self._counter.count([line for lines in candidates for line in lines]))
-        for path, lines in zip(new, candidates, strict=True):
-            fitting = [line for line in lines if next(counts) <= self._max_tokens]
-            self._written[path] = fitting[0] if fitting else ""
-        return [self._written[path] for path in names]
+    ``max_tokens`` bounds a line; 0 writes none. A line without words or without room is empty.
+    """
+    names = [_names(title, section) for title, section in paths]
+    candidates = {path: _candidates(path) if max_tokens else [""] for path in names}
+    counts = iter(counter.count([line for lines in candidates.values() for line in lines]))
+    written = {}
+    for path, lines in candidates.items():
+        fitting = [line for line in lines if next(counts) <= max_tokens]
+        written[path] = fitting[0] if fitting else ""
+    return [written[path] for path in names]
 
 
 def _names(title: str, section: tuple[str, ...]) -> tuple[str, ...]:

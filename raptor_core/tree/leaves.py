@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from raptor_core.chunking.base import Chunk
-from raptor_core.chunking.context import ContextWriter
+from raptor_core.chunking.context import context_lines
 from raptor_core.chunking.paragraphs import parts_of
 from raptor_core.documents.base import Document
 from raptor_core.identity import embedding_key, leaf_content_key, leaf_id, normalize_text
@@ -80,5 +80,5 @@ def _contexts(document: Document, chunks: Sequence[Chunk], components: Component
     chunking = components.settings.chunking
     if not chunking.context:
         return [""] * len(chunks)
-    writer = ContextWriter(components.counter, chunking.max_context_tokens)
-    return writer.write_all([(document.title, chunk.section) for chunk in chunks])
+    paths = ((document.title, chunk.section) for chunk in chunks)
+    return context_lines(paths, components.counter, chunking.max_context_tokens)
