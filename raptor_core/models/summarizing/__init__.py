@@ -41,11 +41,10 @@ def make_summarizer(
         from raptor_core.models.summarizing.batch import BatchSummarizer
 
         return BatchSummarizer(chat, settings, ledger=ledger, keep=keep, folder=batches)
-    from raptor_core.chunking.sentences import sentences
     from raptor_core.models.summarizing.counted import CountedSummarizer
     from raptor_core.models.summarizing.extractive import ExtractiveSummarizer
 
-    made = ExtractiveSummarizer(settings, counter, embedder_fingerprint, sentences)
+    made = ExtractiveSummarizer(settings, counter, embedder_fingerprint)
     if ledger is None:
         return made
     return CountedSummarizer(

@@ -17,7 +17,6 @@ from raptor_core.models.summarizing.sentence import (
     PARTIAL,
     UNSPACED,
     WHOLE,
-    Segmenter,
     Sentence,
     split_sentences,
 )
@@ -47,15 +46,10 @@ class ExtractiveSummarizer:
     """
 
     def __init__(
-        self,
-        settings: SummarizerSettings,
-        counter: TokenCounter,
-        embedder_fingerprint: str,
-        segmenter: Segmenter,
+        self, settings: SummarizerSettings, counter: TokenCounter, embedder_fingerprint: str
     ) -> None:
         self._settings = settings
         self._counter = counter
-        self._segmenter = segmenter
         self._fingerprint = fingerprint(
             "extractive",
             {
@@ -119,7 +113,7 @@ class ExtractiveSummarizer:
         children = zip(request.texts, request.n_tokens, _centrality(request), strict=True)
         for child, (text, n_tokens, centrality) in enumerate(children):
             if (text, n_tokens) not in known:
-                known[text, n_tokens] = split_sentences(text, n_tokens, self._segmenter)
+                known[text, n_tokens] = split_sentences(text, n_tokens)
             order += 1  # no sentence follows on one of another child
             for sentence in known[text, n_tokens]:
                 order += 1

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-STOPWORDS = frozenset(Path(__file__).with_name("stopwords.txt").read_text("utf-8").split())
+from raptor_core.chunking.sentences import sentences
 
-Segmenter = Callable[[str], list[tuple[int, int]]]
-"""Sentence spans ``(start, end)`` of a text, in order, end exclusive."""
+STOPWORDS = frozenset(Path(__file__).with_name("stopwords.txt").read_text("utf-8").split())
 
 # Scripts that are written without spaces: a pair of characters stands for a word.
 UNSPACED = (
@@ -60,11 +58,11 @@ class Sentence:
     dependent: bool
 
 
-def split_sentences(text: str, n_tokens: int, segment: Segmenter) -> tuple[Sentence, ...]:
+def split_sentences(text: str, n_tokens: int) -> tuple[Sentence, ...]:
     """The sentences of a child of ``n_tokens`` tokens; empty when it holds only white space."""
     rate = n_tokens / max(1, sum(map(len, text.split())))
     pieces: list[str] = []
-    for start, end in segment(text):
+    for start, end in sentences(text):
         pieces += _split_headings(text[start:end])
     folded = (" ".join(piece.split()) for piece in pieces)
     return tuple(_sentence(piece, rate) for piece in folded if piece)

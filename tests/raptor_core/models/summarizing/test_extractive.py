@@ -31,7 +31,7 @@ def requested(texts, vectors=None, key="key"):
 
 
 def summarizer(**values):
-    return ExtractiveSummarizer(SummarizerSettings(**values), COUNTER, "embedder", sentences)
+    return ExtractiveSummarizer(SummarizerSettings(**values), COUNTER, "embedder")
 
 
 def summarize(texts, vectors=None, **values):
@@ -146,7 +146,7 @@ def test_headings_and_line_breaks_inside_a_child_are_not_in_the_text():
 
 def test_tokens_are_counted_in_one_call_for_a_batch():
     counter = WordCounter()
-    made = ExtractiveSummarizer(SummarizerSettings(), counter, "embedder", sentences)
+    made = ExtractiveSummarizer(SummarizerSettings(), counter, "embedder")
     requests = [requested(HARBOUR, key=str(n)) for n in range(64)]
     assert len(list(made.summarize(requests))) == 64
     assert counter.n_calls == 1
@@ -167,8 +167,8 @@ def test_vectors_that_do_not_match_the_texts_are_refused():
 
 def test_the_embedder_and_the_counter_are_in_the_fingerprint():
     settings = SummarizerSettings()
-    one = ExtractiveSummarizer(settings, COUNTER, "a", sentences).fingerprint
-    assert one != ExtractiveSummarizer(settings, COUNTER, "b", sentences).fingerprint
+    one = ExtractiveSummarizer(settings, COUNTER, "a").fingerprint
+    assert one != ExtractiveSummarizer(settings, COUNTER, "b").fingerprint
 
 
 @given(
