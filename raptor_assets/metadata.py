@@ -331,7 +331,8 @@ def audit_metadata(state: PartitionState, trees: Sequence[Tree]) -> Metadata:
         return {}
     total = Propagation()
     for number, report in state.audits.items():
-        above = [n for t in trees if number + 1 < len(t.layers) for n in t.layers[number + 1].nodes]
+        layers = [t.layers[number + 1] for t in trees if number + 1 < len(t.layers)]
+        above = ((node.text, node.children) for layer in layers for node in layer.nodes)
         total += measure_propagation(report.findings, above)
     audits, usage = state.audits.values(), state.audit_usage
     return {

@@ -6,7 +6,6 @@ import heapq
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from raptor_core.audit.base import Audited, Judge, Judgement, SentenceFinding
 from raptor_core.audit.terms import (
@@ -256,29 +255,17 @@ class Propagation:
         return Propagation(traceable, self.n_repeated + other.n_repeated)
 
 
-class Summary(Protocol):
-    """What is read of a node above."""
-
-    @property
-    def text(self) -> str:
-        """Its text."""
-
-    @property
-    def children(self) -> tuple[str, ...]:
-        """Ids of the nodes that it summarizes."""
-
-
 def measure_propagation(
-    findings: Iterable[SentenceFinding], above: Sequence[Summary]
+    findings: Iterable[SentenceFinding], above: Iterable[tuple[str, Iterable[str]]]
 ) -> Propagation:
-    """Follow unsupported sentences into ``above``, the nodes of the next layer.
+    """Follow unsupported sentences into ``above``: texts of the next layer, their children's ids.
 
     The paper found no hallucination that its parents repeat.
     """
     parents: dict[str, list[Terms]] = {}
-    for node in above:
-        held = terms(node.text)
-        for child in node.children:
+    for text, children in above:
+        held = terms(text)
+        for child in children:
             parents.setdefault(child, []).append(held)
     n_traceable = n_repeated = 0
     for finding in findings:

@@ -96,12 +96,6 @@ class StudyFigures:
         return self.n_hallucinating / self.n_nodes if self.n_nodes else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Parent:
-    text: str
-    children: tuple[str, ...]
-
-
 def draw(
     trees: Mapping[str, Sequence[Node]],
     n_nodes: int,
@@ -171,7 +165,7 @@ def study_figures(drawn: Drawn, verdicts: Verdicts) -> StudyFigures:
     wrong = {f.node_id for f in findings if f.judgement == "unsupported"}
     unsure = {f.node_id for f in findings if f.judgement == "not judged"}
     judged = {f.node_id for f in findings} - (unsure - wrong)
-    above = [_Parent(p.text, (node.id,)) for node in drawn.nodes for p in node.parents]
+    above = [(p.text, [node.id]) for node in drawn.nodes for p in node.parents]
     counts = Counter(given.verdict for given in verdicts.values())
     low, high = wilson(len(wrong), len(judged))
     kinds = {kind: counts[kind] for kind in KINDS}

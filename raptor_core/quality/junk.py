@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from raptor_core.audit.collage import folded, is_collage
+from raptor_core.models.summarizing.base import Unfit
 from raptor_core.quality.checks import CheckedLayer, Measured, WorstNode, check
 from raptor_core.quality.junk_signs import (
     MIN_CHILD_LETTERS,
@@ -169,14 +170,6 @@ def truncation(layer: CheckedLayer) -> Measured:
     ]
     remedy = "Raise summarizer.max_tokens or the endpoint's own limit, then build again."
     return Measured(not cut, summary, numbers, worst, remedy)
-
-
-@dataclass(frozen=True, slots=True)
-class Unfit:
-    """Why an answer is no summary; ``language`` is what it should have been written in."""
-
-    reason: str
-    language: str = ""
 
 
 def find_unfit(text: str, sources: Sequence[str]) -> Unfit | None:

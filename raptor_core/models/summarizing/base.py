@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from raptor_core.models.money.usage import Usage
 from raptor_core.vectors import Vectors
@@ -49,6 +49,13 @@ class FailedSummary:
     reason: str
     usage: Usage = field(default_factory=Usage)
     comes_again: bool = False
+
+
+class Unfit(NamedTuple):
+    """Why an answer is no summary; ``language`` is what it should have been written in, if any."""
+
+    reason: str
+    language: str = ""
 
 
 def remedy_of(failed: Sequence[FailedSummary]) -> str:

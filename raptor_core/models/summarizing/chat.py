@@ -6,7 +6,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Protocol
 
 from raptor_core.errors import EndpointError
 from raptor_core.identity import fingerprint
@@ -15,7 +14,7 @@ from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.values import ChatAsk, Meter, Objection
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES
-from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
+from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest, Unfit
 from raptor_core.models.summarizing.prompts import (
     language_line,
     limit_line,
@@ -27,19 +26,6 @@ from raptor_core.models.summarizing.prompts import (
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.tokens.base import TokenCounter
-
-
-class Unfit(Protocol):
-    """Why an answer is no summary of its sources."""
-
-    @property
-    def reason(self) -> str:
-        """For people."""
-
-    @property
-    def language(self) -> str:
-        """What it should have been written in; empty where that is not the reason."""
-
 
 Fits = Callable[[str, Sequence[str]], Unfit | None]
 """Says of an answer and its sources why it is no summary of them; None where it may be one."""

@@ -125,7 +125,7 @@ def test_what_a_parent_repeats_is_counted():
         ([silent, repeating], 1, 1),
         ([replace(repeating, children=("true",))], 0, 0),
     ):
-        found = measure_propagation(findings, above)
+        found = measure_propagation(findings, [(node.text, node.children) for node in above])
         assert (found.n_traceable, found.n_repeated) == (traceable, repeated)
 
 
