@@ -5,10 +5,11 @@ from __future__ import annotations
 import unicodedata
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
+from raptor_core.documents.base import Document, Entry
 from raptor_core.documents.catalog.entries import Entries
 from raptor_core.identity import bounded, digest, percent_encoded
 from raptor_core.settings import GroupingSettings
@@ -17,15 +18,7 @@ CORPUS_TREE = "corpus"
 """Name of the one tree that holds the whole corpus."""
 
 
-class Identified(Protocol):
-    """A document, or an entry of one."""
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-
-
-Identifiable = TypeVar("Identifiable", bound=Identified)
+Identifiable = TypeVar("Identifiable", Document, Entry)
 
 
 def tree_name(document_id: str, grouping: GroupingSettings) -> str:

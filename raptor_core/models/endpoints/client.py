@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.answers import checked, read_chat, read_embeddings, read_usage
@@ -24,21 +24,9 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 Result = TypeVar("Result")
-Given_co = TypeVar("Given_co", covariant=True)
 
 Encoding = Literal["base64", "float"]
 """How an endpoint is asked to send vectors."""
-
-
-class Raw(Protocol[Given_co]):
-    """An answer of the client with its headers, still to be read."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """By name, whatever its case."""
-
-    def parse(self) -> Given_co:
-        """What it says."""
 
 
 class EndpointClient:
@@ -194,11 +182,11 @@ class EndpointClient:
 
     def _paid(
         self,
-        call: Callable[[OpenAI], Raw[Result]],
+        call: Callable[[OpenAI], Any],
         worst: Worst,
         meter: Meter,
         stop: threading.Event | None,
-    ) -> Result:
+    ) -> Any:
         """What one request gave, within the budget and the gate.
 
         Raises:
@@ -232,5 +220,6 @@ class EndpointClient:
         return translated(lambda: call(connection), seconds, connection.api_key)
 
 
-def _read(raw: Raw[Result]) -> tuple[Result, Mapping[str, str]]:
+def _read(raw: Any) -> tuple[Any, Mapping[str, str]]:
+    """What an answer of the client says, and its headers."""
     return raw.parse(), raw.headers
