@@ -77,7 +77,7 @@ class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[I
     """
 
     def __init__(self, documents: Sequence[Identifiable], grouping: GroupingSettings) -> None:
-        self._documents = documents
+        self._documents: Sequence[Identifiable] = documents
         self._grouping = grouping
         numbers: dict[str, int] = {}
         numbered = array("I", _numbers(documents, grouping, numbers))
