@@ -276,7 +276,7 @@ def with_contiguous(
     measurer: ContextMeasurer,
     progress: Progress | None = None,
 ) -> Study:
-    """The study with the ablation: the same data set over a index of contiguous trees.
+    """The study with the ablation: the same data set over an index of contiguous trees.
 
     ``measurer`` may be of the study's own index: questions and options are the same.
     """

@@ -4,7 +4,7 @@ const LIT_COLORS = ['#b3261e', '#0b57d0', '#7b1fa2', '#00695c'];
 let drawing = null;
 const stopDrawing = () => { drawing = null; };
 
-/** The columns of raptor_core/report/atlas.py. */
+/** The columns of raptor_core/report/layout.py. */
 class Atlas {
   constructor(values) {
     const bytes = (text) => {
