@@ -97,10 +97,13 @@ def find_changes(
     seen = _Seen.of(inventory, settings, curation)
     build = build_version(settings)
     wanted = {name: source_version(version, build) for name, version in seen.versions.items()}
+    # Trees are published while this is read. One that is told as old is told by its old number,
+    # so that its token is the one it was asked for by; and a report is never newer than its tree.
+    numbers = records.latest(names.TREE)
     published = records.versions(names.TREE)
     snapshots = records.versions(names.DOCUMENTS)
-    latest = records.latest(names.TREE)
     reported = records.latest(names.REPORT)
+    latest = records.latest(names.TREE)
     existing = set(records.partitions())
     recorded = {
         name
@@ -130,7 +133,7 @@ def find_changes(
             name: digest(
                 wanted.get(name, "drop"),
                 # The same each time for a report alone, so that one that fails is tried once more.
-                f"report of {published[name]}" if name in in_step else str(latest.get(name)),
+                f"report of {published[name]}" if name in in_step else str(numbers.get(name)),
             )[:16]
             for name in to_build | removed
         },

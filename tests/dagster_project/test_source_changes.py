@@ -6,6 +6,8 @@ import pytest
 from support.source_homes import calls, rename
 from support.workshop import live, prose
 
+from raptor_assets import names
+from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.source_state import KEY
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.errors import TableError
@@ -43,6 +45,26 @@ def test_a_tick_and_its_run_read_the_changed_file_alone(start, reads):
     reads.clear()
     assert daemon.tick()[2] == "4 partitions are up to date"
     assert reads == []
+
+
+def test_a_tree_published_while_the_record_is_read_is_not_asked_for_again(start):
+    workshop, _ = start()
+    workshop.write("two/c.md", prose(12, seed=9))
+    resources, built = workshop.resources(), []
+
+    class Meanwhile(DagsterRecords):
+        def versions(self, asset):
+            found = super().versions(asset)
+            if asset == names.TREE and not built:
+                built.extend(workshop.build("two/c.md").built)
+            return found
+
+    with workshop.instance() as instance:
+        asked = resources.changes(DagsterRecords(instance, resources.names))
+        meanwhile = resources.changes(Meanwhile(instance, resources.names))
+        after = resources.changes(DagsterRecords(instance, resources.names))
+    assert (asked.changed, built, after.changed) == (("two/c.md",), ["two/c.md"], ())
+    assert meanwhile.tokens == asked.tokens
 
 
 def test_a_build_reads_the_changed_file_alone_and_one_without_changes_none(start, reads):
