@@ -20,8 +20,8 @@ from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import published
 from raptor_core.nodes import TOP_NODE
-from raptor_core.report import Report, ReportTree
 from raptor_core.report.data import report_values
+from raptor_core.report.values import Report, ReportTree
 from raptor_core.retrieval import Query
 from raptor_core.store.base import Where
 from raptor_core.tables.files import TableStore
