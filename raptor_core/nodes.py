@@ -124,11 +124,12 @@ class Fit:
 
     Attributes:
         fingerprint: of the clusterer.
-        n_placed: nodes placed one by one since the last fit of the whole layer.
-        fitted_cohesion: mean cosine of a member to its cluster's centre after that fit, less what
-            has left with removed nodes since; what drift is measured from.
-        cohesion: the same now.
-        reason: why the layer was fitted in this rebuild; empty when it was not.
+        n_placed: nodes placed one by one since clusters around them were last fitted.
+        fitted_cohesion: ``cohesion`` after the last fit that was tried, less what has left with
+            removed nodes since; what drift is measured from.
+        cohesion: mean cosine of a member to its cluster's centre, by the layer's own vectors; in a
+            plan by the expected ones.
+        reason: why clusters were fitted in this rebuild; empty when none were.
     """
 
     fingerprint: str

@@ -30,7 +30,7 @@ class LayerPlan:
         n_new: clusters that were not there before.
         n_split: clusters that grew over their bounds and are split.
         n_merged: clusters that go, because too little is left of them or another took them in.
-        fitted: why the layer is clustered as a whole; empty where its clusters are kept.
+        fitted: why clusters are fitted anew; empty where none are.
         n_reused: added nodes whose text is in the store already.
         lower_bound: distinct ancestors in this layer of changed leaves: what no rebuild can
             spare. In a tree that is built from scratch it is the estimated size of the layer, and

@@ -74,11 +74,12 @@ class RebuildSettings(Part):
     Attributes:
         anchored: unchanged nodes keep their clusters, new ones are placed beside them; without
             it every changed layer is fitted anew, at the price of most of its summaries.
-        max_members: a cluster that grows over it is split.
-        max_placed: share of a layer's nodes that may be placed one by one before the whole
-            layer is fitted again; lower follows new themes sooner and costs more summaries.
-        max_cohesion_loss: share of its cohesion that placing may cost a layer before it is fitted
-            again, if a fit is better.
+        max_members: a cluster over it is split: one that grew, and one of a fit by the method
+            "raptor" with the engine "compiled".
+        max_placed: share of a layer's nodes that may be placed one by one before the clusters that
+            a change touches are fitted anew, if a fit is better.
+        max_cohesion_loss: share of its cohesion that placing may cost a layer before that; and by
+            which a fit must be better.
     """
 
     anchored: bool = True

@@ -1,20 +1,23 @@
 """The clusters of one layer from those of the tree that is published: kept, placed or fitted anew.
 
-A fitted layer is clustered as a whole. An anchored one keeps the memberships of all nodes that
-are still there (``raptor_core.clustering.anchored``), by their anchors: a leaf's id, a summary's
-slot. So a summary whose text changed stays where it was in the layer above.
+A layer without earlier clusters is fitted as a whole. An anchored one keeps the memberships of all
+nodes that are still there (``raptor_core.clustering.anchored``), by their anchors: a leaf's id, a
+summary's slot. So a summary whose text changed stays where it was in the layer above. Where much
+of it changed, its touched clusters are fitted anew, together, if that is more cohesive: they are
+summarized again anyhow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.blas import one_blas_thread
-from raptor_core.clustering.anchored import Bounds, anchored
+from raptor_core.clustering.anchored import Anchored, Bounds, anchored, mutual_similarity
+from raptor_core.clustering.base import Clusters
 from raptor_core.clustering.groups import match_origins
 from raptor_core.identity import slot_id
 from raptor_core.nodes import Fit, Layer, Node, Tree
@@ -24,6 +27,9 @@ from raptor_core.vectors import Vectors
 
 NEW_SHARE = 0.5
 """A tree of which more leaves than these are new is built as if it were the first time."""
+
+REFIT_SHARE = 0.25
+"""A layer of which more nodes than these changed may have its touched clusters fitted anew."""
 
 Members = Sequence[Sequence[int]]
 
@@ -74,15 +80,9 @@ def arrange(
     """
     n_tokens = np.array([node.n_tokens for node in layer.nodes], dtype=np.int64)
     if earlier is None:
-        return _fitted(tree, layer, n_tokens, components, None, reason or "a new layer")
+        return _fitted(tree, layer, n_tokens, components, reason or "a new layer")
     if {node.id for node in layer.nodes} == {one for ids in earlier.ids for one in ids}:
         return _unchanged(layer, earlier)
-    n_new = len(layer.nodes) - _n_known(layer.nodes, earlier)
-    share = (earlier.fit.n_placed + n_new) / len(layer.nodes)
-    bound = components.settings.rebuild.max_placed
-    if n_new and share > bound:
-        told = f"drift: {share:.0%} placed since the last fit, over {bound:.0%}"
-        return _fitted(tree, layer, n_tokens, components, earlier, told)
     return _anchored(tree, layer, n_tokens, components, earlier)
 
 
@@ -96,11 +96,13 @@ def _fitted(
     layer: Layer,
     n_tokens: NDArray[np.int64],
     components: Components,
-    earlier: Earlier | None,
     reason: str,
 ) -> Arranged:
     found = components.clusterer.cluster(layer.vectors, n_tokens)
-    origins = match_origins(found.members, _kept(layer.nodes, earlier) if earlier else ())
+    likely = dict(zip(found.members, found.responsibilities, strict=False))
+    if _splits_fits(components) and max(map(len, found.members)) > _bounds(components).max_members:
+        split = _bounded(found.members, layer, n_tokens, components)
+        found = Clusters(split.members, {**found.details, **split.details})
     now = cohesion(layer.vectors, found.members)
     fit = Fit(
         fingerprint=components.clusterer.fingerprint,
@@ -109,8 +111,16 @@ def _fitted(
         cohesion=now,
         reason=reason,
     )
-    slots = _slots(tree, layer.nodes, found.members, origins, earlier)
-    return Arranged(found.members, slots, fit, found.details, found.responsibilities)
+    slots = _slots(tree, layer.nodes, found.members, (-1,) * len(found.members), None)
+    shares = tuple(likely.get(rows, ()) for rows in found.members) if likely else ()
+    return Arranged(found.members, slots, fit, found.details, shares)
+
+
+def _splits_fits(components: Components) -> bool:
+    """Whether ``rebuild.max_members`` holds for a first fit: not for one as the paper has it."""
+    chosen = components.settings
+    ours = chosen.clustering.method == "raptor" and chosen.clustering.engine == "compiled"
+    return ours and chosen.rebuild.anchored and components.clusterer.anchorable
 
 
 def _unchanged(layer: Layer, earlier: Earlier) -> Arranged:
@@ -128,32 +138,92 @@ def _unchanged(layer: Layer, earlier: Earlier) -> Arranged:
 def _anchored(
     tree: str, layer: Layer, n_tokens: NDArray[np.int64], components: Components, earlier: Earlier
 ) -> Arranged:
-    limits = components.settings.rebuild
     ids = {node.id for node in layer.nodes}
     touched = {at for at, before in enumerate(earlier.ids) if not ids.issuperset(before)}
-    bounds = Bounds(limits.max_members, components.settings.clustering.max_tokens)
-    kept = _kept(layer.nodes, earlier)
+    kept, bounds = _kept(layer.nodes, earlier), _bounds(components)
     found = anchored(layer.vectors, n_tokens, kept, touched, components.clusterer, bounds)
+    fit = _drifted(layer, components, earlier, kept, found)
+    if fit.reason:
+        still = {tuple(rows) for at, rows in enumerate(kept) if at not in touched}
+        cold = still.intersection(found.members)
+        found, fit = _refitted(layer, n_tokens, components, found, cold, fit)
+        found = replace(found, origins=match_origins(found.members, kept))
+    slots = _slots(tree, layer.nodes, found.members, found.origins, earlier)
+    return Arranged(found.members, slots, fit, found.details)
+
+
+def _drifted(
+    layer: Layer, components: Components, earlier: Earlier, kept: Members, found: Anchored
+) -> Fit:
+    """The fit after placing; its reason says why touched clusters may have to be fitted anew."""
+    limits, n = components.settings.rebuild, len(layer.nodes)
     now = cohesion(layer.vectors, found.members)
     left = cohesion(layer.vectors, [rows for rows in kept if len(rows) > 1])
     # What left with removed nodes, or came with vectors that were only expected, is no drift.
     fitted = earlier.fit.fitted_cohesion + left - earlier.fit.cohesion
     least = fitted * (1 - limits.max_cohesion_loss)
-    n_new = len(layer.nodes) - _n_known(layer.nodes, earlier)
-    if now < least and now < left:
+    n_placed = earlier.fit.n_placed + n - _n_known(layer.nodes, earlier)
+    n_changed = len({node.id for node in layer.nodes}.difference(*earlier.ids))
+    reason = ""
+    if n_changed > REFIT_SHARE * n:
+        reason = f"{n_changed} of {n} nodes changed"
+    elif now < least and now < left:
         reason = f"drift: cohesion {now:.3f} under {least:.3f}"
-        anew = _fitted(tree, layer, n_tokens, components, earlier, reason)
-        if anew.fit.cohesion > now:
-            return anew
-        fitted = now  # the nodes have become more various, a fit finds nothing better
-    fit = Fit(
-        fingerprint=earlier.fit.fingerprint,
-        n_placed=earlier.fit.n_placed + n_new,
-        fitted_cohesion=fitted,
-        cohesion=now,
-    )
-    slots = _slots(tree, layer.nodes, found.members, found.origins, earlier)
-    return Arranged(found.members, slots, fit, found.details)
+    elif n_placed > limits.max_placed * n:
+        share = f"{n_placed / n:.0%} placed since the last fit"
+        reason = f"drift: {share}, over {limits.max_placed:.0%}"
+    return Fit(earlier.fit.fingerprint, n_placed, fitted, now, reason)
+
+
+def _refitted(
+    layer: Layer,
+    n_tokens: NDArray[np.int64],
+    components: Components,
+    found: Anchored,
+    cold: Collection[tuple[int, ...]],
+    fit: Fit,
+) -> tuple[Anchored, Fit]:
+    """The clusters with all but the ``cold`` ones fitted anew, where that is so much better.
+
+    Otherwise as they are. Smaller clusters are the more cohesive, whatever is in them: nodes must
+    be closer to the others of their cluster, too.
+    """
+    warm = [rows for rows in found.members if rows not in cold]
+    rows = np.array(sorted({row for members in warm for row in members}), dtype=np.int64)
+    if len(rows) < 2:
+        return found, replace(fit, reason="")
+    anew = components.clusterer.cluster(layer.vectors[rows], n_tokens[rows]).members
+    groups = [*sorted(cold), *(rows[list(one)].tolist() for one in anew)]
+    tried = _bounded(groups, layer, n_tokens, components)
+    others = [one for one in tried.members if one not in cold]
+    was, now = (cohesion(layer.vectors, members) for members in (warm, others))
+    is_better = was < now * (1 - components.settings.rebuild.max_cohesion_loss)
+    now = cohesion(layer.vectors, tried.members)
+    if not is_better or _closeness(layer.vectors, others) <= _closeness(layer.vectors, warm):
+        return found, replace(fit, fitted_cohesion=max(fit.cohesion, now), reason="")
+    n_placed = round(fit.n_placed * (1 - len(rows) / len(layer.nodes)))
+    told = f"{fit.reason}: {len(warm)} touched clusters fitted anew"
+    return tried, Fit(fit.fingerprint, n_placed, now, now, told)
+
+
+def _closeness(vectors: Vectors, members: Members) -> float:
+    """Mean cosine of every member to the centre of the others in its cluster."""
+    found = [vectors[list(rows)].astype(np.float64) for rows in members]
+    return float(np.average([*map(mutual_similarity, found)], weights=[*map(len, found)]))
+
+
+def _bounded(
+    members: Members, layer: Layer, n_tokens: NDArray[np.int64], components: Components
+) -> Anchored:
+    """Fitted clusters, lawful together, those over ``rebuild.max_members`` split."""
+    bounds = _bounds(components)
+    large = [at for at, rows in enumerate(members) if len(rows) > bounds.max_members]
+    return anchored(layer.vectors, n_tokens, members, large, components.clusterer, bounds)
+
+
+def _bounds(components: Components) -> Bounds:
+    chosen = components.settings
+    return Bounds(chosen.rebuild.max_members, chosen.clustering.max_tokens)
 
 
 def _kept(nodes: Sequence[Node], earlier: Earlier) -> list[list[int]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from raptor_core.errors import InvariantError
 from raptor_core.nodes import End, Fit, Layer, Tree
-from raptor_core.tree.anchoring import arrange, why_from_scratch
+from raptor_core.tree.anchoring import arrange, cohesion, why_from_scratch
 from raptor_core.tree.components import Components
 from raptor_core.tree.earlier import earlier_clusters, planning_vectors
+from raptor_core.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def cluster_top(
     """Cluster the last of a tree's finished layers, near the clusters of its published state.
 
     ``layers`` are all from the leaves to the one to cluster. Where the tree goes on from
-    ``previous``, only the leaves' vectors are read.
+    ``previous``, only the leaves' vectors decide; those of upper layers are measured by.
 
     Raises:
         ClusteringError: the settings allow no clustering.
@@ -49,7 +50,7 @@ def cluster_top(
     if end:
         return Clustering(tree, number, (), End(number, end))
     reason = why_from_scratch(previous, layers[0].nodes, components)
-    earlier = None
+    earlier, own_vectors = None, top.vectors
     if previous and not reason:
         vectors = planning_vectors([layer.nodes for layer in layers], layers[0].vectors, previous)
         top = Layer(top.nodes, vectors)
@@ -62,9 +63,21 @@ def cluster_top(
             "clusterer: report it with the settings"
         )
     groups = tuple(tuple(top.nodes[row].id for row in rows) for rows in made.members)
+    fit = _measured(made.fit, own_vectors, made.members)
     return Clustering(
-        tree, number, groups, None, made.details, made.slots, made.fit, made.responsibilities
+        tree, number, groups, None, made.details, made.slots, fit, made.responsibilities
     )
+
+
+def _measured(fit: Fit, vectors: Vectors, members: Sequence[Sequence[int]]) -> Fit:
+    """The fit with its cohesion by the layer's own vectors, where they are made already.
+
+    A plan has none; the layer was arranged by planning vectors.
+    """
+    if not vectors.shape[1]:
+        return fit
+    now = cohesion(vectors, members)
+    return replace(fit, cohesion=now, fitted_cohesion=now + fit.fitted_cohesion - fit.cohesion)
 
 
 def end_before(n_nodes: int, number: int, components: Components) -> str:

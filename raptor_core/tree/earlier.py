@@ -2,14 +2,15 @@
 
 All of it is known before any summary is written: content keys need no texts, and where a vector
 would, the layer is arranged by *planning vectors*: a summary has the vector that its slot was
-published with, one in a new slot the mean direction of its children. That is why a plan can
-foretell the calls of a rebuild exactly.
+published with, one in a new slot, or whose children have become others, the mean direction of its
+children, moved as far as the published summaries lie from theirs. That is why a plan can foretell
+the calls of a rebuild exactly.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -18,6 +19,9 @@ from numpy.typing import NDArray
 from raptor_core.identity import digest
 from raptor_core.nodes import Fit, Node, Tree
 from raptor_core.vectors import Vectors
+
+SAME_DIRECTION = 0.9
+"""A summary of whose children the mean keeps so close to what it was is about the same things."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,20 +66,30 @@ def planning_vectors(
         leaf_vectors: of layer 0, shape ``(len(layers[0]), n_dims)``.
         previous: the tree that is published.
     """
-    known = {
-        node.anchor: vector
-        for layer in previous.layers[1:]
-        for node, vector in zip(layer.nodes, layer.vectors, strict=True)
-    }
     below = {node.id: row for node, row in zip(layers[0], leaf_vectors, strict=True)}
-    for nodes in layers[1:]:
-        below = {
-            node.id: known[node.anchor]
-            if node.anchor in known
-            else mean_direction([below[child] for child in node.children])
-            for node in nodes
-        }
+    for number, nodes in enumerate(layers[1:], 1):
+        means = {node.id: mean_direction([below[c] for c in node.children]) for node in nodes}
+        below = _expected(nodes, means, previous, number)
     return np.stack([below[node.id] for node in layers[-1]])
+
+
+def _expected(
+    nodes: Sequence[Node], means: Mapping[str, Vectors], previous: Tree, number: int
+) -> dict[str, Vectors]:
+    """Vectors of a layer's summaries, whose children have the mean directions ``means``."""
+    if number >= len(previous.layers):
+        return dict(means)
+    was, under = previous.layers[number], previous.layers[number - 1]
+    row_of = dict(zip((node.id for node in under.nodes), under.vectors, strict=True))
+    before = np.stack([mean_direction([row_of[c] for c in node.children]) for node in was.nodes])
+    usual = (was.vectors - before).mean(axis=0)
+    found = {node.id: mean_direction([means[node.id], usual]) for node in nodes}
+    rows = {node.slot: row for row, node in enumerate(was.nodes)}
+    for node in nodes:
+        row = rows.get(node.slot)
+        if row is not None and float(before[row] @ means[node.id]) >= SAME_DIRECTION:
+            found[node.id] = was.vectors[row]
+    return found
 
 
 def mean_direction(rows: Sequence[Vectors] | NDArray[np.float64]) -> Vectors:

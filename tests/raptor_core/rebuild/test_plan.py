@@ -1,5 +1,7 @@
 """What a plan says: exact where it can be, an estimate where it cannot, and it pays for nothing."""
 
+from itertools import pairwise
+
 import pytest
 from support.hashing import HashingEmbedder
 from support.library import SMALL, CrashError, FailingSummarizer, Library
@@ -7,7 +9,8 @@ from support.library import SMALL, CrashError, FailingSummarizer, Library
 from raptor_core.documents.base import Document
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.settings import Settings
-from raptor_core.tree.build import build_tree
+from raptor_core.tree.anchoring import cohesion
+from raptor_core.tree.build import build_tree, build_trees
 from raptor_core.tree.cache import MemoryCache
 from raptor_core.tree.components import Components
 
@@ -168,6 +171,40 @@ def test_edits_cost_little_more_than_the_least_possible(tmp_path):
         least += library.plan().lower_bound
         made += library.rebuild()[1]
     assert least <= made <= 1.3 * least
+
+
+@pytest.mark.slow
+def test_heavy_rewriting_costs_the_least_and_leaves_a_tree_as_cohesive_as_a_new_one(tmp_path):
+    """Laws 6 and 7, a true record, and ``max_members`` in fitted clusters too."""
+    library = Library(tmp_path)
+    library.documents["north/a"] = [paragraph(number) for number in range(120)]
+    library.rebuild()
+    calls = least = 0
+    for step in range(4):
+        for at in range(step, 120, 3):
+            library.documents["north/a"][at] = paragraph(1000 * (step + 1) + 7 * at)
+        planned = library.plan()
+        trees, made = library.rebuild()
+        assert planned.exact
+        assert planned.summaries.calls == made
+        calls, least = calls + made, least + planned.lower_bound
+    assert calls <= 1.1 * least
+    tree = trees["north"]
+    fresh = build_trees(library.grouped(), components=library.components)["north"]
+    assert measured(tree)[0] >= measured(fresh)[0] - 0.02
+    assert [fit.cohesion for fit in tree.fits] == pytest.approx(measured(tree))
+    for new in (tree, fresh):
+        assert max(len(node.children) for node in new.nodes()) <= SMALL["rebuild"]["max_members"]
+
+
+def measured(tree):
+    """Cohesion of the clusters over each layer."""
+    found = []
+    for below, above in pairwise(tree.layers):
+        row_of = {node.id: row for row, node in enumerate(below.nodes)}
+        members = [[row_of[child] for child in node.children] for node in above.nodes]
+        found.append(cohesion(below.vectors, members))
+    return found
 
 
 def test_the_plan_reads_as_json():
