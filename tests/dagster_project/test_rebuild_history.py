@@ -47,18 +47,17 @@ def test_a_forced_build_of_what_is_up_to_date_plans_and_makes_nothing(workshop):
     assert then["n_nodes_added"] == then["n_nodes_removed"] == 0
 
 
-def test_drift_over_its_bound_fits_the_layer_again_and_says_why(workshop):
+def test_drift_over_its_bound_fits_the_touched_clusters_anew_and_says_why(workshop):
     workshop.build()
     workshop.configure(
         grouping={"by": "corpus"},
         clustering={"method": "raptor", "window": 4},
         tree={"max_layers": 3},
-        rebuild={"max_placed": 0.01},
+        rebuild={"max_placed": 0.01, "max_cohesion_loss": 0.0},
     )
     workshop.write("c.md", prose(20, seed=3))
     workshop.build()
     then = workshop.metadata("tree", "corpus")
-    assert then["layers_fitted"] >= 1
-    assert "placed since the last fit" in then["plan"]
-    assert then["drift_layer_1"] == 0.0
+    assert then["layers_fitted"] == 2
+    assert "placed since the last fit, over 1%: 2 touched clusters fitted anew" in then["plan"]
     assert then["summaries_made"] == then["summaries_planned"]
