@@ -45,27 +45,16 @@ def evaluation(
     """
     return dg.AssetCheckEvaluation(
         asset_key=key,
-        check_name=verdict.name,
         partition=partition,
-        passed=verdict.passed,
-        severity=_severity(verdict),
         blocking=blocking,
-        description=_description(verdict),
-        metadata=_metadata(verdict, link)
-        | ({"over_partitions": dg.MetadataValue.md(spread)} if spread else {}),
         target_materialization_data=target,
+        **_told(verdict, link, spread),
     )
 
 
 def check_result(verdict: Verdict) -> dg.AssetCheckResult:
     """The same of an asset that has one check and no partition."""
-    return dg.AssetCheckResult(
-        passed=verdict.passed,
-        check_name=verdict.name,
-        severity=_severity(verdict),
-        description=_description(verdict),
-        metadata=_metadata(verdict, str),
-    )
+    return dg.AssetCheckResult(**_told(verdict))
 
 
 def past_top(checks: Iterable[dg.AssetCheckKey]) -> list[Verdict]:
@@ -74,13 +63,21 @@ def past_top(checks: Iterable[dg.AssetCheckKey]) -> list[Verdict]:
     return [Verdict(check.name, True, "warn", told, {}) for check in checks]
 
 
-def _description(verdict: Verdict) -> str:
-    return " ".join(text for text in (verdict.summary, verdict.remedy) if text)
-
-
-def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:
-    error = verdict.severity == "error"
-    return dg.AssetCheckSeverity.ERROR if error else dg.AssetCheckSeverity.WARN
+def _told(verdict: Verdict, link: NodeLink = str, spread: str = "") -> dict[str, Any]:
+    metadata: dict[str, Any] = dict(verdict.numbers)
+    if verdict.remedy:
+        metadata["remedy"] = verdict.remedy
+    if verdict.worst:
+        metadata["worst_nodes"] = dg.MetadataValue.md(worst_markdown(verdict.worst, link=link))
+    if spread:
+        metadata["over_partitions"] = dg.MetadataValue.md(spread)
+    return {
+        "check_name": verdict.name,
+        "passed": verdict.passed,
+        "severity": dg.AssetCheckSeverity[verdict.severity.upper()],
+        "description": " ".join(filter(None, (verdict.summary, verdict.remedy))),
+        "metadata": metadata,
+    }
 
 
 def spread_markdown(numbers_of: Mapping[str, Mapping[str, float]]) -> str:
@@ -97,15 +94,6 @@ def spread_markdown(numbers_of: Mapping[str, Mapping[str, float]]) -> str:
         rows.append((name, str(len(values)), *figures, at_least, at_most))
     head = ("number", "partitions", "least", "median", "most", "least in", "most in")
     return markdown_table(head, rows)
-
-
-def _metadata(verdict: Verdict, link: NodeLink) -> dict[str, Any]:
-    metadata: dict[str, Any] = dict(verdict.numbers)
-    if verdict.remedy:
-        metadata["remedy"] = verdict.remedy
-    if verdict.worst:
-        metadata["worst_nodes"] = dg.MetadataValue.md(worst_markdown(verdict.worst, link=link))
-    return metadata
 
 
 _JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
@@ -136,39 +124,23 @@ def golden_events(
     instance: dg.DagsterInstance,
     corpus: CorpusNames,
 ) -> Iterator[dg.AssetCheckEvaluation]:
-    """The check's evaluation, of no partition.
+    """The check's evaluation, of no partition; none while readers see another embedder's trees.
 
     When the questions cannot be asked, it warns and gives none: what is published stays so.
     """
     try:
-        verdict = golden_verdict(context, cases, instance, corpus)
+        with context.store.open() as store:
+            if not store.live:
+                return
+        query = Query.from_settings(context.settings)
+        report = measure_golden(cases, context.components.embedder, context.store.open, query)
     except RaptorError as error:
         context.warn(f"the golden set was not measured: {error}")
         return
-    if verdict is not None:
-        yield evaluation(keys.TREE, None, verdict, blocking=False)
-
-
-def golden_verdict(
-    context: RunContext,
-    cases: Sequence[GoldenCase],
-    instance: dg.DagsterInstance,
-    corpus: CorpusNames,
-) -> Verdict | None:
-    """Verdict on what readers see; None while they see another embedder's collection.
-
-    Raises:
-        StoreError: the store cannot be opened.
-        EndpointError: the embedder's endpoint failed for good.
-    """
-    with context.store.open() as store:
-        if not store.live:
-            return None
-    query = Query.from_settings(context.settings)
-    report = measure_golden(cases, context.components.embedder, context.store.open, query)
     check = dg.AssetCheckKey(keys.shown(corpus, keys.TREE), GOLDEN_RETRIEVAL.name)
     past = past_values(instance, check, "hit_rate", context.settings.checks.history_builds)
-    return evaluate_golden(report, context.settings.checks, past)
+    verdict = evaluate_golden(report, context.settings.checks, past)
+    yield evaluation(keys.TREE, None, verdict, blocking=False)
 
 
 NAMED_FAILURES = 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Iterable
 
 import dagster as dg
 
@@ -33,11 +32,6 @@ def process_tags() -> dict[str, str]:
     return {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"}
 
 
-def run_spending_tags(ledger: Ledger, settings: Settings) -> dict[str, str]:
-    """What a run was paid for so far; local summaries are counted as calls, and left out."""
-    return spending_tags(_of_endpoints(ledger, settings))
-
-
 def endpoints_usage(ledger: Ledger, settings: Settings) -> Usage:
     """What endpoints took in a run so far."""
     return sum((line.usage for line in _of_endpoints(ledger, settings)), Usage())
@@ -51,29 +45,26 @@ def told_usage(usage: Usage) -> list[str]:
 
 
 def _of_endpoints(ledger: Ledger, settings: Settings) -> list[Spending]:
+    """Without summaries that were made here, which are counted as calls."""
     local = not is_metered(settings)
     return [line for line in ledger.spendings if not (local and line.purpose == SUMMARIES)]
 
 
-def spending_tags(spendings: Iterable[Spending]) -> dict[str, str]:
-    """What a run was paid for, by model: tags that the UI lists and filters.
+def run_spending_tags(ledger: Ledger, settings: Settings) -> dict[str, str]:
+    """What a run was paid for so far, by model: tags that the UI lists and filters.
 
     "raptor/paid-summaries-gpt-4o-mini": "53 calls, 91,204 tokens, 0.021 USD". Money is left out
     where the model has no price. Empty where no endpoint was called.
     """
     tags = {}
-    for line in spendings:
+    for line in _of_endpoints(ledger, settings):
         usage = line.usage
         if usage.calls and line.model:
             told = f"{usage.calls:,} calls, {usage.tokens:,} tokens"
             money = "" if usage.usd is None else f", {usage.usd:.6g} USD"
-            tags[f"{PAID_TAG}{line.purpose}-{_tag_part(line.model)}"] = told + money
+            model = re.sub(r"[^A-Za-z0-9._-]", "-", line.model)[:40]  # as a tag's key takes it
+            tags[f"{PAID_TAG}{line.purpose}-{model}"] = told + money
     return tags
-
-
-def _tag_part(model: str) -> str:
-    """A model's name as a tag's key takes it."""
-    return re.sub(r"[^A-Za-z0-9._-]", "-", model)[:40]
 
 
 def is_dead(process: str) -> bool:

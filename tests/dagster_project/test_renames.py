@@ -2,8 +2,7 @@
 
 import pytest
 
-from raptor_assets.project.plan import Changes
-from raptor_assets.project.renames import find_renames
+from raptor_assets.project.plan import Changes, find_renames
 from raptor_core.documents import Document, Entry
 
 

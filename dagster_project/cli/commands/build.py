@@ -95,10 +95,7 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "unchanged": report.unchanged,
         "dropped": report.dropped,
         "held": list(report.changes.held),
-        "failed": {
-            name: {"asset": failure.asset, "reason": failure.reason, "error": failure.error}
-            for name, failure in report.failed.items()
-        },
+        "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
         "odd": report.odd,
         "n_embedded": _made(report, "embeddings"),
