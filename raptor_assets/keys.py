@@ -82,9 +82,7 @@ def needed_layer(key: dg.AssetKey) -> int:
 
     A layer's clusters stand over the layer below, and say why a tree ended there.
     """
-    if len(key.path) == 1:
-        return 0
-    layer = int(key.path[0].removeprefix("layer_"))
+    layer = names.layer_of(key.to_user_string())
     return layer - 1 if key == clusters(layer) else layer
 
 

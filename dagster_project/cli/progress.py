@@ -20,7 +20,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from raptor_assets.names import counted
+from raptor_assets.names import counted, layer_of
 from raptor_core.models.money.usage import Usage
 
 if TYPE_CHECKING:
@@ -103,9 +103,7 @@ class BuildProgress:
 
 
 def _weight(step: str) -> float:
-    layer, _, kind = step.rpartition("/")
-    depth = int(layer.removeprefix("layer_")) if layer else 0
-    return _WEIGHTS.get(kind, 1.0) * _SHRINK**depth
+    return _WEIGHTS.get(step.rpartition("/")[2], 1.0) * _SHRINK ** layer_of(step)
 
 
 @contextmanager

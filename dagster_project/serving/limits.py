@@ -38,7 +38,12 @@ class BodyLimit:
             if len(body) > self._max_bytes:
                 await self._refuse(send)
                 return
-        await self._app(scope, _replay(bytes(body), receive), send)
+        whole = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+        async def replay() -> Message:
+            return whole.pop() if whole else await receive()
+
+        await self._app(scope, replay, send)
 
     async def _refuse(self, send: Send) -> None:
         told = f"a request holds at most {self._max_bytes:,} bytes"
@@ -46,17 +51,3 @@ class BodyLimit:
         headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
         await send({"type": "http.response.start", "status": 413, "headers": headers})
         await send({"type": "http.response.body", "body": answer})
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """Gives the body once, then what comes after it."""
-    given = False
-
-    async def replay() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay

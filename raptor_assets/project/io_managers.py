@@ -8,6 +8,7 @@ import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.columns import SCHEMAS
+from raptor_assets.names import layer_of
 from raptor_assets.project.resources import Resources
 from raptor_core.errors import StoreError, TableError
 from raptor_core.tree.cache import Together
@@ -94,7 +95,7 @@ class QdrantLayersIOManager(TablesIOManager):
         Raises:
             StoreError: a vector is neither kept nor published.
         """
-        layer = int(key.path[0].removeprefix("layer_"))
+        layer = layer_of(key.to_user_string())
         frame = super().read(keys.nodes(layer), partition)
         with self._resources.store.open_existing() as store:
             known = Together(self._resources.components.components().cache, store)
