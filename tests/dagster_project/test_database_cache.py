@@ -113,6 +113,6 @@ def test_a_database_that_does_not_answer_is_told(postgres, workshop, tmp_path):
     with workshop.instance() as instance:
         cache = DatabaseCache(instance, tmp_path, "corpus")
         cache.keep_texts({"a": "text"})
-        cache._storage.postgres_url = postgres.new_database() + "_that_is_not_there"
+        instance.event_log_storage.postgres_url = postgres.new_database() + "_that_is_not_there"
         with pytest.raises(RecordsError, match="cache of unfinished work cannot be opened"):
             cache.texts(["a"])
