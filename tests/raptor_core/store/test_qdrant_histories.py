@@ -130,6 +130,11 @@ class Passing(Proxy):
 
     every, n_seen, look = 0, 0, None
 
+    def __init__(self, server):
+        super().__init__(server)
+        handler = self._server.RequestHandlerClass
+        handler.protocol_version, handler.wbufsize = "HTTP/1.1", 1 << 16  # connections are kept
+
     def respond(self, method, path, headers, data):
         self.n_seen += 1
         if self.every and self.n_seen % self.every == 0:
