@@ -27,13 +27,13 @@ async function showAsk(root) {
       field('Tree', 'trees', el('input', { list: 'tree-names', placeholder: 'all' })),
       field('Document', 'documents', el('input', { placeholder: 'all' })),
       field('Layer', 'layers', el('input', { type: 'number', min: '0', max: '1000', placeholder: 'all' })), options));
-  const found = el('div', { class: 'answers' });
+  const box = el('div', { class: 'answers' });
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    askAll(found, event.submitter?.name === 'ask');
+    askAll(box, event.submitter?.name === 'ask');
   });
-  root.replaceChildren(form, found);
-  showAnswers(found);
+  root.replaceChildren(form, box);
+  showAnswers(box);
   question.focus();
 }
 

@@ -9,9 +9,9 @@ class Atlas {
   constructor(values) {
     const bytes = (text) => {
       const raw = atob(text);
-      const found = new Uint8Array(raw.length);
-      for (let at = 0; at < raw.length; at += 1) found[at] = raw.charCodeAt(at);
-      return found;
+      const array = new Uint8Array(raw.length);
+      for (let at = 0; at < raw.length; at += 1) array[at] = raw.charCodeAt(at);
+      return array;
     };
     this.trees = values.trees;
     this.ids = bytes(values.id);
@@ -87,35 +87,35 @@ class Atlas {
 
   /** Each node's cluster at a layer: the ancestor there, or the root of what ends below. */
   clusters(layer) {
-    const found = new Int32Array(this.n);
+    const owners = new Int32Array(this.n);
     for (let i = 0; i < this.n; i += 1) {
       let at = i;
-      if (layer < 0) found[i] = this.tree[i];
+      if (layer < 0) owners[i] = this.tree[i];
       else {
         while (this.layer[at] < layer && this.parent[at] >= 0) at = this.parent[at];
-        found[i] = at;
+        owners[i] = at;
       }
     }
-    return found;
+    return owners;
   }
 
   pathOf(i) {
-    const found = [i];
-    while (this.parent[found[0]] >= 0) found.unshift(this.parent[found[0]]);
-    return found;
+    const path = [i];
+    while (this.parent[path[0]] >= 0) path.unshift(this.parent[path[0]]);
+    return path;
   }
 }
 
 /** Clusters as [{ at, text, members, x, y }], the largest first. */
 function clusterList(atlas, layer) {
   const owner = atlas.clusters(layer);
-  const found = new Map();
+  const membersOf = new Map();
   for (let i = 0; i < atlas.n; i += 1) {
     if (layer >= 0 && atlas.layer[i] > layer && atlas.children(i).length) continue;
-    if (!found.has(owner[i])) found.set(owner[i], []);
-    found.get(owner[i]).push(i);
+    if (!membersOf.has(owner[i])) membersOf.set(owner[i], []);
+    membersOf.get(owner[i]).push(i);
   }
-  const list = [...found].map(([at, members]) => {
+  const list = [...membersOf].map(([at, members]) => {
     const middle = (column) => { const sorted = members.map((i) => column[i]).sort((a, b) => a - b); return sorted[Math.floor(sorted.length / 2)]; };
     return { at, members, text: layer < 0 ? titleOf(atlas.trees[at]) : atlas.label(at), x: middle(atlas.x), y: middle(atlas.y) };
   });
@@ -218,12 +218,12 @@ function lightAtlas(atlas) {
 /** Names of the clusters, and of those below once the reader is near enough. */
 function labelsOf(atlas, layer, list) {
   const short = (text) => shorten(text, 34);
-  const found = list.map((one) => ({ text: short(one.text), x: one.x, y: one.y, from: 0 }));
-  if (layer < 0) return found;
+  const labels = list.map((one) => ({ text: short(one.text), x: one.x, y: one.y, from: 0 }));
+  if (layer < 0) return labels;
   for (let below = layer - 1, from = 3; below >= 1; below -= 1, from *= 3) {
-    found.push(...clusterList(atlas, below).map((one) => ({ text: short(one.text), x: one.x, y: one.y, from })));
+    labels.push(...clusterList(atlas, below).map((one) => ({ text: short(one.text), x: one.x, y: one.y, from })));
   }
-  return found;
+  return labels;
 }
 
 function legendOf(list, colors, choose) {
@@ -250,10 +250,10 @@ async function showChosen(root, atlas, i, pick, view) {
   const text = known ? textOf(known) : (await attempt('', () => call(`nodes/${id}`)))?.text;
   if (atlas.selected !== i || text === undefined) return;
   body.textContent = shorten(text, 700);
-  const found = known ? leavesUnder(known).slice(0, 4).map((leaf) => [placeOf(leaf), leaf.o, textOf(leaf)])
+  const leaves = known ? leavesUnder(known).slice(0, 4).map((leaf) => [placeOf(leaf), leaf.o, textOf(leaf)])
     : ((await attempt('', () => call(`nodes/${id}/spans?limit=4`)))?.spans ?? []).map((span) => [span.document, [span.start, span.end], span.text]);
   if (atlas.selected !== i) return;
-  spans.replaceChildren(el('h3', {}, atlas.layer[i] ? 'Its first spans' : 'Its span'), ...found.map(([place, [from, to], words]) => el('blockquote', {},
+  spans.replaceChildren(el('h3', {}, atlas.layer[i] ? 'Its first spans' : 'Its span'), ...leaves.map(([place, [from, to], words]) => el('blockquote', {},
     el('p', { class: 'meta' }, `${place}, characters ${whole(from)} to ${whole(to)}`), atlas.layer[i] ? shorten(words, 160) : null)));
 }
 

@@ -55,13 +55,13 @@ function differing(before, after) {
 
 /** Lengths of the longest common subsequences of all ends of two lists. */
 function commonLengths(old, now) {
-  const found = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
+  const lengths = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
   for (let i = old.length - 1; i >= 0; i -= 1) {
     for (let j = now.length - 1; j >= 0; j -= 1) {
-      found[i][j] = old[i] === now[j] ? found[i + 1][j + 1] + 1 : Math.max(found[i + 1][j], found[i][j + 1]);
+      lengths[i][j] = old[i] === now[j] ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
     }
   }
-  return found;
+  return lengths;
 }
 
 function changesMarkdown() {

@@ -24,22 +24,22 @@ function nodeFacts(node) {
 /** Places to mark in a node's text: doubtful sentences, what they lack, a passage, search words. */
 function marksOf(node, view) {
   const text = textOf(node);
-  const found = places(text, view.words ?? [], 'match');
+  const spans = places(text, view.words ?? [], 'match');
   for (const finding of doubtsOf(node)) {
     const place = locate(text, finding.sentence, kindName(finding));
     if (!place) continue;
-    found.push({ ...place, finding });
+    spans.push({ ...place, finding });
     for (const term of finding.missing) {
       const inside = text.slice(place.start, place.end).indexOf(term);
       if (term && inside >= 0) {
         const start = place.start + inside;
-        found.push({ start, end: start + term.length, kind: 'missing' });
+        spans.push({ start, end: start + term.length, kind: 'missing' });
       }
     }
   }
   const passage = view.passage && findings[view.passage].passage;
   const place = passage && locate(text, passage, 'passage');
-  return place ? [...found, place] : found;
+  return place ? [...spans, place] : spans;
 }
 
 /** What the endpoint took for a summary, in whichever build made it. */
@@ -90,14 +90,14 @@ function sourcesSection(node) {
     if (!leaves.has(leaf.d)) leaves.set(leaf.d, []);
     leaves.get(leaf.d).push(leaf);
   }
-  const found = [...leaves.values()];
-  if (!found.length) return null;
+  const sources = [...leaves.values()];
+  if (!sources.length) return null;
   const list = el('ul', { class: 'links-list compact' });
-  const row = (at) => el('li', {}, el('a', { href: address(found[at][0]) },
-    el('span', { class: 'line' }, documentName(found[at][0])),
+  const row = (at) => el('li', {}, el('a', { href: address(sources[at][0]) },
+    el('span', { class: 'line' }, documentName(sources[at][0])),
     el('span', { class: 'meta' },
-      [counted(found[at].length, 'chunk'), toldPages(found[at])].filter(Boolean).join(' · '))));
-  return section(`Made from ${counted(found.length, 'document')}`, 'sources', portioned(list, found.length, row, 10));
+      [counted(sources[at].length, 'chunk'), toldPages(sources[at])].filter(Boolean).join(' · '))));
+  return section(`Made from ${counted(sources.length, 'document')}`, 'sources', portioned(list, sources.length, row, 10));
 }
 
 /** The node in the main part of the page; `view` holds path, finding, passage, search words. */

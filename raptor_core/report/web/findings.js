@@ -19,10 +19,10 @@ function nearestLeaf(node, passage) {
   if (exact || leaves.length < 2) return { leaf: exact ?? leaves[0], exact: Boolean(exact) };
   const wanted = new Set(words(passage));
   const share = (leaf) => new Set(words(textOf(leaf)).filter((word) => wanted.has(word))).size;
-  let best = { leaf: leaves[0], found: -1 };
+  let best = { leaf: leaves[0], nShared: -1 };
   for (const leaf of leaves) {
-    const found = share(leaf);
-    if (found > best.found) best = { leaf, found };
+    const nShared = share(leaf);
+    if (nShared > best.nShared) best = { leaf, nShared };
   }
   return { leaf: best.leaf, exact: false };
 }
@@ -93,10 +93,10 @@ class FindingsView {
     }
     const order = ['unsupported', 'not judged', 'supported'];
     const rank = (finding) => order.indexOf(finding.judgement) * 2 + finding.score;
-    const found = findings.filter((f) => this.chosen.has(f.judgement)).sort((a, b) => rank(a) - rank(b));
+    const shown = findings.filter((f) => this.chosen.has(f.judgement)).sort((a, b) => rank(a) - rank(b));
     const list = el('ul', { class: 'links-list' });
-    const rows = portioned(list, found.length, (at) => this.row(found[at]));
-    this.panel.replaceChildren(this.switches(), ...(found.length ? rows : [this.nothing()]));
+    const rows = portioned(list, shown.length, (at) => this.row(shown[at]));
+    this.panel.replaceChildren(this.switches(), ...(shown.length ? rows : [this.nothing()]));
   }
 
   nothing() {

@@ -73,8 +73,8 @@ const openNumber = () => Math.min(current, trees.length - 1);
 
 async function treeOf(id) {
   if (idIndex.has(id)) return trees[nodes[idIndex.get(id)].t].name;
-  const found = await attempt('', () => call(`nodes/${id}`));
-  return found?.tree ?? null;
+  const node = await attempt('', () => call(`nodes/${id}`));
+  return node?.tree ?? null;
 }
 
 /** Whether a tree is loaded: the one named, or any. */

@@ -9,27 +9,27 @@ function locate(text, passage, kind) {
   if (!words.length) return null;
   const exact = text.indexOf(passage.trim());
   if (exact >= 0) return { start: exact, end: exact + passage.trim().length, kind };
-  const found = new RegExp(words.map(escaped).join('\\s+'), 'u').exec(text);
-  return found && { start: found.index, end: found.index + found[0].length, kind };
+  const match = new RegExp(words.map(escaped).join('\\s+'), 'u').exec(text);
+  return match && { start: match.index, end: match.index + match[0].length, kind };
 }
 
 /** All places of any of these expressions. */
 function places(text, expressions, kind) {
   return expressions.flatMap((expression) =>
-    [...text.matchAll(expression)].filter((found) => found[0]).map((found) => (
-      { start: found.index, end: found.index + found[0].length, kind })));
+    [...text.matchAll(expression)].filter((match) => match[0]).map((match) => (
+      { start: match.index, end: match.index + match[0].length, kind })));
 }
 
 /** The text with its marks; `begin` may give an element to put where a place starts. */
-function marked(text, found, begin = () => null) {
+function marked(text, spans, begin = () => null) {
   const cuts = new Set([0, text.length]);
-  for (const place of found) cuts.add(place.start).add(place.end);
+  for (const place of spans) cuts.add(place.start).add(place.end);
   const edges = [...cuts].sort((a, b) => a - b);
   const pieces = document.createDocumentFragment();
   for (let at = 0; at < edges.length - 1; at += 1) {
     const [start, end] = [edges[at], edges[at + 1]];
-    const over = found.filter((place) => place.start <= start && place.end >= end);
-    const opening = found.filter((place) => place.start === start).map(begin);
+    const over = spans.filter((place) => place.start <= start && place.end >= end);
+    const opening = spans.filter((place) => place.start === start).map(begin);
     const kinds = [...new Set(over.map((place) => place.kind))].join(' ');
     const body = text.slice(start, end);
     pieces.append(...opening.filter(Boolean), kinds ? el('mark', { class: kinds }, body) : body);

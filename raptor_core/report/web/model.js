@@ -46,7 +46,7 @@ const nameOf = (node) => node.m ?? '';
 const titleOf = (tree) => tree.title || tree.name;
 
 /** Ranks of a node by what chose it, as [strategy, its place among the strategies, rank]. */
-const ranksOf = (node) => chosen.map(({ strategy, nodes: found }, place) => [strategy, place, found.indexOf(node.index) + 1])
+const ranksOf = (node) => chosen.map(({ strategy, nodes: indexes }, place) => [strategy, place, indexes.indexOf(node.index) + 1])
   .filter(([, , rank]) => rank > 0);
 const isLeaf = (node) => node.l === 0;
 const isPlaced = (node) => node.s !== undefined;

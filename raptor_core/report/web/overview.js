@@ -13,11 +13,11 @@ function overview(root, tree) {
 
 /** The nodes that a question chose, a list for each strategy. */
 function chosenSections() {
-  return chosen.map(({ question, strategy, nodes: found }, place) => {
+  return chosen.map(({ question, strategy, nodes: indexes }, place) => {
     const list = el('ol', { class: 'links-list cards' });
     const told = el('p', {}, el('span', { class: `rank by-${place % 5}` }, '★'), ` “${question}”`);
-    return section(`Chosen by ${strategy} (${whole(found.length)})`, `chosen-${place}`, told,
-      portioned(list, found.length, (at) => nodeCard(found[at]), 20));
+    return section(`Chosen by ${strategy} (${whole(indexes.length)})`, `chosen-${place}`, told,
+      portioned(list, indexes.length, (at) => nodeCard(indexes[at]), 20));
   });
 }
 
@@ -98,20 +98,20 @@ function paidFigures(paid) {
 
 /** Summaries by money, then by tokens, whichever build made them; a link to each. */
 function costliestList(tree) {
-  const found = nodes.filter((node) => node.t === tree && node.u).map((node) => ({ node, paid: paidOf(node) }));
-  if (!found.length) return null;
-  found.sort((a, b) => b.paid.usd - a.paid.usd || b.paid.tokens - a.paid.tokens || a.node.index - b.node.index);
+  const summaries = nodes.filter((node) => node.t === tree && node.u).map((node) => ({ node, paid: paidOf(node) }));
+  if (!summaries.length) return null;
+  summaries.sort((a, b) => b.paid.usd - a.paid.usd || b.paid.tokens - a.paid.tokens || a.node.index - b.node.index);
   const list = el('ul', { class: 'links-list cards' });
   const row = (at) => {
-    const { node, paid } = found[at];
+    const { node, paid } = summaries[at];
     const told = [`layer ${node.l}`, counted(paid.calls, 'call'), counted(paid.tokens, 'token')];
     if (paid.retries) told.push(counted(paid.retries, 'retry', 'retries'));
     if (paid.usd !== null) told.push(figure('usd', paid.usd));
     return el('li', {}, el('a', { href: address(node) },
       el('span', { class: 'meta' }, told.join(' · ')), el('span', { class: 'line' }, shorten(textOf(node), 160))));
   };
-  return el('details', { class: 'costliest' }, el('summary', {}, `What ${counted(found.length, 'summary', 'summaries')} took, the costliest first`),
-    portioned(list, found.length, row, 10));
+  return el('details', { class: 'costliest' }, el('summary', {}, `What ${counted(summaries.length, 'summary', 'summaries')} took, the costliest first`),
+    portioned(list, summaries.length, row, 10));
 }
 
 /** Names end in their units; what is unknown is said to be. */
@@ -135,12 +135,12 @@ function figure(name, value) {
 function documentsSection(tree) {
   const first = new Map();
   for (const node of nodes) if (node.t === tree && isLeaf(node) && !first.has(node.d)) first.set(node.d, node);
-  const found = [...first.values()];
+  const leaves = [...first.values()];
   const list = el('ul', { class: 'links-list compact' });
-  const row = (at) => el('li', {}, el('a', { href: address(found[at]) },
-    el('span', { class: 'line' }, documentName(found[at])),
-    el('span', { class: 'meta' }, documents[found[at].d].id)));
-  return section(`Documents (${whole(found.length)})`, 'documents', portioned(list, found.length, row, 20));
+  const row = (at) => el('li', {}, el('a', { href: address(leaves[at]) },
+    el('span', { class: 'line' }, documentName(leaves[at])),
+    el('span', { class: 'meta' }, documents[leaves[at].d].id)));
+  return section(`Documents (${whole(leaves.length)})`, 'documents', portioned(list, leaves.length, row, 20));
 }
 
 function settingsSection() {

@@ -14,9 +14,9 @@ function saveButton(name) {
   return el('button', { type: 'button', class: 'more save', onclick: () => save(...make()) }, label);
 }
 
-function nodesCsv(found) {
+function nodesCsv(hits) {
   const row = (node) => [node.id, trees[node.t].name, node.l, node.n, nameOf(node), isLeaf(node) ? placeOf(node) : '', textOf(node)];
-  return csv([['node', 'tree', 'layer', 'tokens', 'name', 'place', 'text'], ...found.map(row)]);
+  return csv([['node', 'tree', 'layer', 'tokens', 'name', 'place', 'text'], ...hits.map(row)]);
 }
 
 function nodeMarkdown(node) {

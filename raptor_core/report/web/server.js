@@ -42,9 +42,9 @@ const say = (text) => { byElementId('told').textContent = text; };
 async function attempt(doing, act) {
   say(doing);
   try {
-    const found = await act();
+    const result = await act();
     say('');
-    return found;
+    return result;
   } catch (error) {
     say(error.message);
     return null;

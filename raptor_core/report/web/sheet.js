@@ -8,8 +8,8 @@ const kept = `raptor-sheet-${sheet.id}`;
 /** What this browser kept of the sheet; a browser that keeps nothing for files has none. */
 function recall() {
   try {
-    const found = JSON.parse(localStorage.getItem(kept) ?? '[]');
-    found.forEach(([verdict, note], at) => Object.assign(claims[at], { verdict, note }));
+    const entries = JSON.parse(localStorage.getItem(kept) ?? '[]');
+    entries.forEach(([verdict, note], at) => Object.assign(claims[at], { verdict, note }));
   } catch { return; }
 }
 
