@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 import urllib.request
 from contextlib import contextmanager
@@ -32,9 +33,13 @@ class Cluster:
         ]
 
     def start(self) -> None:
-        """Start the nodes one after the other; returns when each knows of all."""
+        """Start the nodes one after the other; returns when each knows of all.
+
+        A node answers clients before it listens to other nodes.
+        """
         for n_started, node in enumerate(self.nodes, 1):
             node.start()
+            wait_for(lambda n=node: is_listening(int(n.environ["QDRANT__CLUSTER__P2P__PORT"])))
             wait_for(lambda n=n_started: len(self._told(self.nodes[0], "/cluster")["peers"]) == n)
 
     @property
@@ -53,6 +58,12 @@ class Cluster:
         shards = [one for node in told for one in (*node["local_shards"], *node["remote_shards"])]
         moving = any(node["shard_transfers"] for node in told)
         return not moving and {shard["state"] for shard in shards} == {"Active"}
+
+
+def is_listening(port: int) -> bool:
+    """Whether somebody takes connections at a port of this machine."""
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
 
 
 def wait_for(reached) -> None:

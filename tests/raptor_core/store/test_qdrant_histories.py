@@ -10,7 +10,7 @@ from collections import Counter
 from contextlib import closing, nullcontext, suppress
 from itertools import count
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import ClassVar
 
 import pytest
@@ -163,6 +163,7 @@ class Histories(RuleBasedStateMachine):
         self.may_be = {name: {ABSENT} for name in NAMES}
         self.live = []
         self.reader = None
+        self.opening = Lock()
         self.wrong = []
         self.builders = self.settings(self.wire.url, max_retries=0)
         self.readers = self.settings(self.wire.server.url)
@@ -266,9 +267,10 @@ class Histories(RuleBasedStateMachine):
     def look(self):
         """What the reader that stays open sees: of each tree one build, whole."""
         try:
-            if self.reader is None:
-                with suppress(StoreError):
-                    self.reader = open_store(self.readers.store, None)
+            with self.opening:  # requests of two builders come at once
+                if self.reader is None:
+                    with suppress(StoreError):
+                        self.reader = open_store(self.readers.store, None)
             return [] if self.reader is None else self.see(self.reader)
         except Exception as error:  # in a thread of the wire
             self.wrong.append(error)
