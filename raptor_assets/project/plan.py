@@ -163,17 +163,17 @@ def find_changes(
     store_state: StoreState | None = None,
     curation: Curation | None = None,
 ) -> Changes:
-    """Compare what the source holds now with what is recorded.
+    """Compare what the source holds with what is recorded.
 
-    ``known`` tells apart what is gone from what could not be read, and what was renamed.
-    ``store_state`` is what the vector store holds: a partition that it lost counts as changed. None
-    trusts the record. ``curation`` is what people decided: an input as the documents are.
+    ``known`` tells apart what is gone from what could not be read, and what was renamed. What the
+    vector store lost (``store_state``) counts as changed; None trusts the record. ``curation`` is
+    what people decided: an input as the documents are.
     """
     seen = _Seen.of(inventory, settings, curation)
     build = build_version(settings)
     wanted = {name: source_version(version, build) for name, version in seen.versions.items()}
-    # Trees are published while this is read. One that is told as old is told by its old number,
-    # so that its token is the one it was asked for by; and a report is never newer than its tree.
+    # Trees are published meanwhile: one told as old has its old number, so the token that it was
+    # asked for by; and a report is never newer than its tree.
     numbers = records.latest(names.TREE)
     published = records.versions(names.TREE)
     snapshots = records.versions(names.DOCUMENTS)
@@ -190,14 +190,15 @@ def find_changes(
     # A run that ended between a tree and its report left a page of what was published before.
     current = {name for name in in_step if reported.get(name, 0) > latest[name]}
     absent = existing - wanted.keys()
-    held = {name for name in absent if _is_unread(name, inventory.skipped, settings, known)}
-    held |= (seen.moving & (existing | wanted.keys())) - current
-    removed = absent - held
-    to_build = wanted.keys() - current - held
+    unread = {name for name in absent if _is_unread(name, inventory.skipped, settings, known)}
+    held = unread | (seen.moving & (existing | wanted.keys())) - current
+    removed, to_build = absent - held, wanted.keys() - current - held
     read_anew = {name for name in to_build & existing if snapshots.get(name) != seen.versions[name]}
     # A snapshot that a failed run wrote does not tell what is published.
     told = {n for n in read_anew if published.get(n, "").startswith(snapshots.get(n, "")[:16])}
     renames = find_renames(seen.partitions, to_build, (*removed, *read_anew), told, known)
+    # The same each time for a report alone, so that one that fails is tried once more.
+    state_of = {name: f"report of {published[name]}" for name in in_step}
     return Changes(
         new=tuple(sorted(to_build - existing)),
         changed=tuple(sorted(to_build & existing)),
@@ -205,11 +206,7 @@ def find_changes(
         removed=tuple(sorted(removed)),
         held=tuple(sorted(held)),
         tokens={
-            name: digest(
-                wanted.get(name, "drop"),
-                # The same each time for a report alone, so that one that fails is tried once more.
-                f"report of {published[name]}" if name in in_step else str(numbers.get(name)),
-            )[:16]
+            name: digest(wanted.get(name, "drop"), state_of.get(name, str(numbers.get(name))))[:16]
             for name in to_build | removed
         },
         renamed=renames.documents,

@@ -91,11 +91,17 @@ class ContextMeasurer:
         return values
 
     def _passages(self, contexts: Sequence[Context]) -> dict[str, Vectors]:
-        """Vectors by embedding key, or by the text of a context without nodes."""
-        keys = {node.embedding_key for context in contexts for node in context.nodes}
-        bare = sorted({c.text for c in contexts if not c.nodes and c.text})
-        vectors = self.index.store.vectors(sorted(keys))
-        return vectors | dict(zip(bare, self.index.components.embedder.embed(bare), strict=True))
+        """Vectors by embedding key, or by the text of a context without nodes.
+
+        A system without a tree has nodes of its own, which no store holds.
+        """
+        nodes = (node for context in contexts for node in context.nodes)
+        texts = {node.embedding_key: node.embedding_text for node in nodes}
+        texts |= {c.text: c.text for c in contexts if not c.nodes and c.text}
+        vectors = self.index.store.vectors(sorted(texts))
+        missing = sorted(texts.keys() - vectors.keys())
+        made = self.index.components.embedder.embed([texts[key] for key in missing])
+        return vectors | dict(zip(missing, made, strict=True))
 
 
 def evidence_recall(evidence: Sequence[str], context: str) -> float:

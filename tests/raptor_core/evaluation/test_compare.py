@@ -134,8 +134,9 @@ def test_a_layer_is_searched_alone_and_a_walk_is_cut(village, tmp_path):
 
 def test_options_stand_in_for_accuracy(tmp_path):
     dataset = load_dataset(write_lines(tmp_path / "q.jsonl", quality()))
-    found = run(dataset, tmp_path, "collapsed")
+    found = run(dataset, tmp_path, "collapsed", "paragraph-fusion")
     assert found.measures == ["option_stand_in", "option_stand_in_hard"]
+    assert figure(found, "paragraph-fusion", 4000, "option_stand_in").n_questions == 3
     assert figure(found, "collapsed", 4000, "option_stand_in").n_questions == 3
     assert figure(found, "collapsed", 4000, "option_stand_in_hard").n_questions == 2
     assert {item.measures["option_stand_in"] for item in found.found} <= {0.0, 1.0}
