@@ -20,7 +20,7 @@ from qdrant_client import QdrantClient, models
 from query import N_DIMS, WORDS, unit_vectors
 
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store.engines.server import Layout
+from raptor_core.store.engines.layout import Layout
 
 NAME = "tenancy"
 TREE_NODES = 100

@@ -10,7 +10,7 @@ from raptor_core.retrieval import Query, Retrieval
 from raptor_core.store.base import Hit
 
 
-class Searcher(Protocol):
+class RetrieverLike(Protocol):
     """What finds nodes: ``Retriever``, or one that opens a home for each call."""
 
     @property
@@ -24,7 +24,7 @@ class Searcher(Protocol):
         """As ``search``, without blocking the event loop."""
 
 
-def asked(searcher: Searcher, query: Query | None, top_k: int | None) -> Query | None:
+def asked(searcher: RetrieverLike, query: Query | None, top_k: int | None) -> Query | None:
     """The query with another number of nodes, under the name that an ecosystem gives it.
 
     Raises:

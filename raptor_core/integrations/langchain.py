@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.integrations.base import Searcher, asked, hit_metadata
+from raptor_core.integrations.base import RetrieverLike, asked, hit_metadata
 from raptor_core.retrieval import Query, Retrieval
 
 try:
@@ -31,7 +31,7 @@ class RaptorRetriever(BaseRetriever):
 
     model_config = ConfigDict(extra="forbid")
 
-    searcher: SkipValidation[Searcher]
+    searcher: SkipValidation[RetrieverLike]
     query: SkipValidation[Query | None] = None
     k: int | None = None
 

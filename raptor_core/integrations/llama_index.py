@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.integrations.base import Searcher, asked, hit_metadata
+from raptor_core.integrations.base import RetrieverLike, asked, hit_metadata
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.store.base import Hit
 
@@ -33,7 +33,7 @@ class RaptorRetriever(BaseRetriever):
 
     def __init__(
         self,
-        searcher: Searcher,
+        searcher: RetrieverLike,
         query: Query | None = None,
         similarity_top_k: int | None = None,
     ) -> None:

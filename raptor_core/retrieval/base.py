@@ -9,7 +9,8 @@ from typing import Literal, Protocol
 
 from raptor_core.nodes import Node
 from raptor_core.settings import HybridSettings, Settings
-from raptor_core.store.base import Hit, Searcher, Where
+from raptor_core.store.base import Hit, Where
+from raptor_core.store.protocols import Searcher
 from raptor_core.vectors import Vectors
 
 LAYER_TOP_K = 20

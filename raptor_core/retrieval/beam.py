@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets
 from raptor_core.retrieval.traversal import best, start_filters
-from raptor_core.store.base import Hit, Searcher, Where
+from raptor_core.store.base import Hit, Where
+from raptor_core.store.protocols import Searcher
 from raptor_core.vectors import Vectors
 
 

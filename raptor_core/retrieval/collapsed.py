@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets
-from raptor_core.store.base import Searcher
+from raptor_core.store.protocols import Searcher
 
 
 class Collapsed:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from raptor_core.nodes import Node
 from raptor_core.retrieval.trace import published_node
-from raptor_core.store.base import Searcher, Where
+from raptor_core.store.base import Where
+from raptor_core.store.protocols import Searcher
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets
-from raptor_core.store.base import Searcher, Where
+from raptor_core.store.base import Where
+from raptor_core.store.protocols import Searcher
 
 
 class Flat:

@@ -19,7 +19,7 @@ from raptor_core.retrieval.trace import Trace, trace
 from raptor_core.retrieval.traversal import Traversal
 from raptor_core.settings import StoreSettings
 from raptor_core.store import open_store
-from raptor_core.store.base import Searcher
+from raptor_core.store.protocols import Searcher
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import make_manifest
 from raptor_core.vectors import Vectors

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
-from raptor_core.store.base import Hit, Searcher, Where
+from raptor_core.store.base import Hit, Where
+from raptor_core.store.protocols import Searcher
 from raptor_core.vectors import Vectors
 
 MOST_OVER = 10_000

@@ -16,20 +16,10 @@ from pathlib import Path
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store.base import (
-    Edition,
-    Hit,
-    Maintainer,
-    Manifest,
-    Mark,
-    Published,
-    Publisher,
-    Searcher,
-    StoreIdentity,
-    Where,
-)
+from raptor_core.store.base import Edition, Hit, Manifest, Mark, Published, StoreIdentity, Where
 from raptor_core.store.corpus import Corpus
 from raptor_core.store.folder import StoreFolder
+from raptor_core.store.protocols import Maintainer, Publisher, Searcher
 from raptor_core.store.publishing import Publishing
 from raptor_core.store.store import VectorStore
 

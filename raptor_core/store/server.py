@@ -40,9 +40,10 @@ from raptor_core.store.corpus import (
     is_collection_of,
 )
 from raptor_core.store.engines.base import Batch, Point
+from raptor_core.store.engines.layout import Layout
 from raptor_core.store.engines.qdrant import ClientEngine
 from raptor_core.store.engines.retries import PatientClient, Place, is_conflict
-from raptor_core.store.engines.server import Layout, ServerEngine
+from raptor_core.store.engines.server import ServerEngine
 from raptor_core.store.store import VectorStore
 
 SCHEMA = 4

@@ -10,7 +10,8 @@ import numpy as np
 
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Manifest, Published, Publisher, Searcher, StoreIdentity
+from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
+from raptor_core.store.protocols import Publisher, Searcher
 from raptor_core.store.publishing import Publishing, check_vectors
 from raptor_core.transfer.values import (
     MANIFEST,

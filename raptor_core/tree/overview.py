@@ -13,7 +13,8 @@ from raptor_core.documents.base import Document
 from raptor_core.identity import fingerprint
 from raptor_core.nodes import TOP_NODE, Node, Tree
 from raptor_core.settings import GroupingSettings, Settings, SourceSettings
-from raptor_core.store.base import Searcher, Where
+from raptor_core.store.base import Where
+from raptor_core.store.protocols import Searcher
 from raptor_core.tokens.base import TokenCounter
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import Known

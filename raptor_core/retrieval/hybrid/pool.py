@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from raptor_core.retrieval.base import Query, Questions
 from raptor_core.retrieval.hybrid.groups import Scores, best_means
-from raptor_core.store.base import Searcher, Where
+from raptor_core.store.base import Where
 from raptor_core.store.outlines import Candidates, Keys, Outlines, full_id
+from raptor_core.store.protocols import Searcher
 
 Look = tuple[Candidates, Candidates]
 """What a dense and a lexical search found."""

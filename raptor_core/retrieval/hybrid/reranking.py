@@ -13,7 +13,8 @@ from raptor_core.retrieval.base import Query
 from raptor_core.retrieval.hybrid.groups import Scores
 from raptor_core.retrieval.hybrid.pool import standardized
 from raptor_core.retrieval.hybrid.scoring import Ranked
-from raptor_core.store.base import Searcher, Where
+from raptor_core.store.base import Where
+from raptor_core.store.protocols import Searcher
 
 RERANKED = 48
 """Chunks that are read again: about twice what 2,000 tokens hold."""

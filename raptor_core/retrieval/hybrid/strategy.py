@@ -9,7 +9,7 @@ from raptor_core.retrieval.hybrid.pool import Pool, gather
 from raptor_core.retrieval.hybrid.reranking import reranked
 from raptor_core.retrieval.hybrid.scoring import Ranked, surrounded
 from raptor_core.retrieval.hybrid.themes import theme
-from raptor_core.store.base import Searcher
+from raptor_core.store.protocols import Searcher
 
 
 class Hybrid:

@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from qdrant_client import QdrantClient, models
@@ -30,13 +30,11 @@ from raptor_core.store.engines.base import (
     just_under,
     ranked,
 )
+from raptor_core.store.engines.layout import Layout
 from raptor_core.store.engines.retries import Place
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.outlines import OUTLINED, Candidates, outlined
 from raptor_core.store.payload import Payload
-
-if TYPE_CHECKING:
-    from raptor_core.store.engines.server import Layout
 
 READ_POINTS = 1000
 """Points that are read at once."""

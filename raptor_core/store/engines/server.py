@@ -3,7 +3,7 @@
 What a tree's nodes are, its manifest says (``versions.py``). A read that is done looks at the
 manifests of the trees that it met once more; where one is another by then, it reads again. It asks
 nothing of other trees. ``steady`` makes one read of many, so that a whole retrieval costs one look.
-How a collection is made and searched, ``Layout`` takes from the settings.
+How a collection is made and searched, its ``Layout`` says.
 """
 
 from __future__ import annotations
@@ -15,15 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from qdrant_client import QdrantClient, models
-
 from raptor_core.errors import StoreError
-from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.engines.base import (
-    DENSE,
-    KEYWORD_FIELDS,
-    LEXICAL,
-    LINKED_FIELDS,
     MANIFEST,
     Batch,
     Condition,
@@ -60,96 +53,6 @@ MANIFEST_FIELDS = ("state", "tree", "content_key", "mark", "manifest")
 """Fields of a manifest's payload but those of its version, and the terms, which may be long."""
 
 Read = TypeVar("Read")
-
-
-class Layout:
-    """What the settings say of collections; what they leave to the server is not sent."""
-
-    def __init__(self, settings: StoreSettings) -> None:
-        self._settings = settings
-
-    def create(self, client: QdrantClient, name: str, n_dims: int) -> None:
-        """Make an empty collection."""
-        settings = self._settings
-        dense = models.VectorParams(
-            size=n_dims,
-            distance=models.Distance.COSINE,
-            on_disk=settings.on_disk_vectors,
-            hnsw_config=self._hnsw(),
-            quantization_config=self._quantization(),
-        )
-        client.create_collection(
-            name,
-            vectors_config={DENSE: dense},
-            sparse_vectors_config={LEXICAL: models.SparseVectorParams()},
-            shard_number=settings.shard_number or None,
-            replication_factor=settings.replication_factor or None,
-            write_consistency_factor=settings.write_consistency_factor or None,
-            on_disk_payload=settings.on_disk_payload,
-            optimizers_config=self._optimizers(),
-        )
-
-    def create_indexes(self, client: QdrantClient, name: str) -> None:
-        """Make the indexes of payload fields; those that are there stay."""
-        for field in (*KEYWORD_FIELDS, "birth"):
-            keyword = models.KeywordIndexParams(
-                type=models.KeywordIndexType.KEYWORD,
-                enable_hnsw=field in LINKED_FIELDS,
-            )
-            client.create_payload_index(name, field, keyword, wait=True)
-        node_ids = models.UuidIndexParams(type=models.UuidIndexType.UUID, enable_hnsw=False)
-        client.create_payload_index(name, "node_id", node_ids, wait=True)
-        layer = models.IntegerIndexParams(
-            type=models.IntegerIndexType.INTEGER, lookup=True, range=False, enable_hnsw=False
-        )
-        client.create_payload_index(name, "layer", layer, wait=True)
-
-    def _optimizers(self) -> models.OptimizersConfigDiff | None:
-        given = self._settings.indexing_threshold
-        return models.OptimizersConfigDiff(indexing_threshold=given) if given >= 0 else None
-
-    def _hnsw(self) -> models.HnswConfigDiff | None:
-        given = {
-            "m": self._settings.hnsw_m,
-            "payload_m": self._settings.hnsw_payload_m,
-            "ef_construct": self._settings.hnsw_ef_construct or -1,
-        }
-        known = {key: value for key, value in given.items() if value >= 0}
-        return models.HnswConfigDiff(**known) if known else None
-
-    def _quantization(self) -> Any:
-        """Quantized vectors stay in memory: that is what they are for."""
-        if self._settings.quantization == "scalar":
-            scalar = models.ScalarQuantizationConfig(
-                type=models.ScalarType.INT8, quantile=0.99, always_ram=True
-            )
-            return models.ScalarQuantization(scalar=scalar)
-        if self._settings.quantization == "binary":
-            binary = models.BinaryQuantizationConfig(always_ram=True)
-            return models.BinaryQuantization(binary=binary)
-        return None
-
-    def search_params(self) -> models.SearchParams | None:
-        """Of a search by vectors; what was found by quantized ones is scored by whole ones."""
-        settings = self._settings
-        quantized = None
-        if settings.quantization != "none":
-            quantized = models.QuantizationSearchParams(
-                rescore=True, oversampling=settings.oversampling
-            )
-        if quantized is None and not settings.hnsw_ef:
-            return None
-        return models.SearchParams(hnsw_ef=settings.hnsw_ef or None, quantization=quantized)
-
-    @property
-    def has_copies(self) -> bool:
-        """Whether a collection has several copies, as far as the settings say."""
-        return self._settings.replication_factor > 1 or self._settings.read_consistency != "one"
-
-    def consistency(self) -> dict[str, Any]:
-        """Argument of every read; none where any copy will do."""
-        wanted = self._settings.read_consistency
-        return {} if wanted == "one" else {"consistency": models.ReadConsistencyType(wanted)}
 
 
 class ServerEngine(ClientEngine):
