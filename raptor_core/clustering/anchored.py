@@ -3,8 +3,9 @@
 A fit looks at all rows at once, so one changed row moves most of the others: it costs most
 summaries again. Here only what a change touches is looked at. A new row joins the clusters that
 it is most similar to, of those about equally similar one that is touched anyhow; new rows that
-resemble nothing old form clusters among themselves; a touched cluster that grew over its bounds
-is split by the layer's own method; one that lost all but one row is merged into the nearest.
+resemble nothing old form clusters among themselves; a touched cluster over its bounds is halved,
+for each part costs a summary, and a fit of it would have some six; one that lost all but one row is
+merged into the nearest.
 Compare adRAP (arXiv:2410.01736) and EraRAG (arXiv:2506.20963), which handle growth only.
 """
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusterer
-from raptor_core.clustering.groups import Rows, divides, match_origins
+from raptor_core.clustering.groups import Rows, match_origins
 from raptor_core.clustering.guards import BLOCK_ROWS, Grid, Guard
 from raptor_core.clustering.reduction import on_grid
 from raptor_core.vectors import Vectors
@@ -73,7 +74,7 @@ def anchored(
         kept: for each earlier cluster the rows that are left of it, ascending, maybe none; at
             least one cluster has some.
         touched: numbers of earlier clusters whose text changes anyhow.
-        clusterer: splits what grew over its bounds.
+        clusterer: of the layer, for new rows that resemble nothing old.
         bounds: of a cluster.
 
     Raises:
@@ -165,7 +166,7 @@ class _Run:
         return housed
 
     def bounded(self, at: int) -> list[Rows]:
-        """The group, or its parts when it grew over its bounds."""
+        """The group, or halves of it that keep ``max_members`` when its summary is made again."""
         waiting, done = [self.groups[at]], []
         while waiting:
             rows = waiting.pop()
@@ -173,8 +174,7 @@ class _Run:
                 done.append(np.sort(rows))
                 continue
             self.counts["split_clusters"] += 1
-            parts = self.parts(rows)
-            waiting += parts if divides(parts, len(rows)) else self.guard.halves(rows)
+            waiting += self.guard.halves(rows)
         return done
 
     def parts(self, rows: Rows) -> list[Rows]:
