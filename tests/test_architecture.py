@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,21 @@ def test_rooms_stand_above_one_another_without_a_circle():
         assert found[room] - GROUND <= {*rooms[:at]}, room
     assert len(rooms) > 10
     assert [found[room] - GROUND for room in GROUND] == [set()] * len(GROUND)
+
+
+def test_no_files_import_one_another_in_a_circle():
+    """Nor do they for types alone; what a function imports when it is called is its own matter."""
+    files = [path for package in PACKAGES for path in modules(package)]
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files]
+    graph = {name.removesuffix(".__init__"): set() for name in names}
+    for others, path in zip(graph.values(), files, strict=True):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        for_types = [node for block in body if isinstance(block, ast.If) for node in block.body]
+        for node in body + for_types:
+            if isinstance(node, ast.ImportFrom):
+                inside = {f"{node.module}.{alias.name}" for alias in node.names} & graph.keys()
+                others.update(inside or {str(node.module)})
+    assert len(list(TopologicalSorter(graph).static_order())) > len(graph)
 
 
 def test_every_file_that_a_page_names_is_there():
