@@ -19,12 +19,8 @@ from raptor_assets.report_pages import NodeLink
 from raptor_assets.run_context import RunContext
 from raptor_assets.tables_markdown import markdown_table, worst_markdown
 from raptor_core.errors import RaptorError
-from raptor_core.evaluation.golden import (
-    GOLDEN_RETRIEVAL,
-    GoldenCase,
-    evaluate_golden,
-    measure_golden,
-)
+from raptor_core.evaluation.datasets import Question
+from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL, evaluate_golden, measure_golden
 from raptor_core.quality.checks import Verdict
 from raptor_core.retrieval import Query
 
@@ -120,7 +116,7 @@ GOLDEN_KEY = dg.AssetCheckKey(keys.TREE, GOLDEN_RETRIEVAL.name)
 
 def golden_events(
     context: RunContext,
-    cases: Sequence[GoldenCase],
+    cases: Sequence[Question],
     instance: dg.DagsterInstance,
     corpus: CorpusNames,
 ) -> Iterator[dg.AssetCheckEvaluation]:

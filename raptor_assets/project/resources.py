@@ -30,8 +30,7 @@ from raptor_core.documents import (
     tree_name,
 )
 from raptor_core.documents.base import MEGABYTE
-from raptor_core.evaluation.datasets import Dataset, open_dataset
-from raptor_core.evaluation.golden import GoldenCase, load_golden
+from raptor_core.evaluation.datasets import Dataset, Question, load_golden, open_dataset
 from raptor_core.settings import Settings, SourceSettings
 from raptor_core.store import (
     StoreIdentity,
@@ -93,7 +92,7 @@ class Resources:
         """What people decided, as it stands now."""
         return read_curation(self.tables)
 
-    def golden_cases(self) -> tuple[GoldenCase, ...]:
+    def golden_cases(self) -> tuple[Question, ...]:
         """The questions of the team's golden set; none where no set is named."""
         path = self.home.golden(self.settings)
         return () if path is None else load_golden(path)

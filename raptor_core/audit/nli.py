@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.audit.base import (
-    Audited,
-    Judgement,
-    SentenceFinding,
-    Text,
-    sentence_texts,
-)
+from raptor_core.audit.base import Audited, Judgement, SentenceFinding, Text, sentence_texts
 from raptor_core.audit.terms import content_words, terms, word_forms, words
 from raptor_core.errors import ModelError
 from raptor_core.identity import digest

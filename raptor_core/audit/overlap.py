@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from raptor_core.audit.base import (
-    Audited,
-    Judgement,
-    SentenceFinding,
-    Text,
-    sentence_texts,
-)
+from raptor_core.audit.base import Audited, Judgement, SentenceFinding, Text, sentence_texts
 from raptor_core.audit.terms import MAX_CAPITALS, Needs, Terms, lacking, needs_of, terms, union
 
 MIN_SUPPORT = 0.5

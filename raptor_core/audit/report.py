@@ -8,15 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from raptor_core.audit.base import Audited, Judge, Judgement, SentenceFinding
-from raptor_core.audit.terms import (
-    Terms,
-    names,
-    number_forms,
-    numbers,
-    terms,
-    word_forms,
-    words,
-)
+from raptor_core.audit.terms import Terms, names, number_forms, numbers, terms, word_forms, words
 from raptor_core.curation import RIGHT, WRONG, Curation
 from raptor_core.identity import digest
 from raptor_core.nodes import Node

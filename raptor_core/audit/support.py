@@ -12,12 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from raptor_core.audit.base import (
-    Audited,
-    Judgement,
-    SentenceFinding,
-    sentence_texts,
-)
+from raptor_core.audit.base import Audited, Judgement, SentenceFinding, sentence_texts
 from raptor_core.audit.collage import folded, is_collage
 from raptor_core.audit.terms import (
     MAX_CAPITALS,

@@ -1,13 +1,6 @@
 """Documents: what they are, and reading them from files, folders, tables and URLs."""
 
-from raptor_core.documents.base import (
-    Corpus,
-    Document,
-    Entry,
-    MetadataValue,
-    Section,
-    Skipped,
-)
+from raptor_core.documents.base import Corpus, Document, Entry, MetadataValue, Section, Skipped
 from raptor_core.documents.catalog.catalog import Catalog, Reading, parser_fingerprint
 from raptor_core.documents.catalog.entries import Entries
 from raptor_core.documents.catalog.scan import (
@@ -17,12 +10,7 @@ from raptor_core.documents.catalog.scan import (
     read_scanned,
     scan_source,
 )
-from raptor_core.documents.grouping import (
-    Partitions,
-    document_partition,
-    partition_key,
-    tree_name,
-)
+from raptor_core.documents.grouping import Partitions, document_partition, partition_key, tree_name
 from raptor_core.documents.sources.base import SUPPORTED, SourceFile
 from raptor_core.documents.sources.load import Progress, list_files, load_documents
 

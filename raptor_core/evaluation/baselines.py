@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -85,13 +85,11 @@ class Dpr:
     Args:
         question_model, passage_model: sentence-transformers models, by hub name or local path.
         layers: whose nodes are searched; None is all, as with RAPTOR in the paper.
-        known: the encoded nodes of the index that was searched last; a copy shares them.
     """
 
     question_model: str
     passage_model: str
     layers: tuple[int, ...] | None = (0,)
-    known: dict[Index, tuple[list[Node], Vectors]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -102,29 +100,26 @@ class Dpr:
 
     def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
-        nodes, passages = self._searched(index, asked.where)
+        nodes, passages = _encoded(index, self.passage_model)
+        rows = _allowed(nodes, asked.where)
+        wanted = [at for at in rows if self.layers is None or nodes[at].layer in self.layers]
         texts = [question.text for question in asked.questions]
-        scores = _encode(self.question_model, texts) @ passages.T
+        scores = _encode(self.question_model, texts) @ passages[wanted].T
         query = Query(self.name, budget_tokens, where=asked.where)
         contexts = []
         for text, row in zip(texts, scores, strict=True):
             best = np.argsort(-row, kind="stable")
-            hits = [Hit(nodes[at], float(row[at])) for at in best]
+            hits = [Hit(nodes[wanted[at]], float(row[at])) for at in best]
             contexts.append(Context.of(fit_budget(text, query, hits, len(hits))))
         return contexts
 
-    def _searched(self, index: Index, where: Where) -> tuple[list[Node], Vectors]:
-        """The nodes that are searched, encoded once for all budgets and layers."""
-        if index not in self.known:
-            nodes = index.store.nodes(Where())
-            titles = {document.id: document.title for document in index.dataset.documents}
-            texts = [f"{titles[node.documents[0]]} [SEP] {node.text}" for node in nodes]
-            self.known.clear()
-            self.known[index] = nodes, _encode(self.passage_model, texts)
-        nodes, vectors = self.known[index]
-        rows = _allowed(nodes, where)
-        wanted = [at for at in rows if self.layers is None or nodes[at].layer in self.layers]
-        return [nodes[at] for at in wanted], vectors[wanted]
+
+@lru_cache(maxsize=1)
+def _encoded(index: Index, model: str) -> tuple[list[Node], Vectors]:
+    """All nodes, encoded once for all budgets and layers."""
+    nodes = index.store.nodes()
+    titles = {document.id: document.title for document in index.dataset.documents}
+    return nodes, _encode(model, [f"{titles[n.documents[0]]} [SEP] {n.text}" for n in nodes])
 
 
 def _allowed(nodes: Sequence[Node], where: Where) -> list[int]:
@@ -143,22 +138,13 @@ class ParagraphFusion:
 
     A paragraph's score is the sum of ``1 / (60 + rank)`` over both rankings (Cormack et al. 2009).
     It is embedded as a chunk would be, headings before its text.
-
-    Args:
-        known: paragraphs, vectors and term weights of the index that was searched last.
     """
 
     name: str = "paragraph-fusion"
-    known: dict[Index, tuple[list[Node], Vectors, list[Sparse | None]]] = field(
-        default_factory=dict
-    )
 
     def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
-        if index not in self.known:
-            self.known.clear()
-            self.known[index] = _read_paragraphs(index)
-        nodes, vectors, terms = self.known[index]
+        nodes, vectors, terms = _read_paragraphs(index)
         rows = _allowed(nodes, asked.where)
         query = Query(self.name, budget_tokens, where=asked.where)
         contexts = []
@@ -185,7 +171,9 @@ class _Paragraphs(SentenceChunker):
         ]
 
 
+@lru_cache(maxsize=1)
 def _read_paragraphs(index: Index) -> tuple[list[Node], Vectors, list[Sparse | None]]:
+    """Paragraphs, their vectors and term weights."""
     given = index.components
     chunker = _Paragraphs(given.settings.chunking, given.counter)
     parts = Components(

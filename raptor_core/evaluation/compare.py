@@ -12,12 +12,7 @@ import numpy as np
 
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.answer_scores import SCORES
-from raptor_core.evaluation.bootstrap import (
-    Difference,
-    Interval,
-    mean_interval,
-    paired_difference,
-)
+from raptor_core.evaluation.bootstrap import Difference, Interval, mean_interval, paired_difference
 from raptor_core.evaluation.contexts import Asked, Context, Measurer, System
 from raptor_core.evaluation.datasets.base import Question
 from raptor_core.evaluation.index import Index
@@ -84,6 +79,13 @@ class Comparison:
     found: tuple[Answered, ...]
     lines: tuple[Line, ...]
 
+    @classmethod
+    def of(cls, dataset: str, pooled: bool, found: Sequence[Answered]) -> Comparison:
+        """Systems and budgets in the order in which they come in ``found``."""
+        budgets = dict.fromkeys(item.budget_tokens for item in found)
+        systems = list(dict.fromkeys(item.system for item in found))
+        return cls(dataset, pooled, tuple(found), tuple(_lines(found, systems, list(budgets))))
+
     @property
     def measures(self) -> list[str]:
         """Names of the measures that apply, in the order of ``MEANINGS``."""
@@ -134,8 +136,7 @@ def compare(
             if progress:
                 progress(system.name, budget)
             answered += _found(index, system, budget, parts, measurer)
-    lines = tuple(_lines(answered, names, budgets))
-    return Comparison(index.dataset.name, pooled, tuple(answered), lines)
+    return Comparison.of(index.dataset.name, pooled, answered)
 
 
 def join(first: Comparison, answered: Sequence[Answered]) -> Comparison:
@@ -144,35 +145,28 @@ def join(first: Comparison, answered: Sequence[Answered]) -> Comparison:
     Raises:
         ValueError: a system is in both, or lacks a question or a budget.
     """
-    budgets = list(dict.fromkeys(item.budget_tokens for item in first.found))
-    systems = list(dict.fromkeys(item.system for item in answered))
+    known, systems = (dict.fromkeys(i.system for i in items) for items in (first.found, answered))
     asked = [item.question.id for item in first.found if item.system == first.found[0].system]
     for system in systems:
         if [item.question.id for item in answered if item.system == system] != asked:
             raise ValueError(
                 f"{system!r} is not measured on the questions and budgets of the others"
             )
-    known = list(dict.fromkeys(item.system for item in first.found))
-    if set(known) & set(systems):
-        raise ValueError(f"expected each system once, got {known} and {systems}")
-    everything = (*first.found, *answered)
-    lines = tuple(_lines(everything, [*known, *systems], budgets))
-    return Comparison(first.dataset, first.pooled, everything, lines)
+    if known.keys() & systems.keys():
+        raise ValueError(f"expected each system once, got {[*known]} and {[*systems]}")
+    return Comparison.of(first.dataset, first.pooled, (*first.found, *answered))
 
 
 def suffixed(comparison: Comparison, suffix: str) -> Comparison:
     """The same comparison, each system's name with a comma and ``suffix`` after it."""
-    renamed = (replace(item, system=f"{item.system}, {suffix}") for item in comparison.found)
-    lines = (replace(line, system=f"{line.system}, {suffix}") for line in comparison.lines)
-    return replace(comparison, found=tuple(renamed), lines=tuple(lines))
+    renamed = [replace(item, system=f"{item.system}, {suffix}") for item in comparison.found]
+    return Comparison.of(comparison.dataset, comparison.pooled, renamed)
 
 
 def part(comparison: Comparison, questions: Collection[str]) -> Comparison:
     """The same comparison over some of its questions, by id; without lines where it has none."""
-    kept = tuple(item for item in comparison.found if item.question.id in questions)
-    systems = list(dict.fromkeys(item.system for item in kept))
-    budgets = list(dict.fromkeys(item.budget_tokens for item in kept))
-    return replace(comparison, found=kept, lines=tuple(_lines(kept, systems, budgets)))
+    kept = [item for item in comparison.found if item.question.id in questions]
+    return Comparison.of(comparison.dataset, comparison.pooled, kept)
 
 
 def by_kind(comparison: Comparison) -> dict[str, Comparison]:
@@ -233,19 +227,18 @@ def _lines(
 
 def figures(items: Sequence[Answered], first: Sequence[Answered] | None) -> dict[str, Figure]:
     """Means of the measures, and their differences to ``first`` on the same questions in order."""
-    names = [name for name in MEANINGS if any(name in item.measures for item in items)]
-    return {name: _figure(name, items, first) for name in names}
-
-
-def _figure(name: str, items: Sequence[Answered], first: Sequence[Answered] | None) -> Figure:
-    rows = [at for at, item in enumerate(items) if name in item.measures]
-    values = [items[at].measures[name] for at in rows]
-    documents = [items[at].question.cluster for at in rows]
-    difference = None
-    if first is not None:
-        others = [first[at].measures[name] for at in rows]
-        difference = paired_difference(values, others, documents)
-    return Figure(len(rows), mean_interval(values, documents), difference)
+    by_name = {}
+    for name in MEANINGS:
+        rows = [at for at, item in enumerate(items) if name in item.measures]
+        values = [items[at].measures[name] for at in rows]
+        documents = [items[at].question.cluster for at in rows]
+        difference = None
+        if rows and first is not None:
+            others = [first[at].measures[name] for at in rows]
+            difference = paired_difference(values, others, documents)
+        if rows:
+            by_name[name] = Figure(len(rows), mean_interval(values, documents), difference)
+    return by_name
 
 
 def _layer_shares(items: Sequence[Answered]) -> dict[int, float]:

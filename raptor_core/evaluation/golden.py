@@ -1,28 +1,15 @@
-"""A team's golden set: questions, what answers them, and how much of it retrieval finds.
-
-A JSONL file, one question to a line::
-
-    {"question": "Why was hybrid propulsion rejected?", "expected": ["vessel/refit-plan.md"]}
-    {"question": "When was the lamp lit?", "span": "The lamp was lit in 1872.", "tree": "point.md"}
-
-``expected`` are ids of documents, ``span`` text of theirs; one of the two has to be there, each
-may be a list. ``tree`` narrows the search. ``id``, ``kind``, ``answer`` and ``note`` are the
-team's own.
-"""
+"""How much of what a team knows to be the answer retrieval finds: the golden set, measured."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import mean
 
 import numpy as np
 
-from raptor_core.errors import SettingsError
-from raptor_core.evaluation.rows import Row, parse_row
+from raptor_core.evaluation.datasets.base import Question
 from raptor_core.evaluation.runs import Runs, held, runs
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Node
@@ -31,74 +18,6 @@ from raptor_core.quality.statistics import measure_drift
 from raptor_core.retrieval import Query, Retrieval, Retriever
 from raptor_core.settings import CheckSettings
 from raptor_core.store.store import VectorStore
-
-_READ = ("question", "expected", "span", "tree")
-_OWN = ("id", "kind", "answer", "note")
-EXAMPLE = '{"question": "When was it built?", "expected": ["history.md"]}'
-REMEDY = f"a line reads {EXAMPLE}"
-
-
-@dataclass(frozen=True, slots=True)
-class GoldenCase:
-    """A question, and what answers it.
-
-    Attributes:
-        question: as a user asks it.
-        documents: ids of documents that answer it; any of them will do.
-        spans: passages that answer it, as they stand in the documents.
-        tree: the tree that is searched; empty for all.
-        line: of the file, from 1.
-        kind, answer: the team's own words, empty for none.
-    """
-
-    question: str
-    documents: tuple[str, ...] = ()
-    spans: tuple[str, ...] = ()
-    tree: str = ""
-    line: int = 0
-    kind: str = ""
-    answer: str = ""
-
-
-def load_golden(path: Path) -> tuple[GoldenCase, ...]:
-    """The cases of a file, in order; blank lines are passed over.
-
-    Raises:
-        SettingsError: the file is missing, empty or not UTF-8, or a line is malformed; it names
-            the line and what to write there.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-        raise SettingsError(
-            f"there is no golden set at {path}; write one question to a line, such as {EXAMPLE}"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from error
-    lines = enumerate(text.removeprefix("\ufeff").split("\n"), 1)
-    cases = tuple(
-        _case(parse_row(line, f"{path}, line {number}", REMEDY, SettingsError), number)
-        for number, line in lines
-        if line.strip()
-    )
-    if not cases:
-        raise SettingsError(f"{path} holds no question; write one to a line, such as {EXAMPLE}")
-    return cases
-
-
-def _case(row: Row, number: int) -> GoldenCase:
-    unknown = sorted(row.values.keys() - {*_READ, *_OWN})
-    if unknown:
-        near = difflib.get_close_matches(unknown[0], _READ, n=1)
-        meant = f"; did you mean {near[0]!r}?" if near else ""
-        raise SettingsError(f"{row.where}: unknown key {unknown[0]!r}{meant}; {row.remedy}")
-    documents, spans = (row.texts(key, blanks=False) for key in ("expected", "span"))
-    if not documents and not spans:
-        told = "neither 'expected' (documents) nor 'span' (text) is given"
-        raise SettingsError(f"{row.where}: {told}; {row.remedy}")
-    own = {key: str(row.values.get(key) or "") for key in ("kind", "answer")}
-    return GoldenCase(row.text("question"), documents, spans, row.text_or("tree"), number, **own)
-
 
 OpenStore = Callable[[], AbstractContextManager[VectorStore]]
 """Opens what is published, to read."""
@@ -122,7 +41,7 @@ class GoldenHit:
         retrieved: what was retrieved.
     """
 
-    case: GoldenCase
+    case: Question
     rank: int
     evidence: float | None
     documents_found: float | None
@@ -172,7 +91,7 @@ class GoldenReport:
 
 
 def measure_golden(
-    cases: Sequence[GoldenCase], embedder: Embedder, open_store: OpenStore, query: Query
+    cases: Sequence[Question], embedder: Embedder, open_store: OpenStore, query: Query
 ) -> GoldenReport:
     """Retrieve for every case, those of one tree together, and compare.
 
@@ -182,16 +101,16 @@ def measure_golden(
         SettingsError: the query contradicts itself.
         StoreError: the store cannot be opened, or is another embedder's.
     """
-    vectors = embedder.embed_queries([case.question for case in cases])
-    by_tree: dict[str, list[int]] = {}
+    vectors = embedder.embed_queries([case.text for case in cases])
+    by_tree: dict[str | None, list[int]] = {}
     for at, case in enumerate(cases):
-        by_tree.setdefault(case.tree, []).append(at)
+        by_tree.setdefault(case.document, []).append(at)
     hits: dict[int, GoldenHit] = {}
     with open_store() as store:
         retriever = Retriever(store, embedder)
         for tree, places in by_tree.items():
             where = replace(query.where, trees=(tree,)) if tree else query.where
-            questions = [cases[at].question for at in places]
+            questions = [cases[at].text for at in places]
             narrowed = replace(query, where=where)
             retrieved = retriever.search_vectors(questions, vectors[np.array(places)], narrowed)
             for at, retrieval in zip(places, retrieved, strict=True):
@@ -210,7 +129,7 @@ def without_nodes(report: GoldenReport, ids: Collection[str]) -> GoldenReport:
     return GoldenReport(tuple(judge_case(h.case, without(h.retrieved)) for h in report.hits))
 
 
-def judge_case(case: GoldenCase, retrieval: Retrieval) -> GoldenHit:
+def judge_case(case: Question, retrieval: Retrieval) -> GoldenHit:
     """Compare what was retrieved with what answers the question.
 
     A node answers it when its text is of expected documents alone (a summary over others too says
@@ -218,12 +137,12 @@ def judge_case(case: GoldenCase, retrieval: Retrieval) -> GoldenHit:
     of the context.
     """
     nodes = [hit.node for hit in retrieval.ranked]
-    spans = [runs(span) for span in case.spans]
+    spans = [runs(span) for span in case.evidence]
     answers = (at for at, node in enumerate(nodes, 1) if _answers(node, case, spans))
     wanted: Runs = frozenset().union(*spans)
     held_runs: Runs = frozenset().union(*(held(wanted, node.text) for node in nodes))
     there = {name for node in nodes if _is_of(node, case) for name in node.documents}
-    expected = set(case.documents)
+    expected = set(case.sources)
     return GoldenHit(
         case=case,
         rank=next(answers, 0),
@@ -239,9 +158,9 @@ def golden_values(report: GoldenReport) -> Mapping[str, object]:
         **report.numbers(),
         "cases": [
             {
-                "line": hit.case.line,
-                "question": hit.case.question,
-                "expected": list(hit.case.documents),
+                "line": int(hit.case.id.removeprefix("line ")),
+                "question": hit.case.text,
+                "expected": list(hit.case.sources),
                 "rank": hit.rank,
                 "evidence": hit.evidence,
                 "documents_found": hit.documents_found,
@@ -252,14 +171,14 @@ def golden_values(report: GoldenReport) -> Mapping[str, object]:
     }
 
 
-def _answers(node: Node, case: GoldenCase, spans: Sequence[Runs]) -> bool:
+def _answers(node: Node, case: Question, spans: Sequence[Runs]) -> bool:
     if _is_of(node, case):
         return True
     return any(len(held(span, node.text)) >= MIN_HELD * len(span) for span in spans if span)
 
 
-def _is_of(node: Node, case: GoldenCase) -> bool:
-    return bool(case.documents) and set(node.documents) <= set(case.documents)
+def _is_of(node: Node, case: Question) -> bool:
+    return bool(case.sources) and set(node.documents) <= set(case.sources)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -306,7 +225,7 @@ def evaluate_golden(
 def _worst(hit: GoldenHit) -> WorstNode:
     """A missed question with the node that was found first in place of its answer."""
     first = hit.retrieved.hits[0].node if hit.retrieved.hits else None
-    wanted = ", ".join(hit.case.documents) or f"“{hit.case.spans[0][:60]}”"
+    wanted = ", ".join(hit.case.sources) or f"“{hit.case.evidence[0][:60]}”"
     why = f"expected {wanted}; found {', '.join(first.documents[:3]) if first else 'nothing'}"
     node_id, tree = (first.id, first.tree) if first else ("", "")
-    return WorstNode(node_id, hit.case.question, 0.0, why, tree)
+    return WorstNode(node_id, hit.case.text, 0.0, why, tree)

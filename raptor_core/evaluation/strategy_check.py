@@ -7,7 +7,7 @@ from statistics import mean
 
 from raptor_core.evaluation.compare import Comparison, Figure, Line
 from raptor_core.quality.checks import CheckInfo, Measured, Verdict
-from raptor_core.quality.statistics import Drift, measure_drift
+from raptor_core.quality.statistics import measure_drift
 from raptor_core.settings import CheckSettings
 
 BASELINE = "flat"
@@ -46,12 +46,14 @@ def evaluate_strategy(
     lines = [line for line in comparison.lines if line.system == strategy]
     value, flat = _mean(comparison, strategy, measure), _mean(comparison, BASELINE, measure)
     drift = measure_drift(value, past(measure), checks.history_builds)
-    worse = [line for line in lines if _is_worse(line.figures[measure])]
+    worse = [line for line in lines if _highest(line.figures[measure]) < 0]
     fallen = drift.z < -checks.max_drift
     numbers = {measure: round(value, 4), f"{measure}_{BASELINE}": round(flat, 4)}
     if drift.is_known:
         numbers |= {"median": round(drift.median, 4), "z": round(drift.z, 4)}
-    summary = _summary(measure, strategy, value, flat, worse) + (_fall(drift) if fallen else "")
+    summary = _summary(measure, strategy, value, flat, worse)
+    if fallen:
+        summary += f"; the median of {drift.n} earlier evaluations is {drift.median:.3f}"
     remedy = (
         f"Run `raptor eval retrieval FILE --strategy {BASELINE} --strategy {strategy}`; look at "
         "settings, models and versions that changed, or set retrieval.strategy."
@@ -68,9 +70,9 @@ def _mean(comparison: Comparison, system: str, measure: str) -> float:
     return mean(value for value in values if value is not None)
 
 
-def _is_worse(figure: Figure) -> bool:
-    high = figure.difference.interval.high if figure.difference else None
-    return high is not None and high < 0
+def _highest(figure: Figure) -> float:
+    """The upper end of the interval of the difference; 0 where there is none."""
+    return (figure.difference.interval.high if figure.difference else None) or 0.0
 
 
 def _summary(measure: str, strategy: str, value: float, flat: float, worse: Sequence[Line]) -> str:
@@ -79,7 +81,3 @@ def _summary(measure: str, strategy: str, value: float, flat: float, worse: Sequ
         told += f", of {BASELINE} {flat:.3f}"
     budgets = ", ".join(f"{line.budget_tokens:,}" for line in worse)
     return f"{told}; it is worse beyond the interval at {budgets} tokens" if worse else told
-
-
-def _fall(drift: Drift) -> str:
-    return f"; the median of {drift.n} earlier evaluations is {drift.median:.3f}"

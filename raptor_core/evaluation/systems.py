@@ -8,12 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.baselines import (
-    Beginning,
-    Dpr,
-    ParagraphFusion,
-    RootOnly,
-)
+from raptor_core.evaluation.baselines import Beginning, Dpr, ParagraphFusion, RootOnly
 from raptor_core.evaluation.contexts import Asked, Context, System
 from raptor_core.evaluation.index import Index
 from raptor_core.retrieval import STRATEGIES, Query

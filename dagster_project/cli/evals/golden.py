@@ -11,7 +11,8 @@ from dagster_project.cli.options import home_and_json, make_query, query_options
 from dagster_project.cli.output import print_json, shorten
 from raptor_assets.project.home import Home
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.golden import GoldenReport, golden_values, load_golden, measure_golden
+from raptor_core.evaluation.datasets import load_golden
+from raptor_core.evaluation.golden import GoldenReport, golden_values, measure_golden
 from raptor_core.home.published import published, require_trees
 from raptor_core.tree.components import Components
 
@@ -40,7 +41,9 @@ def command(
     cases = load_golden(path)
     query = make_query(settings, values)
     with published(opened, settings) as store:
-        require_trees(store, [*(query.where.trees or ()), *(c.tree for c in cases if c.tree)])
+        require_trees(
+            store, [*(query.where.trees or ()), *(c.document for c in cases if c.document)]
+        )
     components = Components(settings)
     report = measure_golden(
         cases,
@@ -61,7 +64,7 @@ def _print(report: GoldenReport, least: float | None) -> None:
     for hit in report.hits:
         rank = f"rank {hit.rank}" if hit.rank else "missed"
         place = "" if hit.evidence is None else f", {hit.evidence:.0%} of the evidence"
-        click.secho(f"{rank + place:<10} {shorten(hit.case.question, 100)}", fg=_color(hit.rank))
+        click.secho(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=_color(hit.rank))
     for name, value in report.numbers().items():
         click.echo(f"{name.replace('_', ' '):<20} {value:.4g}")
     if least is not None and report.hit_rate < least:

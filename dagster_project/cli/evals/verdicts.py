@@ -24,8 +24,8 @@ from raptor_core.audit.study import (
     read_verdicts,
     study_figures,
 )
-from raptor_core.evaluation.datasets.records import question_of
-from raptor_core.evaluation.golden import GoldenReport, load_golden, measure_golden, without_nodes
+from raptor_core.evaluation.datasets import load_golden
+from raptor_core.evaluation.golden import GoldenReport, measure_golden, without_nodes
 from raptor_core.evaluation.readers import ChatReader, PairedAnswers, read_pairs
 from raptor_core.home.published import published
 from raptor_core.models.money.ledger import Ledger
@@ -130,7 +130,7 @@ def _answers(
 ) -> PairedAnswers:
     """What the home's reader answers; every answer is kept, and paid for once."""
     pairs = [
-        (question_of(hit.case), hit.retrieved.context, bare.retrieved.context)
+        (hit.case, hit.retrieved.context, bare.retrieved.context)
         for hit, bare in zip(report.hits, without.hits, strict=True)
     ]
     reader = ChatReader(settings.reader, Ledger.of(settings))

@@ -11,12 +11,7 @@ from io import BytesIO
 from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.archive import DAMAGE, damaged
 from raptor_core.documents.formats.html import parse_html
-from raptor_core.documents.formats.parsed import (
-    Parsed,
-    UnreadableError,
-    clean_text,
-    one_line,
-)
+from raptor_core.documents.formats.parsed import Parsed, UnreadableError, clean_text, one_line
 from raptor_core.errors import MissingExtraError
 
 

@@ -15,11 +15,11 @@ from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.evaluation.datasets.narrativeqa import load_narrativeqa
 from raptor_core.evaluation.datasets.qasper import load_qasper
 from raptor_core.evaluation.datasets.quality import load_quality
-from raptor_core.evaluation.datasets.records import load_own, load_records
+from raptor_core.evaluation.datasets.records import load_golden, load_own, load_records
 from raptor_core.evaluation.rows import read_text
 from raptor_core.settings import SourceSettings
 
-__all__ = ["Dataset", "Question", "load_dataset", "needs_documents", "open_dataset"]
+__all__ = ["Dataset", "Question", "load_dataset", "load_golden", "needs_documents", "open_dataset"]
 
 FORMS = (
     "expected QASPER (.json), QuALITY (JSON Lines), the folder of NarrativeQA, JSON Lines of "

@@ -10,11 +10,19 @@ The document's id is the first field whose name is ``id`` or ends in ``_id``; ``
 ``gold_label`` (from 1), ``difficult``, ``unanswerable`` and ``kind``. QASPER names the sections of
 a paper; where a row of it lists none, lines of the text that look like headings begin them.
 
-A user's own questions are a golden set, over documents that are given beside it.
+A golden set holds a team's own questions, over documents that are given beside it, one to a line:
+
+    {"question": "Why was hybrid propulsion rejected?", "expected": ["vessel/refit-plan.md"]}
+    {"question": "When was the lamp lit?", "span": "The lamp was lit in 1872.", "tree": "point.md"}
+
+``expected`` are ids of documents, ``span`` text of theirs; one of the two has to be there, each
+may be a list, and any of them will do. ``tree`` narrows the search. ``id``, ``kind``, ``answer``
+and ``note`` are the team's own.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,11 +31,10 @@ from pathlib import Path
 from raptor_core.documents.base import Document, Section
 from raptor_core.documents.formats.parsed import Heading, UnreadableError, nest
 from raptor_core.documents.formats.records import Table, row_document
-from raptor_core.errors import SourceError
+from raptor_core.errors import SettingsError, SourceError
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.evaluation.datasets.qasper import UNANSWERABLE, text_evidence
 from raptor_core.evaluation.datasets.quality import options_of
-from raptor_core.evaluation.golden import GoldenCase, load_golden
 from raptor_core.evaluation.rows import Row, json_lines
 from raptor_core.settings import SourceSettings
 
@@ -53,31 +60,68 @@ def load_own(path: Path, documents: Sequence[Document]) -> Dataset:
             "--source docs/"
         )
     known = {document.id for document in documents}
-    questions = tuple(_own_question(path, case, known) for case in load_golden(path))
+    questions = load_golden(path)
+    for question in questions:
+        _require_known(path, question, known)
     return Dataset(path.stem, tuple(documents), questions)
 
 
-def _own_question(path: Path, case: GoldenCase, known: set[str]) -> Question:
-    named = (*case.documents, *([case.tree] if case.tree else []))
+def _require_known(path: Path, question: Question, known: set[str]) -> None:
+    named = (*question.sources, *([question.document] if question.document else []))
     missing = [name for name in named if name not in known]
     if missing:
         raise SourceError(
-            f"{path}, line {case.line}: the source holds no document {missing[0]!r}; write its "
+            f"{path}, {question.id}: the source holds no document {missing[0]!r}; write its "
             f"path as it stands in the source, such as {min(known)!r}"
         )
-    return question_of(case)
 
 
-def question_of(case: GoldenCase) -> Question:
-    """A golden case as a question; what answers it may be any document or passage."""
+_READ = ("question", "expected", "span", "tree")
+_OWN = ("id", "kind", "answer", "note")
+EXAMPLE = '{"question": "When was it built?", "expected": ["history.md"]}'
+
+
+def load_golden(path: Path) -> tuple[Question, ...]:
+    """The questions of a golden set, in order; blank lines are passed over.
+
+    Raises:
+        SettingsError: the file is missing, empty or not UTF-8, or a line is malformed; it names
+            the line and what to write there.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        raise SettingsError(
+            f"there is no golden set at {path}; write one question to a line, such as {EXAMPLE}"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from error
+    rows = json_lines(path, text.removeprefix("\ufeff"), f"a line reads {EXAMPLE}", SettingsError)
+    questions = tuple(map(_golden_question, rows))
+    if not questions:
+        raise SettingsError(f"{path} holds no question; write one to a line, such as {EXAMPLE}")
+    return questions
+
+
+def _golden_question(row: Row) -> Question:
+    unknown = sorted(row.values.keys() - {*_READ, *_OWN})
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], _READ, n=1)
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        raise SettingsError(f"{row.where}: unknown key {unknown[0]!r}{meant}; {row.remedy}")
+    documents, spans = (row.texts(key, blanks=False) for key in ("expected", "span"))
+    if not documents and not spans:
+        told = "neither 'expected' (documents) nor 'span' (text) is given"
+        raise SettingsError(f"{row.where}: {told}; {row.remedy}")
+    answers, kinds = (tuple(filter(None, [row.values.get(key)])) for key in ("answer", "kind"))
     return Question(
-        id=f"line {case.line}",
-        text=case.question,
-        document=case.tree or None,
-        sources=case.documents,
-        evidence=case.spans,
-        answers=(case.answer,) if case.answer else (),
-        kinds=(case.kind,) if case.kind else (),
+        id=row.where.rpartition(", ")[2],
+        text=row.text("question"),
+        document=row.text_or("tree") or None,
+        sources=documents,
+        evidence=spans,
+        answers=tuple(map(str, answers)),
+        kinds=tuple(map(str, kinds)),
     )
 
 

@@ -7,12 +7,7 @@ from dataclasses import replace
 
 from raptor_core.models.money.ledger import Hold, Ledger
 from raptor_core.models.money.usage import SUMMARIES, Usage
-from raptor_core.models.summarizing.base import (
-    FailedSummary,
-    Summarizer,
-    Summary,
-    SummaryRequest,
-)
+from raptor_core.models.summarizing.base import FailedSummary, Summarizer, Summary, SummaryRequest
 from raptor_core.tokens.base import TokenCounter
 
 

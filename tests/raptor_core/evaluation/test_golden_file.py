@@ -8,7 +8,7 @@ import pytest
 
 from raptor_core.documents import load_documents
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.golden import load_golden
+from raptor_core.evaluation.datasets import load_golden
 from raptor_core.identity import normalize_text
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "questions.jsonl"
@@ -26,17 +26,17 @@ def test_documents_spans_and_trees_are_read(tmp_path):
         '{"question": "Who?", "span": ["Agnes Moor lit it."], "tree": "point.md", "kind": "x"}\r\n'
     )
     first, second = load(tmp_path, "\ufeff" + lines)
-    assert (first.question, first.documents, first.spans, first.line) == (
+    assert (first.text, first.sources, first.evidence, first.id) == (
         "When was it lit?",
         ("point.md",),
         (),
-        1,
+        "line 1",
     )
-    assert (second.documents, second.spans, second.tree, second.line) == (
+    assert (second.sources, second.evidence, second.document, second.id) == (
         (),
         ("Agnes Moor lit it.",),
         "point.md",
-        3,
+        "line 3",
     )
 
 
@@ -46,7 +46,7 @@ def rows():
 
 
 def test_the_examples_questions_are_a_golden_set_of_three_kinds(rows):
-    assert [case.question for case in load_golden(EXAMPLE)] == [row["question"] for row in rows]
+    assert [case.text for case in load_golden(EXAMPLE)] == [row["question"] for row in rows]
     assert len({row["question"].casefold() for row in rows}) == 60
     assert Counter(row["kind"] for row in rows) == {"local": 20, "thematic": 20, "multi": 20}
     assert all(row["answer"].strip() for row in rows)

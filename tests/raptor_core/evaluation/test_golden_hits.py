@@ -8,8 +8,8 @@ from support.hashing import HashingEmbedder
 from support.trees import leaf, summary
 
 from raptor_core.documents import Document
+from raptor_core.evaluation.datasets import Question
 from raptor_core.evaluation.golden import (
-    GoldenCase,
     GoldenReport,
     evaluate_golden,
     judge_case,
@@ -43,28 +43,32 @@ NODES = (
 )
 
 
+def case(text, sources=(), evidence=(), document=None):
+    return Question("line 1", text, document, sources, evidence)
+
+
 def test_the_rank_is_of_the_first_node_of_an_expected_document_alone():
-    hit = judge_case(GoldenCase("?", ("a.md",)), retrieval(*NODES))
+    hit = judge_case(case("?", ("a.md",)), retrieval(*NODES))
     assert (hit.rank, hit.documents_found, hit.evidence) == (3, 1.0, None)
-    assert judge_case(GoldenCase("?", ("b.md",)), retrieval(*NODES)).rank == 1
-    assert judge_case(GoldenCase("?", ("a.md", "b.md")), retrieval(*NODES[1:])).rank == 1
+    assert judge_case(case("?", ("b.md",)), retrieval(*NODES)).rank == 1
+    assert judge_case(case("?", ("a.md", "b.md")), retrieval(*NODES[1:])).rank == 1
 
 
 def test_the_rank_of_a_span_is_of_the_node_that_holds_half_of_it():
-    hit = judge_case(GoldenCase("?", (), (SPAN,)), retrieval(*NODES))
+    hit = judge_case(case("?", evidence=(SPAN,)), retrieval(*NODES))
     assert (hit.rank, hit.evidence, hit.documents_found) == (3, 1.0, None)
 
 
 def test_a_span_over_two_nodes_is_found_in_part():
     halves = (leaf("1", "The lamp was lit in 1872"), leaf("2", "by Agnes Moor with oil."))
-    hit = judge_case(GoldenCase("?", (), (SPAN,)), retrieval(*halves))
+    hit = judge_case(case("?", evidence=(SPAN,)), retrieval(*halves))
     assert 0 < hit.evidence < 1
 
 
 def test_what_is_not_there_is_missed():
-    hit = judge_case(GoldenCase("?", ("c.md",), ("No such words stand there.",)), retrieval(*NODES))
+    hit = judge_case(case("?", ("c.md",), ("No such words stand there.",)), retrieval(*NODES))
     assert (hit.rank, hit.evidence, hit.documents_found) == (0, 0.0, 0.0)
-    assert judge_case(GoldenCase("?", ("a.md",)), retrieval()).rank == 0
+    assert judge_case(case("?", ("a.md",)), retrieval()).rank == 0
 
 
 def test_runs_ignore_case_space_and_marks_and_keep_short_texts():
@@ -74,8 +78,7 @@ def test_runs_ignore_case_space_and_marks_and_keep_short_texts():
 
 
 def report(*ranks):
-    case = GoldenCase("Who lit it?", ("a.md",))
-    hit = judge_case(case, retrieval(*NODES))
+    hit = judge_case(case("Who lit it?", ("a.md",)), retrieval(*NODES))
     return GoldenReport(tuple(replace(hit, rank=rank) for rank in ranks))
 
 
@@ -134,9 +137,9 @@ def published():
 def test_a_golden_set_is_measured_with_the_retriever(published):
     store, embedder = published
     cases = [
-        GoldenCase("Who lit the lamp in 1872?", ("a.md",), (SPAN,)),
-        GoldenCase("Was herring shipped?", ("b.md",), tree="b.md"),
-        GoldenCase("Who lit the lamp in 1872?", ("a.md",), tree="b.md"),
+        case("Who lit the lamp in 1872?", ("a.md",), (SPAN,)),
+        case("Was herring shipped?", ("b.md",), document="b.md"),
+        case("Who lit the lamp in 1872?", ("a.md",), document="b.md"),
     ]
     found = measure_golden(cases, embedder, lambda: nullcontext(store), Query())
     assert [hit.case for hit in found.hits] == cases
