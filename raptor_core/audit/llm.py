@@ -16,9 +16,10 @@ from raptor_core.audit.collage import folded
 from raptor_core.errors import EndpointError
 from raptor_core.identity import digest
 from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.fencing import defused, fence
 from raptor_core.models.endpoints.pool import run_concurrently
-from raptor_core.models.endpoints.values import ChatAsk, Objection
+from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import AUDITS
 from raptor_core.retrying import RetryPolicy
@@ -83,12 +84,9 @@ class LlmJudge:
     ) -> None:
         """``ledger`` holds the run's budget and prices."""
         self._settings = settings
+        # Changes with the model and the prompt; the same model elsewhere judges alike.
+        self.version = f"1-{digest('llm', settings.model, SYSTEM)[:12]}"
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=AUDITS)
-
-    @property
-    def version(self) -> str:
-        """Changes with the model and the prompt; the same model elsewhere judges alike."""
-        return f"1-{digest('llm', self._settings.model, SYSTEM)[:12]}"
 
     def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
         """See ``Judge.judge``.
@@ -121,7 +119,7 @@ class LlmJudge:
             max_tokens=self._settings.max_tokens,
             temperature=0.0,
             shorten=lambda _n: _SHORTER,
-            check=lambda text: _objection(text, asked),
+            check=lambda text: _check(text, asked),
             response_format=_response_format(self._settings),
         )
         try:
@@ -165,20 +163,20 @@ def _fenced(tag: str, texts: Sequence[str]) -> Iterator[str]:
         yield fence(tag, defused(text, "source", "sentence"), number)
 
 
-def _objection(text: str, asked: _Asked) -> Objection | None:
+def _check(text: str, asked: _Asked) -> None:
     try:
         answer = _answer(text)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the answer"
-        return Objection(f"the audit is no JSON of the asked form ({where}: {first['msg']})")
+        told = f"the audit is no JSON of the asked form ({where}: {first['msg']})"
+        raise FaultError(told) from None
     n_sentences, n_sources = len(asked.sentences), len(asked.item.children)
     for fault in answer.unsupported:
         if not 1 <= fault.sentence <= n_sentences:
-            return Objection(f"the audit names sentence {fault.sentence} of {n_sentences}")
+            raise FaultError(f"the audit names sentence {fault.sentence} of {n_sentences}")
         if fault.source is not None and not 1 <= fault.source <= n_sources:
-            return Objection(f"the audit names source {fault.source} of {n_sources}")
-    return None
+            raise FaultError(f"the audit names source {fault.source} of {n_sources}")
 
 
 def _findings(asked: _Asked, answer: _Answer) -> list[SentenceFinding]:

@@ -32,11 +32,7 @@ class NliJudge:
     def __init__(self, model: str) -> None:
         """``model`` is a hub name or a local folder."""
         self._model = model
-
-    @property
-    def version(self) -> str:
-        """Changes with the model's name."""
-        return f"1-{digest('nli', self._model)[:12]}"
+        self.version = f"1-{digest('nli', model)[:12]}"
 
     def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
         """See ``Judge.judge``.

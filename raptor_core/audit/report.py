@@ -25,17 +25,8 @@ class RememberingJudge:
 
     def __init__(self, inner: Judge, known: Known | None = None) -> None:
         self._inner = inner
+        self.name, self.version = inner.name, inner.version
         self._known = {key: tuple(f) for key, f in (known or {}).items() if _is_judged(f)}
-
-    @property
-    def name(self) -> str:
-        """The other judge's."""
-        return self._inner.name
-
-    @property
-    def version(self) -> str:
-        """The other judge's."""
-        return self._inner.version
 
     def knows(self, item: Audited) -> bool:
         """Whether the other judge would not be asked."""

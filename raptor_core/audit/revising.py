@@ -26,12 +26,8 @@ class RevisingSummarizer:
     def __init__(self, inner: Summarizer, judge: Judge) -> None:
         self._inner = inner
         self._judge = judge
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the other summarizer and the judge."""
-        judge = {"name": self._judge.name, "version": self._judge.version}
-        return fingerprint("revised", {"inner": self._inner.fingerprint, "judge": judge})
+        by = {"name": judge.name, "version": judge.version}
+        self.fingerprint = fingerprint("revised", {"inner": inner.fingerprint, "judge": by})
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
         """See ``Summarizer.summarize``; what has to be revised comes last.

@@ -148,16 +148,12 @@ class ChatReader:
     ) -> None:
         self._settings = settings
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=READING)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Of the model and the prompts."""
         values = {
-            "model": self._settings.model,
-            "max_tokens": self._settings.max_tokens,
+            "model": settings.model,
+            "max_tokens": settings.max_tokens,
             "prompts": [CHAT_SYSTEM, SHORT, CHOOSE],
         }
-        return fingerprint("chat-reader", values)
+        self.fingerprint = fingerprint("chat-reader", values)
 
     def read(self, asks: Sequence[Ask]) -> Iterator[tuple[int, str]]:
         """See ``AnswerReader.read``.
@@ -211,11 +207,8 @@ class UnifiedQa:
 
     def __init__(self, model: str = UNIFIEDQA_MODEL) -> None:
         self._model = model
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Of the model's name and the limits."""
-        return fingerprint("unifiedqa", {"model": self._model, "limits": [MAX_READ_TOKENS, 64]})
+        values = {"model": model, "limits": [MAX_READ_TOKENS, 64]}
+        self.fingerprint = fingerprint("unifiedqa", values)
 
     def read(self, asks: Sequence[Ask]) -> Iterator[tuple[int, str]]:
         """See ``AnswerReader.read``; long ones first, so that a batch is of one length.

@@ -39,30 +39,19 @@ class BundledEmbedder(PrefixingEmbedder):
     built on them. One object may be shared by threads; they take turns at the model.
     """
 
+    model = "all-MiniLM-L6-v2"
+    n_dims = N_DIMS
+    max_tokens = MAX_TOKENS
+
     def __init__(self, settings: EmbedderSettings) -> None:
         super().__init__(settle_precision(settings))
         self._turn = RLock()
-
-    @property
-    def model(self) -> str:
-        """Name of the model."""
-        return "all-MiniLM-L6-v2"
 
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of the weights, the prefixes and the precision."""
         values = {"sha256": SHA256, **self._prefixes}
         return embedder_fingerprint("bundled", values, self._settings.precision)
-
-    @property
-    def n_dims(self) -> int:
-        """384, known without loading."""
-        return N_DIMS
-
-    @property
-    def max_tokens(self) -> int:
-        """256, known without loading."""
-        return MAX_TOKENS
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         with self._turn:  # so that the first users together load it once

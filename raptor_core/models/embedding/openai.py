@@ -24,7 +24,6 @@ _KNOWN_DIMS = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
-_MAX_TOKENS = 8191  # of OpenAI's models; other servers say by an error when a text is too long
 
 
 class OpenAIEmbedder(PrefixingEmbedder):
@@ -36,6 +35,9 @@ class OpenAIEmbedder(PrefixingEmbedder):
 
     ``ledger`` holds the run's budget and prices; None knows neither.
     """
+
+    max_tokens = 8191
+    """Of OpenAI's models; other servers say by an error when a text is too long."""
 
     def __init__(
         self,
@@ -65,11 +67,6 @@ class OpenAIEmbedder(PrefixingEmbedder):
         with self._lock:
             known = self._n_dims
         return known if known is not None else self._call(["dimension"]).shape[1]
-
-    @property
-    def max_tokens(self) -> int:
-        """Tokens that OpenAI's models read."""
-        return _MAX_TOKENS
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
         """As ``embed``, batch by batch as they come: the first text's row, and the vectors.

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from raptor_core.models.endpoints.faults import FaultError, scrub
-from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.money.usage import Usage, estimate_tokens
 from raptor_core.vectors import Vectors
 
@@ -56,18 +55,6 @@ def read_chat(response: Any, secret: str) -> str:
     if finish != "stop":
         raise FaultError(f"the answer ended by {finish!r}, expected 'stop'")
     return text.strip()
-
-
-def checked(text: str, ask: ChatAsk) -> str:
-    """The text, where the question has no objection to it.
-
-    Raises:
-        FaultError: it has one.
-    """
-    objection = ask.check(text)
-    if objection is not None:
-        raise FaultError(objection.reason, too_long=objection.too_long, plea=objection.plea)
-    return text
 
 
 def _message(response: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.dialects import chat_body
-from raptor_core.models.endpoints.faults import FaultError, scrub
+from raptor_core.models.endpoints.faults import scrub
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.settings.base import EndpointPart
 
@@ -135,14 +135,3 @@ def _answer(line: Mapping[str, Any], secret: str) -> tuple[str, ChatCompletion |
         return key, ChatCompletion.model_validate(response.get("body"))
     except ValidationError:
         return key, "the answer is malformed"
-
-
-def raised(answer: ChatCompletion | str) -> ChatCompletion:
-    """The answer.
-
-    Raises:
-        FaultError: it is the reason why there is none.
-    """
-    if isinstance(answer, str):
-        raise FaultError(answer, unbilled=True)
-    return answer

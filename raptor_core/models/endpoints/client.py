@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from raptor_core.errors import EndpointError
-from raptor_core.models.endpoints.answers import checked, read_chat, read_embeddings, read_usage
+from raptor_core.models.endpoints.answers import read_chat, read_embeddings, read_usage
 from raptor_core.models.endpoints.dialects import chat_body, connect, resolve_key, shown_url
 from raptor_core.models.endpoints.faults import FaultError, Retrier, is_refusal, translated
 from raptor_core.models.endpoints.gate import Gate
@@ -117,7 +117,9 @@ class EndpointClient:
                 counter,
                 stop,
             )
-            return checked(read_chat(response, self._key()), ask)
+            text = read_chat(response, self._key())
+            ask.check(text)
+            return text
 
         text = self._retrier.run(attempt, what=self._what("chat"), stop=stop, on_retry=note)
         return ChatAnswer(text, counter.usage)
@@ -126,7 +128,6 @@ class EndpointClient:
         self,
         texts: Sequence[str],
         *,
-        meter: Meter | None = None,
         stop: threading.Event | None = None,
         encoding: Encoding = "base64",
     ) -> Vectors:
@@ -134,7 +135,6 @@ class EndpointClient:
 
         base64 is a quarter of the bytes; most servers that know none send numbers all the same.
         """
-        counter = meter or Meter()
         worst = Worst(sum(estimate_tokens(text) for text in texts), 0)
 
         def attempt() -> Vectors:
@@ -143,7 +143,7 @@ class EndpointClient:
                     model=self.endpoint.model, input=list(texts), encoding_format=encoding
                 ),
                 worst,
-                counter,
+                Meter(),
                 stop,
             )
             return read_embeddings(response, len(texts), self._key())
@@ -152,7 +152,7 @@ class EndpointClient:
             attempt,
             what=self._what("embeddings"),
             stop=stop,
-            on_retry=lambda _fault: counter.add(self._account.count_retry()),
+            on_retry=lambda _fault: self._account.count_retry(),
         )
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ Wait = Callable[[float], bool]
 
 @dataclass(eq=False)
 class FaultError(Exception):
-    """One attempt that gave nothing usable. Never leaves this package.
+    """One attempt that gave nothing usable; the client's own, and of those who check its answers.
 
     Attributes:
         reason: for people.
@@ -71,7 +71,7 @@ class Retrier:
         *,
         what: str,
         stop: threading.Event | None = None,
-        on_retry: Callable[[FaultError], None] = lambda _fault: None,
+        on_retry: Callable[[FaultError], object] = lambda _fault: None,
     ) -> Result:
         """The result of the first attempt that succeeds.
 
@@ -80,12 +80,11 @@ class Retrier:
         Raises:
             EndpointError: the last fault's reason and the number of attempts.
         """
-        wait = self.wait
-        if wait is None:
-            wait = stop.wait if stop is not None else sleep
+        stop = stop or threading.Event()
+        wait = stop.wait if self.wait is None else self.wait
         n_failed = 0
         while True:
-            if stop is not None and stop.is_set():
+            if stop.is_set():
                 raise EndpointError(f"{what} was cancelled")
             try:
                 return attempt()
@@ -112,12 +111,6 @@ class Retrier:
         if asked is None and fault.too_long:
             return 0.0
         return self.policy.wait_seconds(n_failed, self.jitter(), asked)
-
-
-def sleep(seconds: float) -> bool:
-    """Waits; nobody can cancel it."""
-    time.sleep(seconds)
-    return False
 
 
 _RETRYABLE = frozenset({408, 409, 425, 429})

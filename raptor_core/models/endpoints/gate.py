@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from raptor_core.errors import EndpointDownError, EndpointError
 from raptor_core.models.endpoints.dialects import shown_url
-from raptor_core.models.endpoints.faults import FaultError, sleep
+from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.pacing import Begun, Pace, read_allowances
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.base import EndpointPart
@@ -187,7 +187,7 @@ class Gate:
     def _enter(
         self, turn: _Turn, endpoint: EndpointPart, tokens: int, stop: threading.Event | None
     ) -> None:
-        wait = stop.wait if stop is not None else sleep
+        wait = (stop or threading.Event()).wait
         while (seconds := self._wait_seconds(turn, endpoint, tokens)) > 0:
             if wait(min(seconds, _LONGEST_NAP_SECONDS)):
                 raise EndpointError(f"{endpoint.purpose}: the call was cancelled before it began")

@@ -8,19 +8,6 @@ from typing import Any, NamedTuple
 
 from raptor_core.models.money.usage import Usage, estimate_tokens
 
-
-@dataclass(frozen=True, slots=True)
-class Objection:
-    """Why a whole answer is not taken; ``too_long`` when a shorter one would be.
-
-    ``plea`` is a line to add to the next question, so that it is not answered the same.
-    """
-
-    reason: str
-    too_long: bool = False
-    plea: str = ""
-
-
 _WORDS_PER_TOKEN = 0.6
 """Words that fit into a token: fewer than the usual 0.75, so that an obedient answer fits."""
 
@@ -47,7 +34,7 @@ class ChatAsk:
         max_tokens: tokens of the answer, by the endpoint's count.
         temperature: of sampling.
         shorten: line added to the user message after the ``n``-th answer that was too long.
-        check: objects to an answer that is whole and yet unusable.
+        check: raises ``FaultError`` for an answer that is whole and yet unusable.
         prompt_tokens: of both messages; None estimates them.
         response_format: form of the answer that the endpoint is asked for; None for free text.
     """
@@ -57,12 +44,13 @@ class ChatAsk:
     max_tokens: int
     temperature: float
     shorten: Callable[[int], str]
-    check: Callable[[str], Objection | None] = lambda _text: None
+    check: Callable[[str], None] = lambda _text: None
     prompt_tokens: int | None = None
     response_format: Mapping[str, Any] | None = None
 
-    def worst(self, user: str) -> Worst:
+    def worst(self, user: str | None = None) -> Worst:
         """Of an attempt that sends ``user``, which is ``self.user`` or that and more."""
+        user = user or self.user
         if self.prompt_tokens is None:
             return Worst(estimate_tokens(f"{self.system}\n{user}"), self.max_tokens)
         added = user.removeprefix(self.user)

@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING
 from raptor_core.disk import disk_errors, file_lock, write_durably
 from raptor_core.errors import EndpointError, StoreError
 from raptor_core.identity import digest
-from raptor_core.models.endpoints.answers import checked, read_chat, read_usage
+from raptor_core.models.endpoints.answers import read_chat, read_usage
 from raptor_core.models.endpoints.batches import (
     MAX_BYTES,
     MAX_REQUESTS,
     BatchClient,
     BatchState,
     batch_line,
-    raised,
 )
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import FaultError
-from raptor_core.models.endpoints.values import ChatAsk, Worst
+from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.money.ledger import Hold, Ledger
 from raptor_core.models.money.usage import SUMMARIES, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
@@ -160,6 +159,7 @@ class BatchSummarizer:
     ) -> None:
         """``wait`` is a seam for tests; the others are as for ``ChatSummarizer``."""
         self._inner = inner
+        self.fingerprint = inner.fingerprint  # the same model gives the same answers either way
         self._settings = settings
         self._keep = keep
         self._wait = wait
@@ -168,11 +168,6 @@ class BatchSummarizer:
         self._account = (ledger or Ledger()).account(
             SUMMARIES, settings.model, share=settings.batch_price
         )
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the other summarizer: the same model gives the same answers either way."""
-        return self._inner.fingerprint
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Answer]:
         """One answer for each request, those of batches first.
@@ -220,7 +215,8 @@ class BatchSummarizer:
 
     def _asked(self, asks: Asks, spoilt: dict[str, Usage]) -> Iterator[Answer]:
         """Answers of a new batch over as many requests as the budget allows."""
-        holds = self._reserved(asks)
+        reserved = self._account.reserve_some(ask.worst() for _, ask in asks.values())
+        holds = dict(zip(asks, reserved, strict=False))  # what has none is asked for at once
         allowed = {key: asks[key] for key in holds}
         try:
             if not allowed:
@@ -236,11 +232,6 @@ class BatchSummarizer:
             for hold in holds.values():
                 if hold.is_open:
                     hold.forgive()
-
-    def _reserved(self, asks: Asks) -> dict[str, Hold]:
-        """Reservations by key, of the first requests; what has none is asked for at once."""
-        calls = (_worst(ask) for _, ask in asks.values())
-        return dict(zip(asks, self._account.reserve_some(calls), strict=False))
 
     def _waited(self, record: BatchRecord) -> BatchState:
         """The batch once it is over.
@@ -288,11 +279,14 @@ class BatchSummarizer:
         key: str,
     ) -> tuple[Usage, str]:
         """What an answer took and says; what it took counts also where it is not taken."""
-        response = raised(answer)
-        counted = read_usage(response, _worst(ask).prompt_tokens)
+        if isinstance(answer, str):
+            raise FaultError(answer, unbilled=True)
+        counted = read_usage(answer, ask.worst().prompt_tokens)
         usage = self._account.count(counted) if hold is None else hold.settle(counted)
         spoilt[key] += usage
-        return usage, checked(read_chat(response, ""), ask)
+        text = read_chat(answer, "")
+        ask.check(text)
+        return usage, text
 
     def _parts(self, asks: Asks) -> Iterator[Asks]:
         """The requests in batches that the endpoint takes."""
@@ -307,7 +301,3 @@ class BatchSummarizer:
             n_bytes += size
         if part:
             yield part
-
-
-def _worst(ask: ChatAsk) -> Worst:
-    return ask.worst(ask.user)

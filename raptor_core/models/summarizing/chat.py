@@ -10,8 +10,9 @@ from functools import cached_property, partial
 from raptor_core.errors import EndpointError
 from raptor_core.identity import fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.pool import run_concurrently
-from raptor_core.models.endpoints.values import ChatAsk, Meter, Objection
+from raptor_core.models.endpoints.values import ChatAsk, Meter
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest, Unfit
@@ -137,21 +138,19 @@ class ChatSummarizer:
             max_tokens=settings.max_tokens,
             temperature=settings.temperature,
             shorten=partial(limit_line, settings.max_tokens),
-            check=partial(self._objection, request),
+            check=partial(self._check, request),
             prompt_tokens=prompt_tokens(request.n_tokens, self._overhead) + counted,
         )
 
-    def _objection(self, request: SummaryRequest, text: str) -> Objection | None:
+    def _check(self, request: SummaryRequest, text: str) -> None:
         if _REFUSAL.match(text):
-            return Objection("the model refused in words")
-        n_tokens = self._counter.count([text])[0]
-        if n_tokens > self._settings.max_tokens:
-            limit = self._settings.max_tokens
-            return Objection(
+            raise FaultError("the model refused in words")
+        n_tokens, limit = self._counter.count([text])[0], self._settings.max_tokens
+        if n_tokens > limit:
+            raise FaultError(
                 f"the answer has {n_tokens} tokens, at most {limit} fit", too_long=True
             )
         unfit = self._unfit(text, request.texts) if self._unfit is not None else None
-        if unfit is None:
-            return None
-        plea = language_line(unfit.language) if unfit.language else ""
-        return Objection(unfit.reason, plea=plea)
+        if unfit is not None:
+            plea = language_line(unfit.language) if unfit.language else ""
+            raise FaultError(unfit.reason, plea=plea)

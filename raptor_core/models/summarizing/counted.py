@@ -29,14 +29,10 @@ class CountedSummarizer:
     ) -> None:
         """``name`` stands for the model in the ledger; a summary has at most ``max_tokens``."""
         self._inner = inner
+        self.fingerprint = inner.fingerprint  # counting changes no text
         self._counter = counter
         self._max_tokens = max_tokens
         self._account = ledger.account(SUMMARIES, name, free=True)
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the other summarizer: counting changes no text."""
-        return self._inner.fingerprint
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
         """As the other one answers, as many at once as the budget surely allows.

@@ -50,7 +50,7 @@ class ExtractiveSummarizer:
     ) -> None:
         self._settings = settings
         self._counter = counter
-        self._fingerprint = fingerprint(
+        self.fingerprint = fingerprint(
             "extractive",
             {
                 "version": VERSION,
@@ -61,11 +61,6 @@ class ExtractiveSummarizer:
                 "embedder": embedder_fingerprint,
             },
         )
-
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of the method, its limits, the token counter and the embedder."""
-        return self._fingerprint
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
         """One answer for each request, in order; lazily, ``BATCH`` requests at a time.

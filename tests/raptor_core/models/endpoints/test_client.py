@@ -9,7 +9,7 @@ from support.endpoint_clients import SECRET, ask, client_of
 from support.openai_server import FakeOpenAI, Fault
 
 from raptor_core.errors import EndpointError
-from raptor_core.models.endpoints.values import Objection
+from raptor_core.models.endpoints.faults import FaultError
 
 # Fault, and words of the reason that the error must hold when it never ends.
 FAULTS = {
@@ -90,8 +90,12 @@ def test_a_cut_off_answer_is_asked_again_for_a_shorter_one(server):
 
 
 def test_an_objection_to_a_whole_answer_is_a_fault(server):
+    def check(text):
+        if text == "wrong":
+            raise FaultError("odd")
+
     server.fail(Fault.answering("wrong"))
-    answer = client_of(server).chat(ask(lambda t: Objection("odd") if t == "wrong" else None))
+    answer = client_of(server).chat(ask(check))
     assert answer.text != "wrong"
     assert answer.usage.retries == 1
 
