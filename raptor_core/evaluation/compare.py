@@ -54,14 +54,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One system at one budget.
-
-    Attributes:
-        system, budget_tokens: which.
-        mean_tokens: of the contexts.
-        figures: by the name of the measure.
-        layers: mean share of a context's nodes that are of each layer.
-    """
+    """One system at one budget: figures by measure, and the mean share of nodes by layer."""
 
     system: str
     budget_tokens: int

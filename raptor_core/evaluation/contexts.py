@@ -16,13 +16,7 @@ from raptor_core.vectors import Vectors
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Questions that are asked of the same documents.
-
-    Attributes:
-        questions: at least one.
-        vectors: of their texts, shape ``(len(questions), n_dims)``.
-        where: what they are asked of.
-    """
+    """At least one question, their vectors row for row, and the documents that all are asked of."""
 
     questions: Sequence[Question]
     vectors: Vectors

@@ -31,14 +31,9 @@ MIN_HELD = 0.5
 class GoldenHit:
     """What was retrieved for one case.
 
-    Attributes:
-        case: the question, and what answers it.
-        rank: of the first node that answers it, from 1; 0 where none does.
-        evidence: share of the passages' words found in the context, in runs of four; None where
-            the case names no passage.
-        documents_found: share of the expected documents that the context has text of; None where
-            the case names none.
-        retrieved: what was retrieved.
+    ``rank`` is of the first node that answers it, from 1; 0 where none does. ``evidence`` is the
+    share of the passages' words in the context, in runs of four, ``documents_found`` that of the
+    expected documents that it has text of; None where the case names none.
     """
 
     case: Question

@@ -40,13 +40,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """A data set with its published trees.
-
-    Attributes:
-        dataset: what the trees are over.
-        store: open, and holding nothing else.
-        components: what the trees were built with.
-    """
+    """A data set with its trees in an open store, and what they were built with."""
 
     dataset: Dataset
     store: VectorStore
@@ -168,15 +162,10 @@ def _trees(dataset: Dataset, settings: Settings) -> Mapping[str, Sequence[Docume
 
 @dataclass(frozen=True, slots=True)
 class TreeStatistics:
-    """All trees together; the means over summaries are 0 where no tree has one.
+    """All trees together, from the leaves up; the means are 0 where no tree has a summary.
 
-    Attributes:
-        n_trees: in all.
-        nodes_by_layer: nodes of each layer, from the leaves up.
-        mean_children: children per summary; the paper's mean is 6.7.
-        mean_summary_tokens: tokens of a summary; the paper's mean is 131.
-        mean_child_tokens: tokens of a child of a summary; the paper's mean is 85.6.
-        mean_ratio: a summary's tokens over its children's; the paper's mean is 0.28.
+    ``mean_ratio`` is of a summary's tokens over its children's. The paper's means are 6.7, 131,
+    85.6 and 0.28.
     """
 
     n_trees: int

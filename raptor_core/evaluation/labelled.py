@@ -111,7 +111,6 @@ class DatasetScore:
     """One judge on one data set: the half of its documents that nothing was calibrated on.
 
     Attributes:
-        dataset: its name.
         n_pairs, n_consistent, n_documents: of that half, judged ones only.
         n_not_judged: pairs of it without any judged sentence; they are left out.
         auc: that a consistent claim scores higher than an inconsistent one.

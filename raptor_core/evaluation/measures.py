@@ -39,11 +39,8 @@ MEASURES: Mapping[str, str] = MappingProxyType(
 class ContextMeasurer:
     """Measures contexts of one data set without a reader.
 
-    Attributes:
-        index: the data set and its trees.
-        pooled: whether questions are asked of all documents.
-        options: vectors of each question's options, by question id, ``(n_options, n_dims)``.
-        has_evidence: whether the data set names evidence, so that answers need not stand in.
+    ``pooled`` questions are asked of all documents; ``options`` are vectors by question id, shape
+    ``(n_options, n_dims)``; where there is evidence, answers need not stand in for it.
     """
 
     index: Index

@@ -53,10 +53,8 @@ class AnswerReader(Protocol):
 class AnswerMeasurer:
     """Measures contexts by what a reader answers from them.
 
-    Attributes:
-        dataset: name of the data set, which says how answers are scored.
-        reader: who answers.
-        log: keeps every answer from the moment it comes, and is asked before the reader.
+    The name of the data set says how answers are scored. ``log`` keeps every answer from the moment
+    it comes, and is asked before the reader.
     """
 
     dataset: str
@@ -87,12 +85,9 @@ def read_answers(reader: AnswerReader, asks: Sequence[Ask], log: NodeCache) -> l
 
 @dataclass(frozen=True, slots=True)
 class PairedAnswers:
-    """Answers to the questions whose two contexts differ.
+    """Answers to the questions whose two contexts differ, and F1 with the reference answers.
 
-    Attributes:
-        n_asked: such questions.
-        n_same: those with the same answer from both, but for articles, case and punctuation.
-        f1_first, f1_second: mean F1 of words with the reference answers, where there are any.
+    Two are the same that differ by articles, case and punctuation alone.
     """
 
     n_asked: int

@@ -191,7 +191,8 @@ def find_switch(summary: Writing, children: Sequence[Writing]) -> tuple[str, str
     if script is None or not children:
         return None
     together = sum(children[1:], children[0])
-    if together.script is None or summary.n_letters < _least(script):
+    least = _MIN_LETTERS.get(script, _MIN_LETTERS_ELSEWHERE)
+    if together.script is None or summary.n_letters < least:
         return None
     if script == LATIN == together.script:
         return _language_switch(summary, together, children)
@@ -248,7 +249,3 @@ def language_switch(layer: CheckedLayer) -> Measured:
         )
     remedy = "Ask for the documents' language: try another summarizer.model; build these again."
     return Measured(share <= bound, summary, numbers, switched, remedy)
-
-
-def _least(script: str) -> int:
-    return _MIN_LETTERS.get(script, _MIN_LETTERS_ELSEWHERE)

@@ -63,13 +63,9 @@ _NORMAL = 1.4826
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A value against those before it.
+    """A value against the ``n`` before it, whose spread stands for a standard deviation.
 
-    Attributes:
-        value: measured now.
-        n: earlier values it is compared with.
-        median, spread: of them; the spread stands for a standard deviation.
-        z: robust z-score, 0 with fewer than ``MIN_HISTORY`` earlier values.
+    ``z`` is the robust z-score, 0 with fewer than ``MIN_HISTORY`` earlier values.
     """
 
     value: float

@@ -78,39 +78,25 @@ def arrange(
     Raises:
         ClusteringError: no clustering can keep the token budget.
     """
-    n_tokens = np.array([node.n_tokens for node in layer.nodes], dtype=np.int64)
     if earlier is None:
-        return _fitted(tree, layer, n_tokens, components, reason or "a new layer")
+        return _fitted(tree, layer, components, reason or "a new layer")
     if {node.id for node in layer.nodes} == {one for ids in earlier.ids for one in ids}:
         return _unchanged(layer, earlier)
-    return _anchored(tree, layer, n_tokens, components, earlier)
+    return _anchored(tree, layer, components, earlier)
 
 
-def _n_known(nodes: Sequence[Node], earlier: Earlier) -> int:
-    known = {anchor for anchors in earlier.anchors for anchor in anchors}
-    return sum(node.anchor in known for node in nodes)
+def _token_counts(layer: Layer) -> NDArray[np.int64]:
+    return np.array([node.n_tokens for node in layer.nodes], dtype=np.int64)
 
 
-def _fitted(
-    tree: str,
-    layer: Layer,
-    n_tokens: NDArray[np.int64],
-    components: Components,
-    reason: str,
-) -> Arranged:
-    found = components.clusterer.cluster(layer.vectors, n_tokens)
+def _fitted(tree: str, layer: Layer, components: Components, reason: str) -> Arranged:
+    found = components.clusterer.cluster(layer.vectors, _token_counts(layer))
     likely = dict(zip(found.members, found.responsibilities, strict=False))
     if _splits_fits(components) and max(map(len, found.members)) > _bounds(components).max_members:
-        split = _bounded(found.members, layer, n_tokens, components)
+        split = _bounded(found.members, layer, components)
         found = Clusters(split.members, {**found.details, **split.details})
     now = cohesion(layer.vectors, found.members)
-    fit = Fit(
-        fingerprint=components.clusterer.fingerprint,
-        n_placed=0,
-        fitted_cohesion=now,
-        cohesion=now,
-        reason=reason,
-    )
+    fit = Fit(components.clusterer.fingerprint, 0, now, now, reason)
     slots = _slots(tree, layer.nodes, found.members, (-1,) * len(found.members), None)
     shares = tuple(likely.get(rows, ()) for rows in found.members) if likely else ()
     return Arranged(found.members, slots, fit, found.details, shares)
@@ -135,18 +121,16 @@ def _unchanged(layer: Layer, earlier: Earlier) -> Arranged:
     )
 
 
-def _anchored(
-    tree: str, layer: Layer, n_tokens: NDArray[np.int64], components: Components, earlier: Earlier
-) -> Arranged:
+def _anchored(tree: str, layer: Layer, components: Components, earlier: Earlier) -> Arranged:
     ids = {node.id for node in layer.nodes}
     touched = {at for at, before in enumerate(earlier.ids) if not ids.issuperset(before)}
-    kept, bounds = _kept(layer.nodes, earlier), _bounds(components)
-    found = anchored(layer.vectors, n_tokens, kept, touched, components.clusterer, bounds)
+    kept = _kept(layer.nodes, earlier)
+    found = _lawful(kept, touched, layer, components)
     fit = _drifted(layer, components, earlier, kept, found)
     if fit.reason:
         still = {tuple(rows) for at, rows in enumerate(kept) if at not in touched}
         cold = still.intersection(found.members)
-        found, fit = _refitted(layer, n_tokens, components, found, cold, fit)
+        found, fit = _refitted(layer, components, found, cold, fit)
         found = replace(found, origins=match_origins(found.members, kept))
     slots = _slots(tree, layer.nodes, found.members, found.origins, earlier)
     return Arranged(found.members, slots, fit, found.details)
@@ -157,12 +141,13 @@ def _drifted(
 ) -> Fit:
     """The fit after placing; its reason says why touched clusters may have to be fitted anew."""
     limits, n = components.settings.rebuild, len(layer.nodes)
+    known = {anchor for anchors in earlier.anchors for anchor in anchors}
     now = cohesion(layer.vectors, found.members)
     left = cohesion(layer.vectors, [rows for rows in kept if len(rows) > 1])
     # What left with removed nodes, or came with vectors that were only expected, is no drift.
     fitted = earlier.fit.fitted_cohesion + left - earlier.fit.cohesion
     least = fitted * (1 - limits.max_cohesion_loss)
-    n_placed = earlier.fit.n_placed + n - _n_known(layer.nodes, earlier)
+    n_placed = earlier.fit.n_placed + sum(node.anchor not in known for node in layer.nodes)
     n_changed = len({node.id for node in layer.nodes}.difference(*earlier.ids))
     reason = ""
     if n_changed > REFIT_SHARE * n:
@@ -177,7 +162,6 @@ def _drifted(
 
 def _refitted(
     layer: Layer,
-    n_tokens: NDArray[np.int64],
     components: Components,
     found: Anchored,
     cold: Collection[tuple[int, ...]],
@@ -192,9 +176,9 @@ def _refitted(
     rows = np.array(sorted({row for members in warm for row in members}), dtype=np.int64)
     if len(rows) < 2:
         return found, replace(fit, reason="")
-    anew = components.clusterer.cluster(layer.vectors[rows], n_tokens[rows]).members
+    anew = components.clusterer.cluster(layer.vectors[rows], _token_counts(layer)[rows]).members
     groups = [*sorted(cold), *(rows[list(one)].tolist() for one in anew)]
-    tried = _bounded(groups, layer, n_tokens, components)
+    tried = _bounded(groups, layer, components)
     others = [one for one in tried.members if one not in cold]
     was, now = (cohesion(layer.vectors, members) for members in (warm, others))
     is_better = was < now * (1 - components.settings.rebuild.max_cohesion_loss)
@@ -212,13 +196,19 @@ def _closeness(vectors: Vectors, members: Members) -> float:
     return float(np.average([*map(mutual_similarity, found)], weights=[*map(len, found)]))
 
 
-def _bounded(
-    members: Members, layer: Layer, n_tokens: NDArray[np.int64], components: Components
-) -> Anchored:
+def _bounded(members: Members, layer: Layer, components: Components) -> Anchored:
     """Fitted clusters, lawful together, those over ``rebuild.max_members`` split."""
-    bounds = _bounds(components)
-    large = [at for at, rows in enumerate(members) if len(rows) > bounds.max_members]
-    return anchored(layer.vectors, n_tokens, members, large, components.clusterer, bounds)
+    most = _bounds(components).max_members
+    large = [at for at, rows in enumerate(members) if len(rows) > most]
+    return _lawful(members, large, layer, components)
+
+
+def _lawful(
+    members: Members, touched: Collection[int], layer: Layer, components: Components
+) -> Anchored:
+    """These clusters of a layer as ``anchored`` makes them."""
+    clusterer, bounds = components.clusterer, _bounds(components)
+    return anchored(layer.vectors, _token_counts(layer), members, touched, clusterer, bounds)
 
 
 def _bounds(components: Components) -> Bounds:

@@ -74,8 +74,10 @@ def embed_nodes(
             vectors |= batch
             n_done += len(batch)
             told(n_done, len(missing))
+    rows = [vectors[node.embedding_key] for node in nodes]
+    stacked = np.stack(rows) if rows else components.embedder.embed(())
     return Embedded(
-        vectors=_stack([vectors[node.embedding_key] for node in nodes], components),
+        vectors=stacked.astype(np.float32, copy=False),
         reused=reused,
         n_computed=len(missing),
         n_truncated=_count_truncated(nodes, components),
@@ -100,12 +102,6 @@ def _embedded(missing: Sequence[Node], components: Components) -> Iterator[dict[
     for start in range(0, len(texts), SLICE_NODES):
         part = slice(start, start + SLICE_NODES)
         yield dict(zip(keys[part], components.embedder.embed(texts[part]), strict=True))
-
-
-def _stack(rows: Sequence[Vectors], components: Components) -> Vectors:
-    if not rows:
-        return np.zeros((0, components.embedder.n_dims), dtype=np.float32)
-    return np.stack(rows).astype(np.float32, copy=False)
 
 
 def _count_truncated(nodes: Sequence[Node], components: Components) -> int:

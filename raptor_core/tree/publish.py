@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -67,7 +67,7 @@ def make_manifest(
         build_id=build_id(nodes),
         layer_sizes=tuple(len(layer.nodes) for layer in tree.layers),
         n_tokens=sum(node.n_tokens for node in nodes),
-        documents=_hashes(documents),
+        documents={document.id: document.content_hash for document in documents},
         end=tree.end.reason,
         settings_fingerprint=build_settings_fingerprint(settings),
         published_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -82,7 +82,3 @@ def _title(tree: Tree, documents: Sequence[Document]) -> str:
     if len(documents) == 1:
         return documents[0].title
     return tops[0].name if len(tops) == 1 else ""
-
-
-def _hashes(documents: Sequence[Document]) -> Mapping[str, str]:
-    return {document.id: document.content_hash for document in documents}

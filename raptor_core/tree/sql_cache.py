@@ -118,32 +118,27 @@ class SqlCache:
 
     def want(self, wanted: Iterable[tuple[str, str]]) -> None:
         """See ``NodeCache.want``."""
-        rows = [
-            {"corpus": self._corpus, "tree": tree, "key": key} for tree, key in sorted(set(wanted))
-        ]
-        self._write([(WANT, rows)] if rows else [])
+        pairs, corpus = sorted(set(wanted)), self._corpus
+        self._write(WANT, [{"corpus": corpus, "tree": tree, "key": key} for tree, key in pairs])
 
     def keep_texts(self, texts: Mapping[str, str]) -> None:
         """See ``NodeCache.keep_texts``; they survive a loss of power from now on."""
-        self._keep([_row(key, texts[key].encode(*_UTF8), None) for key in sorted(texts)])
+        self._write(KEEP, [_row(key, texts[key].encode(*_UTF8), None) for key in sorted(texts)])
 
     def keep_vectors(self, vectors: Mapping[str, Vectors]) -> None:
         """See ``NodeCache.keep_vectors``; as ``keep_texts``."""
         arrays = ((key, np.asarray(vectors[key], dtype="<f4")) for key in sorted(vectors))
-        self._keep([_row(key, None, array.tobytes()) for key, array in arrays])
-
-    def _keep(self, rows: Sequence[Row]) -> None:
-        self._write([(KEEP, rows)] if rows else [])
+        self._write(KEEP, [_row(key, None, array.tobytes()) for key, array in arrays])
 
     def discard(self, keys: Iterable[str]) -> None:
         """See ``NodeCache.discard``."""
-        self._write([(DISCARD, [{"list": _listed(keys)}])])
+        self._write(DISCARD, [{"list": _listed(keys)}])
 
     def forget(self, trees: Collection[str]) -> None:
         """See ``NodeCache.forget``."""
         gone = sorted(set(self.unfinished()) & set(trees))
-        values = {"corpus": self._corpus, "list": _listed(gone)}
-        self._write([(FORGET, [values]), (UNWANT, [values])] if gone else [])
+        rows = [{"corpus": self._corpus, "list": _listed(gone)}] if gone else []
+        self._write(FORGET, rows, (UNWANT, rows))
 
     def unfinished(self) -> list[str]:
         """See ``NodeCache.unfinished``."""
@@ -153,11 +148,12 @@ class SqlCache:
         with self._opened(to_write=False) as database:
             return [] if database is None else database.read(statement, values)
 
-    def _write(self, statements: Sequence[tuple[str, Sequence[Row]]]) -> None:
-        if statements:
+    def _write(self, statement: str, rows: Sequence[Row], *more: tuple[str, Sequence[Row]]) -> None:
+        """A statement for each of its rows, and further ones; nothing without a row."""
+        if rows:
             with self._opened(to_write=True) as database:
                 if database is not None:
-                    database.write(statements)
+                    database.write([(statement, rows), *more])
 
     @contextmanager
     def _opened(self, *, to_write: bool) -> Iterator[Database | None]:

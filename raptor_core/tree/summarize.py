@@ -120,7 +120,7 @@ def summarize_clusters(
     work: Sequence[tuple[Layer, Clustering]],
     components: Components,
     known: Known,
-    told: Told | None = None,
+    told: Told = lambda _node, _usage: None,
 ) -> Summarized:
     """Summarize the clusters of many trees at once; clusterings that ended are passed over.
 
@@ -135,11 +135,7 @@ def summarize_clusters(
     """
     drafts = [d for layer, clustering in work for d in _drafts(layer, clustering, components)]
     with components.cache:
-        return _summarize_drafts(drafts, components, known, told or _ignore)
-
-
-def _ignore(_node: Node, _usage: Usage) -> None:
-    """Where nobody wants to hear of answers."""
+        return _summarize_drafts(drafts, components, known, told)
 
 
 def _summarize_drafts(

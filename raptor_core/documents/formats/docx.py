@@ -80,12 +80,7 @@ class _Reading:
 
     def _table(self, table: Any) -> None:
         for row in _within(table, "tr"):
-            self.blocks.begin_row()
-            for cell in _within(row, "tc"):
-                self.blocks.cell()
-                paragraphs = ("".join(_text(p)) for p in cell.iter(f"{_WORD}p"))
-                self.blocks.text(" ".join(text for text in paragraphs if text))
-            self.blocks.leave()
+            self.blocks.row(map(_cell_text, _within(row, "tc")))
 
 
 def _within(parent: Any, tag: str) -> Iterator[Any]:
@@ -108,6 +103,11 @@ def _text(element: Any) -> Iterator[str]:
             yield _BREAKS[tag]
         elif tag not in _LEFT_OUT:
             yield from _text(child)
+
+
+def _cell_text(cell: Any) -> str:
+    paragraphs = ("".join(_text(p)) for p in cell.iter(f"{_WORD}p"))
+    return " ".join(text for text in paragraphs if text)
 
 
 def _numbered(properties: Any) -> bool:

@@ -61,12 +61,6 @@ def is_around(name: str, attributes: Mapping[str, str], *, in_main: bool) -> boo
     )
 
 
-def is_page_link(text: str, *, in_heading: bool) -> bool:
-    """Whether the text of a link is about the page itself, or a heading's anchor."""
-    folded = " ".join(text.split()).casefold()
-    return folded in _LINKS or (in_heading and folded in _ANCHORS)
-
-
 _CHARSET = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _DECLARED_WITHIN_BYTES = 1024  # as in the HTML standard
 
@@ -206,7 +200,10 @@ class _Page:
         return around or "hidden" in attributes
 
     def _is_page_link(self, text: str) -> bool:
-        return is_page_link(text, in_heading=any(self._count[tag] for tag in _HEADINGS))
+        """Whether the text of a link is about the page itself, or a heading's anchor."""
+        folded = " ".join(text.split()).casefold()
+        in_heading = any(self._count[tag] for tag in _HEADINGS)
+        return folded in _LINKS or (in_heading and folded in _ANCHORS)
 
     def _start(self, tag: str) -> None:
         if tag == "br":

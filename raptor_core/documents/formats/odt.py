@@ -50,7 +50,8 @@ def _read(blocks: Blocks, parent: Any) -> None:
         elif tag == "p":
             _write(blocks, child)
         elif tag == "table-row":
-            _write_row(blocks, child)
+            cells = (cell for cell in child if tag_of(cell) == "table-cell")
+            blocks.row(" ".join(map(_text, cell.iter(f"{_TEXT}p"))) for cell in cells)
         elif tag in {"list-item", "list-header"}:
             blocks.begin_item("- ")
             _read(blocks, child)
@@ -61,15 +62,6 @@ def _read(blocks: Blocks, parent: Any) -> None:
 
 def _write(blocks: Blocks, paragraph: Any) -> None:
     blocks.text_with_breaks(_text(paragraph))
-    blocks.leave()
-
-
-def _write_row(blocks: Blocks, row: Any) -> None:
-    blocks.begin_row()
-    for cell in row:
-        if tag_of(cell) == "table-cell":
-            blocks.cell()
-            blocks.text(" ".join(_text(paragraph) for paragraph in cell.iter(f"{_TEXT}p")))
     blocks.leave()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from raptor_core.documents.base import MetadataValue, Section
@@ -156,6 +156,14 @@ class Blocks:
     def begin_row(self) -> None:
         """The next block is a row of a table."""
         self._kind = "row"
+
+    def row(self, cells: Iterable[str]) -> None:
+        """Write a row of a table."""
+        self.begin_row()
+        for text in cells:
+            self.cell()
+            self.text(text)
+        self.leave()
 
     def cell(self) -> None:
         """A cell of a row begins."""

@@ -72,11 +72,7 @@ def _write_shape(blocks: Blocks, shape: Any) -> None:
         _write_paragraphs(blocks, shape.text_frame.paragraphs, "- " if points else "")
     if getattr(shape, "has_table", False):
         for row in shape.table.rows:
-            blocks.begin_row()
-            for cell in row.cells:
-                blocks.cell()
-                blocks.text(" ".join(cell.text.split()))
-            blocks.leave()
+            blocks.row(" ".join(cell.text.split()) for cell in row.cells)
 
 
 def _write_paragraphs(blocks: Blocks, paragraphs: Iterable[Any], marker: str) -> None:

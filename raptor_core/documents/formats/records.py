@@ -210,9 +210,11 @@ def read_parquet(data: bytes, table: Table, settings: SourceSettings) -> Iterato
     try:
         known = pq.ParquetFile(pa.BufferReader(data))
         columns = _columns(known.schema_arrow, settings)
-        _check_size(_uncompressed(known.metadata), settings.max_file_mb)
+        groups = map(known.metadata.row_group, range(known.metadata.num_row_groups))
+        _check_size(sum(group.total_byte_size for group in groups), settings.max_file_mb)
         # A text that many rows share is stored once, and so it stays until its size is known.
-        texts = [c for c in columns if _is_text(known.schema_arrow.field(c).type)]
+        strings = pa.string(), pa.large_string()
+        texts = [c for c in columns if known.schema_arrow.field(c).type in strings]
         file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
         n_bytes = 0
         for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=columns):
@@ -247,12 +249,6 @@ def _columns(schema: Any, settings: SourceSettings) -> list[str]:
     ]
 
 
-def _is_text(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_string(kind) or types.is_large_string(kind))
-
-
 def _text_bytes(column: Any) -> int:
     """Bytes that the texts of a column take one by one; 0 for other columns."""
     import pyarrow.compute as pc
@@ -262,11 +258,6 @@ def _text_bytes(column: Any) -> int:
         return 0
     lengths = pc.binary_length(column.dictionary).take(column.indices)
     return int(pc.sum(lengths).as_py() or 0)
-
-
-def _uncompressed(metadata: Any) -> int:
-    groups = range(metadata.num_row_groups)
-    return sum(metadata.row_group(group).total_byte_size for group in groups)
 
 
 def _check_size(n_bytes: int, max_file_mb: float) -> None:

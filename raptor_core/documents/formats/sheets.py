@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, time
 from io import BytesIO
+from itertools import zip_longest
 from typing import Any
 
 from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged
@@ -64,13 +65,8 @@ def _is_number(cell: str) -> bool:
 
 
 def _write_row(blocks: Blocks, row: Sequence[str], names: Sequence[str]) -> None:
-    blocks.begin_row()
-    for column, cell in enumerate(row):
-        if cell.strip():
-            name = names[column].strip() if column < len(names) else ""
-            blocks.cell()
-            blocks.text(f"{name}: {cell}" if name else cell)
-    blocks.leave()
+    named = zip_longest(row, (name.strip() for name in names[: len(row)]), fillvalue="")
+    blocks.row(f"{name}: {cell}" if name else cell for cell, name in named if cell.strip())
 
 
 MAX_CELLS = 5_000_000

@@ -110,7 +110,8 @@ class SqlSource:
 
     def _content(self, file: SourceFile, row: Mapping[str, Any] | None) -> Content:
         if row is None:
-            return Content("", partial(_gone, file.id))
+            gone = Skipped(file.id, "is gone from the table since it was listed")
+            return Content("", partial(list[Named | Skipped], (gone,)))
         items = (f"{name}={row[name]!r}" for name in sorted(row))
         return Content(digest("row", *items), partial(_parse, self._table, file.id, row))
 
@@ -171,12 +172,10 @@ def _parse(table: DatabaseTable, name: str, row: Mapping[str, Any]) -> list[Name
     try:
         document = row_document(kept, Table(table.label, table.label, shared), fields)
     except UnreadableError as error:
-        return [Skipped(name, str(error), is_empty=_is_empty(row, table))]
+        # A text that is there and empty: what it held before is gone.
+        is_empty = table.text_field in row and not str(row[table.text_field] or "").strip()
+        return [Skipped(name, str(error), is_empty)]
     return [(name, replace(document, id=name))]
-
-
-def _gone(name: str) -> list[Named | Skipped]:
-    return [Skipped(name, "is gone from the table since it was listed")]
 
 
 def _words(error: Exception) -> str:
@@ -211,11 +210,6 @@ def _plain(value: Any) -> Any:
         whole = value.is_finite() and value == value.to_integral_value()
         return int(value) if whole else float(value)
     return value
-
-
-def _is_empty(row: Mapping[str, Any], table: DatabaseTable) -> bool:
-    """Whether a row's text is there and empty: what it held before is gone."""
-    return table.text_field in row and not str(row[table.text_field] or "").strip()
 
 
 def _day(value: object) -> date | None:

@@ -172,20 +172,15 @@ _ON_CONTIGUOUS = ("collapsed", "hybrid")
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One data set.
+    """One data set; ``contiguous`` trees and ``times`` only where they were measured.
 
     Attributes:
-        name: of the data set.
-        n_documents, n_questions: of it.
-        retrievers: retrievers without and with the tree; the first is flat.
+        retrievers: without and with the tree; the first is flat.
         layers: the collapsed tree by start layer and number of layers.
-        n_layers: layers of the highest tree.
+        n_layers: of the highest tree.
         curve: the collapsed tree over budgets and traversal over ``top_k``, a line each.
         titles: of the documents that have one, by id.
-        trees: their sizes.
-        contiguous: sizes of the contiguous trees, where they were measured.
-        tokens: tokens of building by length of the document, a point for each tree.
-        times: seconds of building by length of the document, where they were measured.
+        tokens, times: of building by length of the document; tokens have a point for each tree.
     """
 
     name: str

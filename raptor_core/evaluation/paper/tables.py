@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from pathlib import Path
 from statistics import mean
+from types import MappingProxyType
 
 import numpy as np
 
 from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.compare import MEANINGS, Comparison, Line, by_kind, part
 from raptor_core.evaluation.index import TreeStatistics, pooled
-from raptor_core.evaluation.paper.published import ANSWERS, COMPRESSION, LAYERS, SHARES, published
 from raptor_core.evaluation.paper.study import (
     WITH_TREE,
     Slope,
@@ -20,6 +23,41 @@ from raptor_core.evaluation.paper.study import (
     layers_name,
 )
 from raptor_core.evaluation.tables import Table
+
+# What the paper reports (Sarthi et al. 2024, arXiv:2401.18059), by its own table numbers; shares
+# are in percent, as they are printed there.
+ANSWERS: Mapping[str, tuple[int, ...]] = MappingProxyType(
+    {"qasper": (2, 3, 5), "quality": (2, 4, 7, 9), "narrativeqa": (1, 6)}
+)
+"""Tables of answers by data set."""
+
+LAYERS = (8, 14, 15, 16, 17)
+"""Accuracy by start layer and number of layers, of single stories."""
+
+SHARES = (18, 19, 20, 21)
+COMPRESSION = 10
+_NOTES = dict.fromkeys(SHARES, "Share of the nodes that the collapsed tree retrieved, in percent.")
+_NOTES[COMPRESSION] = "Summaries by gpt-3.5-turbo."
+_READ = "Scores of answers, in percent, from the paper."
+
+
+def published(*numbers: int) -> list[Table]:
+    """The paper's tables of these numbers."""
+    return [_tables()[number] for number in numbers]
+
+
+@cache
+def _tables() -> Mapping[int, Table]:
+    """Of ``published.txt``: title, head and rows of each, cells between "|"."""
+    text = Path(__file__).with_name("published.txt").read_text(encoding="utf-8")
+    tables = {}
+    for block in text.rstrip("\n").split("\n\n"):
+        title, *lines = block.split("\n")
+        number = int(title.removeprefix("Table ").partition(":")[0])
+        head, *rows = (tuple(map(str.strip, line.split("|"))) for line in lines)
+        tables[number] = Table(f"Paper, {title}", head, tuple(rows), _NOTES.get(number, _READ))
+    return tables
+
 
 MEANING = {
     "flat": "embedder (SBERT)",
@@ -61,7 +99,7 @@ def _retriever_table(study: Study, measure: str) -> Table:
     rows = (
         (
             system,
-            _meaning(system),
+            MEANING.get(system.partition(",")[0], system),
             _tree(system),
             *_cells([lines[system, b] for b in budgets], measure),
         )
@@ -72,7 +110,10 @@ def _retriever_table(study: Study, measure: str) -> Table:
         title=f"{study.name}: {measure.replace('_', ' ')}",
         head=("strategy", "what it is", "tree", *head),
         rows=tuple(rows),
-        note=f"{MEANINGS[measure][0].upper()}{MEANINGS[measure][1:]}. {_told_counts(study)}",
+        note=(
+            f"{MEANINGS[measure][0].upper()}{MEANINGS[measure][1:]}. {study.n_questions} questions "
+            f"of {study.n_documents} documents; 95 % intervals over documents, differences paired."
+        ),
     )
 
 
@@ -99,17 +140,6 @@ def _by_kind(study: Study, kinds: Mapping[str, Comparison]) -> Table:
         rows=tuple(rows),
         note="Kinds of answers or questions as the data set has them; one may be of several.",
     )
-
-
-def _told_counts(study: Study) -> str:
-    return (
-        f"{study.n_questions} questions of {study.n_documents} documents; 95 % intervals over "
-        "documents, differences paired."
-    )
-
-
-def _meaning(system: str) -> str:
-    return MEANING.get(system.partition(",")[0], system)
 
 
 def _tree(system: str) -> str:
@@ -168,7 +198,11 @@ def layer_tables(studies: Sequence[Study]) -> list[Table]:
     At the largest budget there are those of single documents, too.
     """
     measured = [study for study in studies if study.measure]
-    tables = [table for study in measured for table in _of_all(study)]
+    tables = []
+    for study in measured:
+        for budget in dict.fromkeys(line.budget_tokens for line in study.layers.lines):
+            title = f"{study.name}: {study.measure.replace('_', ' ')} at {budget:,} tokens"
+            tables.append(_subsets(study, study.layers, budget, title))
     tables += [table for study in measured for table in _of_single(study)]
     return tables + published(*LAYERS)
 
@@ -176,12 +210,6 @@ def layer_tables(studies: Sequence[Study]) -> list[Table]:
 def share_tables(studies: Sequence[Study]) -> list[Table]:
     """For each data set the shares of nodes by layer; then the paper's."""
     return [*map(_shares, studies), *published(*SHARES)]
-
-
-def _of_all(study: Study) -> Iterator[Table]:
-    for budget in dict.fromkeys(line.budget_tokens for line in study.layers.lines):
-        title = f"{study.name}: {study.measure.replace('_', ' ')} at {budget:,} tokens"
-        yield _subsets(study, study.layers, budget, title)
 
 
 def _of_single(study: Study) -> Iterator[Table]:
@@ -254,17 +282,15 @@ _SIZES = (
 
 def compression_tables(studies: Sequence[Study]) -> list[Table]:
     """The trees of all data sets, and the paper's."""
-    rows = tuple(row for study in studies for row in _size_rows(study))
+    rows = []
+    for study in studies:
+        rows.append(_size_row(study.name, study.trees))
+        if study.contiguous:
+            rows.append(_size_row(f"{study.name}, contiguous", study.contiguous))
     if len(studies) > 1:
-        rows += (_size_row("all together", pooled([study.trees for study in studies])),)
+        rows.append(_size_row("all together", pooled([study.trees for study in studies])))
     note = "Tokens are the embedder's own or tiktoken's, as the settings say (tokens.counter)."
-    return [Table("Compression of the trees", _SIZES, rows, note), *published(COMPRESSION)]
-
-
-def _size_rows(study: Study) -> Iterator[tuple[str, ...]]:
-    yield _size_row(study.name, study.trees)
-    if study.contiguous:
-        yield _size_row(f"{study.name}, contiguous", study.contiguous)
+    return [Table("Compression of the trees", _SIZES, tuple(rows), note), *published(COMPRESSION)]
 
 
 def _size_row(name: str, trees: TreeStatistics) -> tuple[str, ...]:
@@ -299,7 +325,7 @@ _SECONDS = (
 
 def scaling_tables(studies: Sequence[Study]) -> list[Table]:
     """The lines of all data sets, then the points of each."""
-    rows = tuple(row for study in studies for row in _slopes(study))
+    rows = tuple(chain.from_iterable(map(_slopes, studies)))
     head = ("data set", "what", "points", "for each 1,000 tokens of the document", "R²")
     tables = [Table("Straight lines", head, rows, _LINES)]
     for study in studies:

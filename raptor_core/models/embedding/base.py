@@ -73,17 +73,10 @@ class PrefixingEmbedder:
         """Length of a vector."""
         raise NotImplementedError
 
-    @property
-    def _prefixes(self) -> dict[str, object]:
-        """For a fingerprint."""
-        settings = self._settings
-        return {"query_prefix": settings.query_prefix, "passage_prefix": settings.passage_prefix}
-
-    @property
-    def _named(self) -> dict[str, object]:
-        """Name and revision of the model, and the prefixes, for a fingerprint."""
-        settings = self._settings
-        return {"model": settings.model, "revision": settings.revision, **self._prefixes}
+    def _values(self, *names: str) -> dict[str, object]:
+        """These settings and the prefixes, for a fingerprint."""
+        wanted = (*names, "query_prefix", "passage_prefix")
+        return {name: getattr(self._settings, name) for name in wanted}
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """See ``Embedder.embed``."""

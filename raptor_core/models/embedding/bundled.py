@@ -46,12 +46,8 @@ class BundledEmbedder(PrefixingEmbedder):
     def __init__(self, settings: EmbedderSettings) -> None:
         super().__init__(settle_precision(settings))
         self._turn = RLock()
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Fingerprint of the weights, the prefixes and the precision."""
-        values = {"sha256": SHA256, **self._prefixes}
-        return embedder_fingerprint("bundled", values, self._settings.precision)
+        values = {"sha256": SHA256, **self._values()}
+        self.fingerprint = embedder_fingerprint("bundled", values, self._settings.precision)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         with self._turn:  # so that the first users together load it once

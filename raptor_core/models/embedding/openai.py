@@ -47,14 +47,11 @@ class OpenAIEmbedder(PrefixingEmbedder):
         ledger: Ledger | None = None,
     ) -> None:
         super().__init__(settings)
+        # Not of the URL: the same model elsewhere gives the same vectors.
+        self.fingerprint = fingerprint("openai-embedder", self._values("model", "revision"))
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=EMBEDDINGS)
         self._lock = threading.Lock()
         self._n_dims = _KNOWN_DIMS.get(settings.model)
-
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of the model, its revision and the prefixes; the URL is left out."""
-        return fingerprint("openai-embedder", self._named)
 
     @property
     def n_dims(self) -> int:

@@ -44,12 +44,9 @@ class SentenceTransformerEmbedder(PrefixingEmbedder):
     def __init__(self, settings: EmbedderSettings) -> None:
         super().__init__(settle_precision(settings))
         self._turn = RLock()
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Fingerprint of the model's name, revision and prefixes, and of the precision."""
         precision = self._settings.precision
-        return embedder_fingerprint("sentence-transformers", self._named, precision)
+        values = self._values("model", "revision")
+        self.fingerprint = embedder_fingerprint("sentence-transformers", values, precision)
 
     @property
     def n_dims(self) -> int:

@@ -94,7 +94,6 @@ class Spending:
 
     Attributes:
         purpose: ``SUMMARIES``, ``EMBEDDINGS``, ``AUDITS``, or another name.
-        model: its name.
         usage: as the endpoint counted; the retries include those of calls that failed.
         lost: worst case of calls whose answer never came (a timeout, a cut connection): the
             endpoint may charge them, so the budget counts them.
