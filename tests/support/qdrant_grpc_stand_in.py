@@ -43,6 +43,11 @@ class Collections(CollectionsServicer):
         self.client.update_collection_aliases(actions)
         return grpc.CollectionOperationResponse(result=True)
 
+    def Get(self, request, context):
+        found = self.client.get_collection(request.collection_name)
+        info = RestToGrpc.convert_collection_info(found)
+        return grpc.GetCollectionInfoResponse(result=info)
+
     def CollectionExists(self, request, context):
         exists = self.client.collection_exists(request.collection_name)
         return grpc.CollectionExistsResponse(result=grpc.CollectionExists(exists=exists))

@@ -16,7 +16,7 @@ ROUTES = {
     "/aliases": ["get"],
     "/collections": ["get"],
     "/collections/aliases": ["post"],
-    "/collections/{collection_name}": ["put", "delete"],
+    "/collections/{collection_name}": ["get", "put", "delete"],
     "/collections/{collection_name}/exists": ["get"],
     "/collections/{collection_name}/index": ["put"],
     "/collections/{collection_name}/points": ["post"],

@@ -17,6 +17,7 @@ ROUTES = [
     ("POST", r"/collections/aliases", "change_aliases"),
     ("GET", r"/collections", "collections"),
     ("GET", r"/collections/([^/]+)/exists", "exists"),
+    ("GET", r"/collections/([^/]+)", "collection"),
     ("DELETE", r"/collections/([^/]+)", "delete"),
     ("PUT", r"/collections/([^/]+)", "create"),
     ("PUT", r"/collections/([^/]+)/index", "index"),
@@ -77,6 +78,9 @@ class StandIn(Wire):
 
     def on_collections(self, body):
         return self.client.get_collections()
+
+    def on_collection(self, name, body):
+        return self.client.get_collection(name)
 
     def on_delete(self, name, body):
         return self.client.delete_collection(name)

@@ -52,12 +52,23 @@ Row = tuple[str, float, Payload]
 """Id, score and payload of a point."""
 
 
+Look = tuple[tuple[str, str], ...]
+"""Ids of manifests, and the ``birth`` that each should have."""
+
+UNSCORED = 2.0**20
+"""Score of a manifest that was looked at, over every other; one more where it is as it should."""
+
+
 class Search(NamedTuple):
-    """One search: at most ``limit`` points that score ``least`` or more, where that is given."""
+    """One search: at most ``limit`` points that score ``least`` or more, where that is given.
+
+    Where it is to ``look`` at manifests, they come besides, as they are once the points are found.
+    """
 
     question: Question
     limit: int
     least: float | None = None
+    look: Look = ()
 
 
 class ClientEngine:
@@ -241,15 +252,24 @@ class ClientEngine:
             query, using, params = asked.tolist(), DENSE, self._params
             if is_exact and self._has_graph:
                 params = models.SearchParams(exact=True)
-        return models.QueryRequest(
-            query=query,
-            using=using,
-            filter=_filter(condition),
-            limit=search.limit,
-            score_threshold=just_under(search.least),
-            with_payload=payload,
-            params=params,
-        )
+        found = {
+            "query": query,
+            "using": using,
+            "filter": _filter(condition),
+            "limit": search.limit,
+            "score_threshold": just_under(search.least),
+            "params": params,
+        }
+        if search.look:
+            return _looking(found, search.look)
+        return models.QueryRequest(**found, with_payload=payload)
+
+    def read(self, condition: Condition, limit: int, look: Look) -> list[Row]:
+        """Whole payloads of points that match, in any order, and manifests as a search has them."""
+        found = {"filter": _filter(condition), "limit": limit}
+        with self._place.errors():
+            (answer,) = self._client.query_batch_points(self._collection, [_looking(found, look)])
+        return [(str(p.id), p.score, p.payload or {}) for p in answer.points]
 
     def count(self, condition: Condition) -> int:
         """Number of points that match."""
@@ -271,6 +291,23 @@ class ClientEngine:
         """Close the client."""
         with self._place.errors():
             self._client.close()
+
+
+def _looking(found: Mapping[str, Any], look: Look) -> models.QueryRequest:
+    """A request for points that looks at manifests when it has them: it prefetches them first.
+
+    A server does so in each shard by itself, so there may be but one.
+    """
+    ids, births = zip(*look, strict=True)
+    manifests = models.Prefetch(filter=_filter(Condition(ids=ids)), limit=len(ids))
+    stands = models.FieldCondition(key="birth", match=models.MatchAny(any=list(births)))
+    score = models.SumExpression(sum=["$score[0]", stands])
+    return models.QueryRequest(
+        prefetch=[models.Prefetch(**found), manifests],
+        query=models.FormulaQuery(formula=score, defaults={"$score[0]": UNSCORED}),
+        limit=found["limit"] + len(ids),
+        with_payload=models.PayloadSelectorExclude(exclude=["manifest", "mark", "terms"]),
+    )
 
 
 def _wanted(fields: Sequence[str] | None, vectors: list[str]) -> dict[str, Any]:

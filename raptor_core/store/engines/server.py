@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 from raptor_core.errors import StoreError
@@ -25,7 +26,7 @@ from raptor_core.store.engines.base import (
     Question,
     best_first,
 )
-from raptor_core.store.engines.qdrant import ClientEngine, Row, Search
+from raptor_core.store.engines.qdrant import UNSCORED, ClientEngine, Look, Row, Search
 from raptor_core.store.engines.terms import NO_TERMS, CorpusTerms
 from raptor_core.store.engines.versions import (
     NO_VERSION,
@@ -38,7 +39,7 @@ from raptor_core.store.engines.versions import (
     read_terms,
 )
 from raptor_core.store.lexical import Sparse
-from raptor_core.store.payload import Payload
+from raptor_core.store.payload import Payload, manifest_id
 
 READ_SECONDS = 60.0
 """How long a read goes on that meets trees which are published again each time."""
@@ -71,7 +72,8 @@ class ServerEngine(ClientEngine):
         self._are_terms_due = False
         self._turn = threading.RLock()
         self._reading = threading.local()
-        """Publications of the trees that a read met, and of those that it glanced at."""
+        """Publications of the trees that a read met and of those that it glanced at; the met ones
+        that its last request looked at; the trees of the nodes that it glanced at."""
 
     def apply(self, batch: Batch) -> None:
         """Publish the trees that a batch names; without any, delete nodes and points by id."""
@@ -99,9 +101,11 @@ class ServerEngine(ClientEngine):
         give_up = time.monotonic() + READ_SECONDS
         while True:
             self._reading.met, self._reading.glanced = {}, {}
+            self._reading.seen, self._reading.trees = set(), {}
             try:
                 found = read()
-                moved = self._moved(self._reading.met or self._reading.glanced)
+                due = self._reading.met or self._reading.glanced
+                moved = self._moved({tree: due[tree] for tree in due.keys() - self._reading.seen})
             finally:
                 self._reading.met = None
             if not moved:
@@ -116,12 +120,9 @@ class ServerEngine(ClientEngine):
         """The trees whose version is another by now; it is known then."""
         found = read_manifests(self._points, met, VERSION_FIELDS)
         now = {tree: Version.of(payload) for tree, payload in found.items()}
-        moved = [
-            tree for tree, name in met.items() if now.get(tree, NO_VERSION).publication != name
-        ]
-        if moved:
-            self._learn(moved, now)
-        return moved
+        if news := [tree for tree in met if now.get(tree) != self._versions.get(tree)]:
+            self._learn(news, now)
+        return [tree for tree, name in met.items() if now.get(tree, NO_VERSION).publication != name]
 
     def _learn(self, trees: Iterable[str], now: Mapping[str, Version]) -> None:
         with self._turn:
@@ -154,10 +155,43 @@ class ServerEngine(ClientEngine):
         What is glanced at is not, where something else was read: a strategy weighs hundreds of
         nodes and reads the few that it gives.
         """
-        version = self._versions.get(payload["tree"], NO_VERSION)
-        met = self._reading.glanced if at_a_glance else self._reading.met
-        met.setdefault(payload["tree"], version.publication)
+        tree = payload["tree"]
+        version = self._versions.get(tree, NO_VERSION)
+        if at_a_glance:
+            self._reading.glanced.setdefault(tree, version.publication)
+            self._reading.trees[payload["node_id"]] = tree
+        else:
+            self._meet(tree, version)
         return version.has(payload, point_id)
+
+    def _meet(self, tree: str, version: Version) -> None:
+        self._reading.met.setdefault(tree, version.publication)
+        self._reading.seen.discard(tree)
+
+    @cached_property
+    def _can_look(self) -> bool:
+        """Whether a request for nodes can look at manifests besides: one copy of one shard answers.
+
+        What it prefetches a shard has before it scores it, so it sees manifests after the nodes.
+        """
+        if self._consistency:
+            return False
+        with self._place.errors():
+            return self._client.get_collection(self._collection).config.params.shard_number == 1
+
+    def _look(self, trees: Iterable[str], limit: int = 0) -> dict[str, Version]:
+        """Versions that a request for nodes of trees looks at, where these hold ``limit`` nodes."""
+        known = {tree: self._versions.get(tree, NO_VERSION) for tree in trees}
+        look = {tree: version for tree, version in known.items() if version.birth}
+        is_worth_it = look and sum(version.n_nodes for version in look.values()) >= limit
+        return look if is_worth_it and self._can_look else {}
+
+    def _see(self, look: Mapping[str, Version]) -> None:
+        """Note that manifests stood when nodes were found, unless others learned better."""
+        for tree, version in look.items():
+            met = self._reading.met.setdefault(tree, version.publication)
+            if met == version.publication == self._versions.get(tree, NO_VERSION).publication:
+                self._reading.seen.add(tree)
 
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
@@ -175,12 +209,21 @@ class ServerEngine(ClientEngine):
     ) -> list[Point]:
         self._know()
         wanted = None if fields is None else tuple(dict.fromkeys((*fields, *POINT_FIELDS)))
+        ids = condition.ids or ()
+        look = self._look({self._reading.trees.get(node_id, "") for node_id in ids})
+        if look and fields is None and not dense:
+            rows = self._points.read(_by_node(condition), len(ids), _manifests(look))
+            points, stand = _parted(rows, look)
+            nodes = [Point(name, p) for name, _, p in self._nodes_of(points, at_a_glance=False)]
+            if stand and len(nodes) == len(ids):
+                self._see(look)
+                return nodes
         found = [
             replace(record, id=record.payload["node_id"])
             for record in self._points.scroll(_by_node(condition), wanted, dense=dense)
             if self._is_node(record.payload, record.id)
         ]
-        if len(found) < len(condition.ids or ()):  # what was glanced at may have moved
+        if len(found) < len(ids):  # what was glanced at may have moved
             self._reading.met.update({**self._reading.glanced, **self._reading.met})
         return found
 
@@ -196,32 +239,44 @@ class ServerEngine(ClientEngine):
         wanted = None if fields is None else (*fields, "birth")
         found: list[list[Row]] = [[] for _ in searches]
         asked = {row: self._widened(search) for row, search in enumerate(searches)}
+        named = () if fields else _named(searches[0].question.condition) or ()
+        look = self._look(named, asked[0].limit)
+        asked = {row: search._replace(look=_manifests(look)) for row, search in asked.items()}
+        all_stand = bool(look)
         while asked:
             answers = self._points.query(list(asked.values()), wanted)
             again: dict[int, Search] = {}
-            for (row, search), points in zip(asked.items(), answers, strict=True):
+            for (row, search), answer in zip(asked.items(), answers, strict=True):
+                points, stand = _parted(answer, look)
+                # What was deleted when it had been found is missing where payloads are fetched.
+                all_stand = all_stand and stand and len(points) == search.limit
                 found[row] = self._nodes_of(points, at_a_glance=bool(fields))
-                if len(points) < search.limit:  # all that there are, so no tie is to be looked for
+                question = search.question
+                narrowed = self._without(question.condition, points)
+                if len(points) < search.limit and narrowed == question.condition:
+                    # All that there are, so no tie is to be looked for.
                     found[row] = sorted(found[row], key=best_first)[: searches[row].limit - 1]
                 elif len(found[row]) < searches[row].limit:
-                    again[row] = self._without(search, points)
+                    narrow = question._replace(condition=narrowed)
+                    again[row] = search._replace(question=narrow)
             asked = again
+        if all_stand:
+            self._see(look)
         return found
 
-    def _without(self, search: Search, points: Sequence[Row]) -> Search:
-        """The search without those of its points that are no nodes, and what came with them."""
-        condition = search.question.condition
-        births = {str(value) for match in condition.hidden for value in match.values}
-        ids = set(condition.hidden_ids)
-        for point_id, _, payload in points:
-            version = self._versions.get(payload["tree"], NO_VERSION)
-            if payload["birth"] not in version.births:
-                births.add(payload["birth"])
-            elif point_id in version.gone:
-                ids.add(point_id)
+    def _without(self, condition: Condition, points: Sequence[Row]) -> Condition:
+        """The condition without points that are no nodes: those that came, and those that go.
+
+        What is deleted between finding and fetching it, a server leaves out, and finds no other.
+        """
+        trees = {*(_named(condition) or ()), *(payload["tree"] for _, _, payload in points)}
+        versions = {tree: self._versions.get(tree, NO_VERSION) for tree in trees}
+        came = {(payload["tree"], payload["birth"]) for _, _, payload in points}
+        births = {birth for tree, birth in came if birth not in versions[tree].births}
+        births |= {str(value) for match in condition.hidden for value in match.values}
+        ids = set(condition.hidden_ids).union(*(version.gone for version in versions.values()))
         hidden = (Match("birth", tuple(sorted(births))),) if births else ()
-        narrowed = replace(condition, hidden=hidden, hidden_ids=tuple(sorted(ids)))
-        return search._replace(question=search.question._replace(condition=narrowed))
+        return replace(condition, hidden=hidden, hidden_ids=tuple(sorted(ids)))
 
     def _widened(self, search: Search) -> Search:
         """The search by node ids for some points more, its words weighed."""
@@ -250,8 +305,9 @@ class ServerEngine(ClientEngine):
 
     def _born(self, condition: Condition) -> Condition:
         """The condition without points that are no nodes."""
-        named = next((m.values for m in condition.matches if m.field == "tree"), self._versions)
-        versions = [self._versions.get(str(tree), NO_VERSION) for tree in named]
+        named = _named(condition)
+        trees = self._versions if named is None else named
+        versions = [self._versions.get(tree, NO_VERSION) for tree in trees]
         births = frozenset[str]().union(*(version.births for version in versions))
         gone = frozenset[str]().union(*(version.gone for version in versions))
         born = (*condition.matches, Match("birth", tuple(sorted(births))))
@@ -262,12 +318,29 @@ class ServerEngine(ClientEngine):
         return self.steady(lambda: self._counted(_by_node(condition)))
 
     def _counted(self, condition: Condition) -> int:
-        named = next((m.values for m in condition.matches if m.field == "tree"), None)
+        named = _named(condition)
         self._know(math.inf if named else 0.0)
         for tree in named or self._versions:
-            version = self._versions.get(str(tree), NO_VERSION)
-            self._reading.met.setdefault(str(tree), version.publication)
+            self._meet(tree, self._versions.get(tree, NO_VERSION))
         return self._points.count(self._born(condition))
+
+
+def _named(condition: Condition) -> tuple[str, ...] | None:
+    """The trees that a condition names; None where it names none."""
+    values = next((m.values for m in condition.matches if m.field == "tree"), None)
+    return None if values is None else tuple(map(str, values))
+
+
+def _manifests(look: Mapping[str, Version]) -> Look:
+    return tuple((manifest_id(tree), version.birth) for tree, version in look.items())
+
+
+def _parted(rows: Sequence[Row], look: Mapping[str, Version]) -> tuple[list[Row], bool]:
+    """An answer without the manifests that were looked at, and whether all of them stand."""
+    ids = {manifest_id(tree) for tree in look}
+    scores = [score for point_id, score, _ in rows if point_id in ids]
+    points = [row for row in rows if row[0] not in ids]
+    return points, len(scores) == len(ids) and min(scores, default=0.0) > UNSCORED
 
 
 def _by_node(condition: Condition) -> Condition:

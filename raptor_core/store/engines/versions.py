@@ -32,7 +32,7 @@ from raptor_core.store.payload import Payload, manifest_id, payload_to_mark
 VERSIONED = Match("state", ("manifest", "dropped"))
 """A tree that was dropped has a manifest until its points are deleted."""
 
-VERSION_FIELDS = ("tree", "publication", "births", "gone")
+VERSION_FIELDS = ("tree", "publication", "births", "gone", "birth", "n_nodes")
 """Fields of a manifest's payload that make a version."""
 
 POINT_FIELDS = ("node_id", "tree", "birth")
@@ -47,17 +47,22 @@ class Version:
         publication: the one that wrote it.
         births: of the points that are the tree's nodes.
         gone: ids of points that are none, whatever their birth; until they are deleted.
+        birth: of the manifest; empty where an earlier version of this program wrote it.
+        n_nodes: number of nodes that hold any word; 0 where it is not known.
     """
 
     publication: str = ""
     births: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
+    birth: str = ""
+    n_nodes: int = 0
 
     @classmethod
     def of(cls, payload: Payload) -> Version:
         """That of a manifest's payload."""
         births, gone = payload["births"], payload.get("gone", ())
-        return cls(payload["publication"], frozenset(births), frozenset(gone))
+        birth, n_nodes = payload.get("birth", ""), payload.get("n_nodes", 0)
+        return cls(payload["publication"], frozenset(births), frozenset(gone), birth, n_nodes)
 
     def has(self, payload: Payload, point_id: str) -> bool:
         """Whether a point, read with ``POINT_FIELDS``, is a node of the tree."""
@@ -135,6 +140,7 @@ def _change(
     manifest = {
         **({"state": "dropped", "tree": tree} if written is None else written),
         "publication": publication,
+        "birth": digest("manifest", publication, tree)[:20],  # which none of its points has
         "births": sorted({*kept.values(), own} if points else set(kept.values())),
         "gone": [record.id for record in found if record.id not in kept],
     }
@@ -187,7 +193,7 @@ class ServerPublisher:
             self._take_back(lost)
             raise self._refused([change.tree for change in lost])
         return {
-            change.tree: Version(publication, frozenset(change.manifest["births"]))
+            change.tree: Version.of({**change.manifest, "gone": ()})
             for change in changes
             if not change.is_drop
         }

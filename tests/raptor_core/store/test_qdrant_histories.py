@@ -31,8 +31,9 @@ from raptor_core.errors import StoreError
 from raptor_core.identity import embedding_key
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import Settings
-from raptor_core.store import Edition, open_store
+from raptor_core.store import Edition, Where, open_store
 from raptor_core.store.engines import retries
+from raptor_core.store.engines import server as server_engine
 from raptor_core.store.engines.server import ServerEngine
 from raptor_core.store.engines.versions import ServerPublisher
 from raptor_core.tree import summarize
@@ -50,6 +51,7 @@ NUMBERS = count()
 NAMES = ("north", "south", "east")
 ABSENT = build_id([])
 EVER = 1 << 30
+ENTRY = HashingEmbedder().embed_queries(["Entry"])
 
 TREES = st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True)
 CUT, LOST, KILLED = Fault(cut=True), Fault(cut=True, applied=True), Fault(killed=0.002)
@@ -163,7 +165,7 @@ class Histories(RuleBasedStateMachine):
         self.may_be = {name: {ABSENT} for name in NAMES}
         self.live = []
         self.reader = None
-        self.opening = Lock()
+        self.turn = Lock()
         self.wrong = []
         self.builders = self.settings(self.wire.url, max_retries=0)
         self.readers = self.settings(self.wire.server.url)
@@ -267,23 +269,47 @@ class Histories(RuleBasedStateMachine):
     def look(self):
         """What the reader that stays open sees: of each tree one build, whole."""
         try:
-            with self.opening:  # requests of two builders come at once
+            with self.turn:  # requests of two builders come at once
                 if self.reader is None:
                     with suppress(StoreError):
                         self.reader = open_store(self.readers.store, None)
-            return [] if self.reader is None else self.see(self.reader)
+                return [] if self.reader is None else self.see(self.reader)
         except Exception as error:  # in a thread of the wire
             self.wrong.append(error)
             raise
 
     def see(self, store):
+        for tree, allowed in self.may_be.items():
+            if allowed != {ABSENT}:
+                self.see_named(store, tree, allowed)
         nodes = store.nodes()
         for tree, allowed in self.may_be.items():
             assert build_id([node for node in nodes if node.tree == tree]) in allowed, tree
-        (hits,) = store.search(HashingEmbedder().embed_queries(["Entry"]), 999)
+        (hits,) = store.search(ENTRY, 999)
         for tree, allowed in self.may_be.items():
             assert build_id([hit.node for hit in hits if hit.node.tree == tree]) in allowed, tree
         return nodes
+
+    def see_named(self, store, tree, allowed):
+        """What a tree that is named shows, whose manifest is looked at in the same request."""
+        where = Where(trees=(tree,))
+
+        def whole():
+            ((found, _),) = store.candidates(ENTRY, ["Entry"], 999, where)
+            return store.nodes(Where(ids=tuple(found.outlines.ids())))
+
+        assert build_id(store.steady(whole)) in allowed, tree
+        (hits,) = store.search(ENTRY, 1, where)
+        scores = [hit.score for hit in hits]
+        assert any(scores == pytest.approx(self.best(tree, build), abs=1e-5) for build in allowed)
+
+    def best(self, tree, build):
+        """The score of the best node of a build, which a search for one gives."""
+        for (name, _), made in self.made.items():
+            if name == tree and build_id(nodes := list(made.nodes())) == build:
+                vectors = made.vectors()
+                return [max(float(vectors[node.embedding_key] @ ENTRY[0]) for node in nodes)]
+        return []
 
     def pause(self):
         """Nobody writes: a new reader and the old one see the same, and nothing else from now."""
@@ -436,10 +462,15 @@ def tell_first(publisher, changes, publication, switch=ServerPublisher._switch):
     return ours
 
 
+def all_stand(rows, look, parted=server_engine._parted):
+    return parted(rows, look)[0], True
+
+
 WRITE = ServerPublisher._write
 FAULTS = {
     "none": [],
     "a reader that does not look again": [(ServerEngine, "_moved", lambda *_: [])],
+    "a reader that sees all manifests stand": [(server_engine, "_parted", all_stand)],
     "a publisher that leaves what it replaced": [(ServerPublisher, "settle", lambda *_: None)],
     "a manifest before its nodes": [
         (ServerPublisher, "_write", lambda *_: None),
@@ -460,5 +491,6 @@ def test_a_history_tells_of_a_fault(histories, monkeypatch, fault):
             history.build_what_is_there(None, 0)
             history.change(["north"], 3, 1, ("writes", 0), 0)
             history.change(["north", "south"], 3, 1, None, 1)
+            history.change(["north"], 2, 1, None, 0)
         finally:
             history.teardown()

@@ -1,0 +1,144 @@
+"""Reads of known trees look at manifests in the request that finds their nodes."""
+
+from dataclasses import replace
+
+import pytest
+from qdrant_client import models
+from support.stores import faults, make_tree, open_at, publish, vectors_of
+
+from raptor_core.store import Where
+from raptor_core.store.engines.qdrant import ClientEngine
+from raptor_core.store.engines.versions import ServerPublisher
+
+OLD = make_tree(n=30)
+"""More nodes than are asked for."""
+NEW = [replace(node, text=node.text.replace("words", "new")) for node in OLD]
+NAME = "corpus-ab12cd34"
+
+
+def nearest(store):
+    (hits,) = store.search(vectors_of(OLD[:1]), 3, Where(trees=("t",)))
+    return [(hit.node.text, pytest.approx(hit.score)) for hit in hits]
+
+
+def matching(store):
+    (hits,) = store.search_text(["leaf 7 8 8 9 9 9 5 5 5 5"], 3, Where(trees=("t",)))
+    return [(hit.node.text, pytest.approx(hit.score, rel=1e-4)) for hit in hits]
+
+
+def by_id(store):
+    """Candidates, then some of them whole, as strategies read."""
+
+    def read():
+        ((near, _),) = store.candidates(vectors_of(OLD[:1]), ["leaf"], 5)
+        return [node.text for node in store.nodes(Where(ids=tuple(near.outlines.ids())))]
+
+    return store.steady(read)
+
+
+READS = pytest.mark.parametrize("read", [nearest, matching, by_id])
+KNOWN = pytest.mark.parametrize("read", [nearest, by_id])
+"""Of ``matching``, counts of words may be 30 s old."""
+
+
+@pytest.fixture
+def opened(stand_in):
+    """Opens a server's collection, with these settings."""
+    return lambda **given: open_at(None, "server", url=stand_in.url, max_retries=0, **given)
+
+
+@pytest.fixture
+def looked(stand_in):
+    """What a read gives, and the number of its requests for manifests alone."""
+
+    def looked(store, read):
+        stand_in.requests.clear()
+        found = read(store)
+        return found, sum(path.endswith("/points") for _, path, *_ in stand_in.requests)
+
+    return looked
+
+
+@READS
+def test_no_request_is_for_manifests_alone(opened, looked, read):
+    with opened() as store, opened(identity=None) as reader, open_at(None, "local") as local:
+        publish(store, OLD)
+        publish(local, OLD)
+        assert read(reader) == read(local)
+        assert looked(reader, read) == (read(local), 0)
+
+
+@KNOWN
+def test_a_tree_that_another_published_is_read_again(opened, looked, read):
+    with opened() as store, opened(identity=None) as reader, open_at(None, "local") as local:
+        publish(store, OLD)
+        read(reader)
+        publish(store, NEW)
+        publish(local, NEW)
+        found, n_looks = looked(reader, read)
+        assert (found, n_looks) == (read(local), 1)
+        assert looked(reader, read) == (found, 0)
+        assert faults(reader) == []
+
+
+@READS
+def test_points_that_are_gone_when_they_are_fetched_are_missed(opened, looked, read, monkeypatch):
+    """A server leaves out what was deleted between finding and fetching it."""
+
+    def lacking(ask):
+        return lambda *given: lose(ask(*given))
+
+    def lose(rows):
+        return [rows[0][:-1]] if isinstance(rows[0], list) else rows[:-1]
+
+    with opened() as store, opened(identity=None) as reader:
+        publish(store, OLD)
+        expected = read(reader)
+        name = "read" if read is by_id else "query"
+        monkeypatch.setattr(ClientEngine, name, lacking(getattr(ClientEngine, name)))
+        assert looked(reader, read) == (expected, 1)
+
+
+@READS
+def test_parts_of_a_collection_are_looked_at_afterwards(opened, looked, read):
+    with opened(shard_number=2) as store, opened(identity=None) as reader:
+        publish(store, OLD)
+        expected = read(reader)
+        assert looked(reader, read) == (expected, 1)
+
+
+@READS
+def test_manifests_of_earlier_versions_are_looked_at_afterwards(stand_in, opened, looked, read):
+    with opened() as store:
+        publish(store, OLD)
+    manifests = models.Filter(
+        must=[models.FieldCondition(key="state", match=models.MatchValue(value="manifest"))]
+    )
+    stand_in.client.delete_payload(NAME, ["birth"], manifests, wait=True)
+    with opened(identity=None) as reader:
+        expected = read(reader)
+        assert looked(reader, read) == (expected, 1)
+
+
+def test_points_that_leave_while_they_are_found_hide_no_node(opened, monkeypatch):
+    """A publisher deletes what it replaced, some of it between a reader's finding and fetching."""
+    ask, where = ClientEngine.query, Where(trees=("t",))
+    with opened() as store, open_at(None, "local") as local:
+        with monkeypatch.context() as planted:
+            planted.setattr(ServerPublisher, "settle", lambda *_: None)
+            publish(store, OLD)
+            publish(store, NEW)
+        publish(local, NEW)
+        with opened(identity=None) as reader:
+            reader.nodes()
+            (version,) = reader._engine._versions.values()
+
+            def lacking(engine, searches, fields):
+                rows = ask(engine, searches, fields)
+                return [[row for row in found if row[0] not in version.gone] for found in rows]
+
+            monkeypatch.setattr(ClientEngine, "query", lacking)
+            found, expected = (
+                one.search(vectors_of(OLD[:1]), 10, where)[0] for one in (reader, local)
+            )
+            assert [hit.node for hit in found] == [hit.node for hit in expected]
