@@ -19,12 +19,13 @@ import numpy as np
 from scipy.optimize import minimize
 
 from raptor_core.audit.base import sentence_texts
-from raptor_core.audit.support import DOUBTS, Passages
+from raptor_core.audit.support import WEIGHTS, Passages
 from raptor_core.evaluation.labelled import Labelled, Pair, auc, best_bound, load_labelled
 from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.settings import EmbedderSettings
 
+DOUBTS = tuple(WEIGHTS)
 RIDGE = 0.05
 MOST = {"numbers": -1.0, "names": -1.0, "negations": -0.5}
 """What these lower the odds by at the least: the labelled sets hardly hold wrong ones, and a model
@@ -43,7 +44,7 @@ def doubts_of(labelled: Labelled, pairs: list[Pair], embedder: Embedder) -> np.n
     rows = []
     for pair, found in zip(pairs, claims, strict=True):
         weighed = [known[pair.document].weigh(s, vectors[s]).doubts for s in found]
-        rows.append([np.mean([getattr(d, name) for d in weighed]) for name in DOUBTS])
+        rows.append([np.mean([doubts[name] for doubts in weighed]) for name in DOUBTS])
     return np.array(rows)
 
 

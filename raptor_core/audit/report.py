@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -211,12 +210,9 @@ def sample(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:
     chosen: set[str] = set()
     for summaries in layers.values():
         wanted = max(minimum, math.ceil(rate * len(summaries)))
-        chosen.update(n.id for n in heapq.nsmallest(wanted, summaries, key=_rank))
+        by_hash = sorted((digest("audit", node.id), node.id) for node in summaries)
+        chosen.update(node_id for _, node_id in by_hash[:wanted])
     return [node for node in nodes if node.id in chosen]
-
-
-def _rank(node: Node) -> tuple[str, str]:
-    return digest("audit", node.id), node.id
 
 
 @dataclass(frozen=True, slots=True)

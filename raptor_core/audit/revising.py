@@ -96,18 +96,16 @@ class RevisingSummarizer:
     ) -> dict[str, list[SentenceFinding]]:
         """Unsupported sentences by the key of the answer."""
         made = [answer for answer in answers if isinstance(answer, Summary)]
-        findings = self._judge.judge([_audited(requests[one.key], one) for one in made])
+        audited = []
+        for one in made:
+            texts = enumerate(requests[one.key].texts)
+            children = tuple(NamedText(f"{one.key}:{at}", text) for at, text in texts)
+            audited.append(Audited(NamedText(one.key, one.text), children))
+        findings = self._judge.judge(audited)
         return {
             answer.key: [f for f in of_answer if f.judgement == "unsupported"]
             for answer, of_answer in zip(made, findings, strict=True)
         }
-
-
-def _audited(request: SummaryRequest, answer: Summary) -> Audited:
-    children = tuple(
-        NamedText(f"{request.key}:{at}", text) for at, text in enumerate(request.texts)
-    )
-    return Audited(NamedText(request.key, answer.text), children)
 
 
 def _objection(finding: SentenceFinding) -> str:

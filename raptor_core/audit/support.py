@@ -6,7 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -61,32 +61,18 @@ _ABSOLUTES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Doubts:
-    """Reasons to doubt a sentence, each 0 where there is none.
+Doubts = Mapping[str, float]
+"""Reasons to doubt a sentence, each 0 where there is none.
 
-    Attributes:
-        far, very_far: how much the mean cosine of the nearest three passages is under 0.6, under
-            0.45; of fewer where there are under twelve.
-        uncovered: how much the share of content words that a passage holds is under 0.6.
-        numbers, names: how many stand in no passage; at most 2, as all counts.
-        negations: how many negate what no passage negates. These and the following count the
-            more, the more similar the nearest passage is: fully from a cosine of 0.7 on.
-        opposites: words whose opposite, and not they, stands in the nearest passages.
-        absolutes: words such as "always" that the nearest passages do not hold.
-    """
-
-    far: float
-    very_far: float
-    uncovered: float
-    numbers: float
-    names: float
-    negations: float
-    opposites: float
-    absolutes: float
-
-
-DOUBTS = tuple(field.name for field in fields(Doubts))
+- far, very_far: how much the mean cosine of the nearest three passages is under 0.6, under 0.45; of
+  fewer where there are under twelve.
+- uncovered: how much the share of content words that a passage holds is under 0.6.
+- numbers, names: how many stand in no passage; at most 2, as all counts.
+- negations: how many negate what no passage negates. These and the following count the more, the
+  more similar the nearest passage is: fully from a cosine of 0.7 on.
+- opposites: words whose opposite, and not they, stands in the nearest passages.
+- absolutes: words such as "always" that the nearest passages do not hold.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +112,16 @@ class Passages:
         no_number = lacking(needs.numbers, self._held)
         no_name = lacking(needs.names, self._held)
         covered = 1 - len(wanting) / len(needs.content) if needs.content else 1.0
-        doubts = Doubts(
-            far=max(0.0, _FAR - closeness),
-            very_far=max(0.0, _VERY_FAR - closeness),
-            uncovered=max(0.0, _UNCOVERED - covered),
-            numbers=min(_MOST, len(no_number)),
-            names=min(_MOST, len(no_name)),
-            negations=same * min(_MOST, self._unmatched_negations(needs)),
-            opposites=same * min(_MOST, _n_opposites(needs.words, near)),
-            absolutes=same * min(_MOST, _n_absolutes(needs.words, near)),
-        )
+        doubts = {
+            "far": max(0.0, _FAR - closeness),
+            "very_far": max(0.0, _VERY_FAR - closeness),
+            "uncovered": max(0.0, _UNCOVERED - covered),
+            "numbers": min(_MOST, len(no_number)),
+            "names": min(_MOST, len(no_name)),
+            "negations": same * min(_MOST, self._unmatched_negations(needs)),
+            "opposites": same * min(_MOST, _n_opposites(needs.words, near)),
+            "absolutes": same * min(_MOST, _n_absolutes(needs.words, near)),
+        }
         exact = [*no_number, *no_name]
         missing = tuple(dict.fromkeys([*exact, *wanting]))
         return Claim(doubts, missing, bool(exact), int(order[0]))
@@ -274,7 +260,7 @@ def _quoted(item: Audited, sentence: str) -> SentenceFinding:
     whole = folded(sentence)
     child = next((child for child in item.children if whole in folded(child.text)), None)
     evidence = sentence if child and sentence in child.text else ""
-    score = probability(Doubts(*[0.0] * len(DOUBTS)))
+    score = probability({})
     return SentenceFinding(
         item.node.id, sentence, "supported", score, (), child.id if child else None, evidence
     )
@@ -282,7 +268,7 @@ def _quoted(item: Audited, sentence: str) -> SentenceFinding:
 
 def probability(doubts: Doubts) -> float:
     """That a sentence with these doubts is supported, in (0, 1)."""
-    odds = BIAS + sum(WEIGHTS[name] * getattr(doubts, name) for name in DOUBTS)
+    odds = BIAS + sum(WEIGHTS[name] * doubt for name, doubt in doubts.items())
     return 1 / (1 + math.exp(-odds))
 
 
@@ -312,4 +298,4 @@ _TOLD = {
 
 
 def _reason(claim: Claim) -> str:
-    return "; ".join(told for name, told in _TOLD.items() if getattr(claim.doubts, name))
+    return "; ".join(told for name, told in _TOLD.items() if claim.doubts[name])

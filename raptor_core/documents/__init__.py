@@ -1,6 +1,6 @@
 """Documents: what they are, and reading them from files, folders, tables and URLs."""
 
-from raptor_core.documents.base import Corpus, Document, Entry, MetadataValue, Section, Skipped
+from raptor_core.documents.base import Corpus, Document, Entry, Skipped
 from raptor_core.documents.catalog.catalog import Catalog, Reading, parser_fingerprint
 from raptor_core.documents.catalog.entries import Entries
 from raptor_core.documents.catalog.scan import (
@@ -11,23 +11,19 @@ from raptor_core.documents.catalog.scan import (
     scan_source,
 )
 from raptor_core.documents.grouping import Partitions, document_partition, partition_key, tree_name
-from raptor_core.documents.sources.base import SUPPORTED, SourceFile
-from raptor_core.documents.sources.load import Progress, list_files, load_documents
+from raptor_core.documents.sources.base import SourceFile
+from raptor_core.documents.sources.load import list_files, load_documents
 
 __all__ = [
-    "SUPPORTED",
     "Catalog",
     "Corpus",
     "Document",
     "Entries",
     "Entry",
     "Inventory",
-    "MetadataValue",
     "Partitions",
-    "Progress",
     "Reading",
     "Scan",
-    "Section",
     "Skipped",
     "SourceFile",
     "document_partition",

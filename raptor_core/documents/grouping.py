@@ -55,7 +55,8 @@ def document_partition(document_id: str, grouping: GroupingSettings) -> str:
 
 
 def _escape(name: str) -> str:
-    escaped = "".join(percent_encoded(char) if _is_unsafe(char) else char for char in name)
+    unsafe = {c for c in name if c == "%" or unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"}}
+    escaped = "".join(percent_encoded(char) if char in unsafe else char for char in name)
     escaped = escaped.replace("...", "%2E%2E%2E")
     inner = escaped.strip()
     if inner == escaped:
@@ -63,10 +64,6 @@ def _escape(name: str) -> str:
     at = escaped.index(inner) if inner else len(escaped)
     head, tail = escaped[:at], escaped[at + len(inner) :]
     return percent_encoded(head) + inner + percent_encoded(tail)
-
-
-def _is_unsafe(char: str) -> bool:
-    return char == "%" or unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}
 
 
 class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[Identifiable]):

@@ -29,20 +29,6 @@ from raptor_core.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)
-class RootOnly:
-    """The top layer of each tree alone."""
-
-    name: str = "root"
-
-    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
-        """See ``System.contexts``."""
-        query = Query("traversal", budget_tokens, index.n_nodes, asked.where, n_layers=1)
-        texts = [question.text for question in asked.questions]
-        retrieved = index.retriever.search_vectors(texts, asked.vectors, query)
-        return list(map(Context.of, retrieved))
-
-
-@dataclass(frozen=True, slots=True)
 class Beginning:
     """A document's text, or its title and abstract, from the beginning up to the budget.
 

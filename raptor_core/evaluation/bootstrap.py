@@ -46,13 +46,9 @@ class Difference:
     p: float
 
 
-def draws(documents: Sequence[str]) -> Sequence[NDArray[np.int64]]:
-    """Rows of each bootstrap sample, given the document of each row; no sample without rows."""
-    return _draws(tuple(documents))
-
-
 @lru_cache(maxsize=4)
-def _draws(documents: tuple[str, ...]) -> tuple[NDArray[np.int64], ...]:
+def draws(documents: tuple[str, ...]) -> tuple[NDArray[np.int64], ...]:
+    """Rows of each bootstrap sample, given the document of each row; no sample without rows."""
     rows: dict[str, list[int]] = {}
     for row, name in enumerate(documents):
         rows.setdefault(name, []).append(row)
@@ -102,7 +98,7 @@ def paired_difference(
 
 def _means(values: Sequence[float], documents: Sequence[str]) -> Floats:
     array = np.array(values, dtype=float)
-    return np.array([array[rows].mean() for rows in draws(documents)])
+    return np.array([array[rows].mean() for rows in draws(tuple(documents))])
 
 
 def interval_text(figure: Interval, sign: str = "") -> str:

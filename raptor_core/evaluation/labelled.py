@@ -169,7 +169,7 @@ def _score(name: str, pairs: Sequence[Pair], judged: Sequence[_Judged]) -> Datas
     reported = [item for item in of_set if not item.pair.calibrates]
     n_pairs = sum(pair.dataset == name and not pair.calibrates for pair in pairs)
     bound = best_bound(_labels_of(calibrating), _scores_of(calibrating))
-    samples = draws([item.pair.document for item in reported])
+    samples = draws(tuple(item.pair.document for item in reported))
 
     def interval(measure: Callable[[NDArray[np.bool_], Floats], float], values: Floats) -> Interval:
         labels = _labels_of(reported)

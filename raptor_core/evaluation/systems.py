@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.baselines import Beginning, Dpr, ParagraphFusion, RootOnly
+from raptor_core.evaluation.baselines import Beginning, Dpr, ParagraphFusion
 from raptor_core.evaluation.contexts import Asked, Context, System
 from raptor_core.evaluation.index import Index
 from raptor_core.retrieval import STRATEGIES, Query
 from raptor_core.store.base import Where
 
-WALKS = frozenset({"traversal"})
-"""Strategies whose ``top_k`` is per layer, so that a large one would never leave the top."""
-
 DPR: Mapping[str, tuple[int, ...] | None] = MappingProxyType({"dpr": (0,), "collapsed-dpr": None})
 """The layers that two encoders search."""
+
+ROOT = "root"
+"""The system that searches the top layer of each tree alone."""
 
 _NAME = re.compile(
     r"(?P<strategy>[^@:]+)(?:@(?P<low>\d+)(?:-(?P<high>\d+))?)?(?::(?P<top_k>[1-9]\d*))?"
@@ -57,13 +57,15 @@ class StrategySystem:
             top_k=self.top_k,
             where=where,
         )
-        if self.strategy in WALKS:
+        if self.strategy == "traversal":  # its ``top_k`` is of each layer
             return self._walk(index, query)
         layers = None if self.layers is None else tuple(range(self.layers[0], self.layers[1] + 1))
         return replace(query, where=replace(where, layers=layers))
 
     def _walk(self, index: Index, query: Query) -> Query:
         """The same number of nodes in each layer: ``top_k``, or as many as fill the budget."""
+        if self.name == ROOT:
+            return replace(query, top_k=index.n_nodes, n_layers=1)
         highest = max(len(manifest.layer_sizes) for manifest in index.manifests)
         n_layers = highest if self.layers is None else self.layers[1] - self.layers[0] + 1
         fill = max(1, round(query.budget_tokens / (index.mean_tokens * n_layers)))
@@ -77,7 +79,7 @@ BASELINES: Mapping[str, System] = MappingProxyType(
     {
         system.name: system
         for system in (
-            RootOnly(),
+            StrategySystem(ROOT, "traversal"),
             Beginning("title-abstract", is_abstract=True),
             Beginning("document"),
             ParagraphFusion(),

@@ -128,28 +128,24 @@ class Components:
     @cached_property
     def counter(self) -> TokenCounter:
         """What counts tokens."""
-        given: TokenCounter | None = self._given.get("counter")
-        return given or counter_of(self.settings)
+        return self._given.get("counter") or counter_of(self.settings)
 
     @cached_property
     def chunker(self) -> Chunker:
         """What cuts documents."""
-        own: Chunker | None = self._own("chunker")
-        return own or make_chunker(self.settings.chunking, self.counter)
+        return self._own("chunker") or make_chunker(self.settings.chunking, self.counter)
 
     @cached_property
     def embedder(self) -> Embedder:
         """What turns text into vectors."""
-        own: Embedder | None = self._own("embedder")
-        if own or self.settings.embedder.kind != "openai":
-            return own or make_embedder(self.settings.embedder)
-        return make_embedder(self.settings.embedder, self.ledger)
+        settings = self.settings.embedder
+        ledger = self.ledger if settings.kind == "openai" else None
+        return self._own("embedder") or make_embedder(settings, ledger)
 
     @cached_property
     def clusterer(self) -> Clusterer:
         """What groups the nodes of a layer."""
-        own: Clusterer | None = self._own("clusterer")
-        return own or make_clusterer(self.settings.clustering)
+        return self._own("clusterer") or make_clusterer(self.settings.clustering)
 
     @cached_property
     def summarizer(self) -> Summarizer:
@@ -180,16 +176,8 @@ class Components:
 
     @property
     def _maker(self) -> Summarizer:
-        settings = self.settings.summarizer
-        if own := self._own("summarizer"):
-            return CountedSummarizer(
-                own,
-                self.ledger,
-                self.counter,
-                name=type(own).__name__,
-                max_tokens=settings.max_tokens,
-            )
-        return make_summarizer(
+        settings, own = self.settings.summarizer, self._own("summarizer")
+        made = own or make_summarizer(
             settings,
             self.counter,
             self.embedder.fingerprint,
@@ -198,14 +186,19 @@ class Components:
             unfit=find_unfit,
             batches=self._batches,
         )
+        if not own and settings.kind == "openai":
+            return made  # counts what it takes itself
+        name, limit = type(own).__name__ if own else settings.kind, settings.max_tokens
+        return CountedSummarizer(made, self.ledger, self.counter, name=name, max_tokens=limit)
 
     @cached_property
     def judge(self) -> Judge:
         """What audits summaries; it shares the embedder where that is the bundled one."""
         bundled = self.settings.embedder.kind == "bundled" and not self._own("embedder")
         shared = self.embedder if bundled else None
-        own: Judge | None = self._own("judge")
-        made = own or make_judge(self.settings.audit, embedder=shared, ledger=self.ledger)
+        made: Judge = self._own("judge") or make_judge(
+            self.settings.audit, embedder=shared, ledger=self.ledger
+        )
         # What a summary is revised by is not paid for again where it is audited.
         revises = self.settings.audit.on_unsupported == "resummarize"
         return RememberingJudge(made) if revises else made

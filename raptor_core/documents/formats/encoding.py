@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-from typing import Any
 
 from raptor_core.documents.formats.parsed import UnreadableError, control_share
 
@@ -89,12 +88,9 @@ def _detect(data: bytes) -> str:
     best = matches[0]
     for match in matches:
         # Short western texts fit a dozen code pages equally well; by far the likeliest wins.
-        if _WESTERN in match.could_be_from_charset and not _worse(match, best):
+        is_worse = match.chaos > best.chaos or match.coherence < best.coherence
+        if _WESTERN in match.could_be_from_charset and not is_worse:
             western = _try_decode(data, _WESTERN)
             if western is not None:
                 return western
     return str(best)
-
-
-def _worse(match: Any, best: Any) -> bool:
-    return bool(match.chaos > best.chaos or match.coherence < best.coherence)

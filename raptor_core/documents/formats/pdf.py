@@ -145,17 +145,14 @@ def reflow(lines: Sequence[Line]) -> str:
     parts: list[str] = []
     gap, ran_on = "", False
     for line, after in pairwise([*lines, Line("")]):
-        is_apart = line.top - after.top > most or _differ(line.size, after.size)
+        smaller, larger = sorted((line.size, after.size))
+        is_apart = line.top - after.top > most or larger > HEADING_SIZE * smaller
         runs_on = not is_apart and _runs_on(line.text, after.text, full)
         parts += [gap, line.text]
         ends = is_apart or ran_on or len(after.text) >= full
         gap = " " if runs_on else _PAGE_GAP if ends else "\n"
         ran_on = runs_on
     return "".join(parts)
-
-
-def _differ(size: float, other: float) -> bool:
-    return max(size, other) > HEADING_SIZE * min(size, other)
 
 
 def _runs_on(line: str, following: str, full: float) -> bool:

@@ -83,8 +83,14 @@ def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list
         raise SourceError(
             "no source is named; give a file, a folder or a URL, or set paths under [source]"
         )
-    opened = [open_source(path, settings) for path in paths or settings.paths]
+    opened = [_open(path, settings) for path in paths or settings.paths]
     return opened if paths else [*opened, *(SqlSource(table) for table in settings.tables)]
+
+
+def _open(path: str | Path, settings: SourceSettings) -> Source:
+    text = str(path).removeprefix("file://")
+    is_url = isinstance(path, str) and ("://" in text or "::" in text)
+    return RemoteSource(text, settings) if is_url else LocalSource(text, settings)
 
 
 def list_sources(
@@ -123,14 +129,6 @@ def explain_empty(
     more = len(skipped) - _NAMED_IN_ERROR
     rest = f"; and {more} more" if more > 0 else ""
     return EmptySourceError(f"no document in {where}; {len(skipped)} skipped: {told}{rest}")
-
-
-def open_source(path: str | Path, settings: SourceSettings) -> Source:
-    """The source at a local path or an fsspec URL."""
-    text = str(path).removeprefix("file://")
-    if isinstance(path, str) and ("://" in text or "::" in text):
-        return RemoteSource(text, settings)
-    return LocalSource(text, settings)
 
 
 Item = TypeVar("Item", Document, Entry)

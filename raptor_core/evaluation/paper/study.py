@@ -28,7 +28,6 @@ from raptor_core.evaluation.measures import ContextMeasurer
 from raptor_core.evaluation.systems import DPR, make_system
 from raptor_core.models.summarizing.prompts import prompt_overhead, prompt_tokens
 from raptor_core.nodes import Node
-from raptor_core.settings import SummarizerSettings
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
 
@@ -82,18 +81,20 @@ def token_points(index: Index) -> list[TokenPoint]:
     """A point for each tree, shortest first; nothing is built."""
     nodes = index.store.nodes()
     by_id = {node.id: node for node in nodes}
-    overhead = _overhead(index.components)
+    # For the extractive summarizer, as if a chat model were asked.
+    asked = index.components.settings.summarizer.model_copy(update={"kind": "openai"})
+    overhead = prompt_overhead(asked, index.components.counter)
     by_tree: dict[str, list[Node]] = {}
     for node in nodes:
         by_tree.setdefault(node.tree, []).append(node)
     points = []
     for tree_nodes in by_tree.values():
         summaries = [node for node in tree_nodes if not node.is_leaf]
-        asked = ([by_id[child].n_tokens for child in node.children] for node in summaries)
+        given = ([by_id[child].n_tokens for child in node.children] for node in summaries)
         points.append(
             TokenPoint(
                 document_tokens=sum(node.n_tokens for node in tree_nodes if node.is_leaf),
-                prompt_tokens=sum(prompt_tokens(counts, overhead) for counts in asked),
+                prompt_tokens=sum(prompt_tokens(counts, overhead) for counts in given),
                 completion_tokens=sum(node.n_tokens for node in summaries),
             )
         )
@@ -145,12 +146,6 @@ def _prefixes(
     sizes = {len(spans) * step // N_PREFIXES for step in range(1, N_PREFIXES + 1)}
     for size in sorted(sizes - {0}):
         yield size, Document(longest.id, longest.text[: spans[size - 1][1]], longest.title)
-
-
-def _overhead(components: Components) -> int:
-    """Tokens of the prompt around the children; for the extractive summarizer, if it were asked."""
-    given: SummarizerSettings = components.settings.summarizer
-    return prompt_overhead(given.model_copy(update={"kind": "openai"}), components.counter)
 
 
 WITHOUT_TREE = ("flat", "lexical")
@@ -225,14 +220,6 @@ def layers_name(start: int, n_layers: int) -> str:
     return f"collapsed@{start - n_layers + 1}-{start}"
 
 
-def measure_curve(index: Index, measurer: ContextMeasurer, progress: Progress | None) -> list[Line]:
-    """Figure 3: the collapsed tree by its budget, and traversal by the nodes of a layer."""
-    walks = [make_system(f"traversal:{top_k}") for top_k in CURVE_TOP_K]
-    measured = partial(compare, index, measurer=measurer, progress=progress)
-    collapsed = measured([make_system("collapsed")], CURVE_TOKENS)
-    return [*collapsed.lines, *measured(walks, [UNBOUND]).lines]
-
-
 def measure_study(
     index: Index,
     budgets: Sequence[int],
@@ -248,16 +235,19 @@ def measure_study(
     names = [
         layers_name(start, queried) for start in range(n_layers) for queried in range(1, start + 2)
     ]
-    subsets = [make_system(name) for name in names]
-    measured = partial(compare, index, budgets=budgets, measurer=measurer, progress=progress)
+    walks = [make_system(f"traversal:{top_k}") for top_k in CURVE_TOP_K]
+    measured = partial(compare, index, measurer=measurer, progress=progress)
+    retrievers = measured(_retrievers(index, dpr), budgets)
+    layers = measured([make_system(name) for name in names], budgets)
+    collapsed = measured([make_system("collapsed")], CURVE_TOKENS)
     return Study(
         name=index.dataset.name,
         n_documents=len(index.dataset.documents),
         n_questions=len(index.dataset.questions),
-        retrievers=measured(_retrievers(index, dpr)),
-        layers=measured(subsets),
+        retrievers=retrievers,
+        layers=layers,
         n_layers=n_layers,
-        curve=tuple(measure_curve(index, measurer, progress)),
+        curve=(*collapsed.lines, *measured(walks, [UNBOUND]).lines),
         titles={d.id: d.title for d in index.dataset.documents if d.title},
         trees=tree_statistics(index),
         tokens=tuple(token_points(index)),

@@ -41,22 +41,17 @@ class Circuit:
     n_failed: int = 0
     reason: str = ""
     n_probes: int = 0
+    is_hopeless: bool = False
     _calls: set[object] = field(default_factory=set)
     _opened: float | None = None
     _next_probe: float = 0.0
     _pause: float = FIRST_PROBE_SECONDS
     _probe: object | None = None
-    _gave_up: bool = False
 
     @property
     def is_open(self) -> bool:
         """Whether calls have to wait."""
         return self._opened is not None
-
-    @property
-    def is_hopeless(self) -> bool:
-        """Whether it was waited for long enough."""
-        return self._gave_up
 
     def open_seconds(self, now: float) -> float:
         """For how long it has been open."""
@@ -84,7 +79,7 @@ class Circuit:
         """
         self.n_failed = self.n_probes = 0
         self._calls.clear()
-        self._opened, self._probe, self._gave_up = None, None, False
+        self._opened, self._probe, self.is_hopeless = None, None, False
         self._pause = FIRST_PROBE_SECONDS
 
     def failed(self, call: object, reason: str, now: float) -> None:
@@ -100,8 +95,8 @@ class Circuit:
             self._probe = None
             self.n_probes += 1
             self._pause = min(2 * self._pause, LONGEST_PROBE_SECONDS)
-            self._gave_up = self.open_seconds(now) + self._pause > self.down_seconds
-            if self._gave_up:
+            self.is_hopeless = self.open_seconds(now) + self._pause > self.down_seconds
+            if self.is_hopeless:
                 self._pause = LONGEST_PROBE_SECONDS
             self._next_probe = now + self._pause
 

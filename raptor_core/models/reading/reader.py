@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from raptor_core.chunking.sentences import sentences
 from raptor_core.models.embedding.base import Embedder
@@ -93,11 +92,6 @@ def ask(question: str, passages: Sequence[Passage]) -> str:
         for number, passage in enumerate(passages, 1)
     )
     return f"{fenced}\n\n{fence('question', defused(question, *_TAGS))}"
-
-
-def shorten(max_tokens: int, n_too_long: int) -> str:
-    """Asks for a bounded answer, a quarter shorter for each one that was too long."""
-    return f"Answer in at most {max_words(max_tokens, n_too_long)} words."
 
 
 _CITATION = re.compile(r"(?P<space>[ \t]?)\[(?P<numbers>\d+(?:\s*[,;–-]\s*\d+)*)\]")
@@ -209,7 +203,7 @@ class Reader:
                 user=ask(question, passages),
                 max_tokens=max_tokens,
                 temperature=0.0,
-                shorten=partial(shorten, max_tokens),
+                shorten=lambda n: f"Answer in at most {max_words(max_tokens, n)} words.",
             )
         )
         cited = renumber(answer.text, len(passages))

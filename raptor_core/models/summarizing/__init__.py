@@ -28,9 +28,10 @@ def make_summarizer(
     """The summarizer that the settings name; loads no model and calls nothing.
 
     ``embedder_fingerprint`` is of the vectors that the requests will carry: the extractive
-    summarizer weighs children by them. ``ledger`` holds the run's budget and prices; ``keep``
-    gets each paid answer as it comes, ``unfit`` says of one why it is no summary of its sources.
-    ``batches`` is a folder that remembers batches under way; None forgets them with the process.
+    summarizer weighs children by them. The others are for one that is paid: ``ledger`` holds the
+    run's budget and prices, ``keep`` gets each answer as it comes, ``unfit`` says of one why it is
+    no summary of its sources, and ``batches`` is a folder that remembers batches under way; None
+    forgets them with the process.
     """
     if settings.kind == "openai":
         from raptor_core.models.summarizing.chat import ChatSummarizer
@@ -41,12 +42,6 @@ def make_summarizer(
         from raptor_core.models.summarizing.batch import BatchSummarizer
 
         return BatchSummarizer(chat, settings, ledger=ledger, keep=keep, folder=batches)
-    from raptor_core.models.summarizing.counted import CountedSummarizer
     from raptor_core.models.summarizing.extractive import ExtractiveSummarizer
 
-    made = ExtractiveSummarizer(settings, counter, embedder_fingerprint)
-    if ledger is None:
-        return made
-    return CountedSummarizer(
-        made, ledger, counter, name=settings.kind, max_tokens=settings.max_tokens
-    )
+    return ExtractiveSummarizer(settings, counter, embedder_fingerprint)

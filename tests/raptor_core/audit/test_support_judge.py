@@ -5,7 +5,7 @@ from support.trees import leaf, summary
 
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Audited
-from raptor_core.audit.support import opposites, probability
+from raptor_core.audit.support import WEIGHTS, opposites, probability
 from raptor_core.audit.terms import words
 from raptor_core.settings import AuditSettings
 
@@ -90,13 +90,8 @@ def test_summaries_are_judged_alike_alone_and_together(judge):
 
 
 def test_more_doubt_is_never_more_probable(judge):
-    from dataclasses import replace
-
-    from raptor_core.audit.support import DOUBTS, Doubts
-
-    none = Doubts(*[0.0] * len(DOUBTS))
-    for name in DOUBTS:
-        assert probability(replace(none, **{name: 1.0})) < probability(none)
+    for name in WEIGHTS:
+        assert probability({name: 1.0}) < probability({})
 
 
 def test_opposites_are_mutual_and_no_word_is_its_own():

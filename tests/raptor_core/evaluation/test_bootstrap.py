@@ -8,15 +8,15 @@ from raptor_core.evaluation.bootstrap import N_SAMPLES, draws, mean_interval, pa
 
 def test_whole_documents_are_drawn_and_always_the_same():
     documents = ["a", "b", "a", "c", "b"]
-    found = draws(documents)
+    found = draws(tuple(documents))
     assert len(found) == N_SAMPLES
     for rows in found[:50]:
         counts = np.bincount(rows, minlength=5)
         assert counts[0] == counts[2]
         assert counts[1] == counts[4]
         assert counts[0] + counts[1] + counts[3] == 3
-    assert all((one == two).all() for one, two in zip(found, draws(documents), strict=True))
-    assert len(draws([])) == 0
+    assert all((one == two).all() for one, two in zip(found, draws(tuple(documents)), strict=True))
+    assert len(draws(())) == 0
 
 
 def test_questions_of_one_document_are_worth_one():
