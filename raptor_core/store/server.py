@@ -42,7 +42,7 @@ from raptor_core.store.corpus import (
 from raptor_core.store.engines.base import Batch, Point
 from raptor_core.store.engines.layout import Layout
 from raptor_core.store.engines.qdrant import ClientEngine
-from raptor_core.store.engines.retries import PatientClient, Place, is_conflict
+from raptor_core.store.engines.retries import CONFLICTS, PatientClient, Place, code
 from raptor_core.store.engines.server import ServerEngine
 from raptor_core.store.store import VectorStore
 
@@ -145,7 +145,7 @@ class ServerCorpus(Corpus):
         try:
             self._layout.create(self._client, name, n_dims)
         except Exception as error:
-            if not is_conflict(error):
+            if code(error) not in CONFLICTS:
                 raise
 
     def point(self, collection: Collection) -> None:
@@ -188,9 +188,6 @@ class ServerCorpus(Corpus):
         engine.apply(Batch((Point(IDENTITY_ID, payload),)))
 
 
-KEPT_CONNECTIONS = 20
-"""Connections to a server that stay open between requests."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -227,7 +224,7 @@ def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
     return QdrantRemote(
         url=url,
         headers=headers | compression,
-        limits=httpx.Limits(max_keepalive_connections=KEPT_CONNECTIONS),
+        limits=httpx.Limits(max_keepalive_connections=20),
         timeout=max(1, math.ceil(settings.timeout_seconds)),
         check_compatibility=False,
         prefer_grpc=settings.grpc,

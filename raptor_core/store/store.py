@@ -31,6 +31,7 @@ from raptor_core.store.engines.base import (
     EVERYWHERE,
     LIVE,
     MANIFEST,
+    READ_POINTS,
     Asked,
     Batch,
     Condition,
@@ -49,9 +50,6 @@ from raptor_core.vectors import Vectors
 
 _STORED_TOLERANCE = UNIT_TOLERANCE + 1e-6
 """With rounding: Edge stores a vector with length 1 within 5e-7, local mode just as it came."""
-
-READ_POINTS = 1000
-"""Points that are read at once, and keys of a look-up; longer filters gain nothing."""
 
 Row = TypeVar("Row")
 

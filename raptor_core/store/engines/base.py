@@ -36,6 +36,9 @@ KEYWORD_FIELDS = (
 )
 """Payload fields with a keyword index; ``layer`` has an integer index besides."""
 
+READ_POINTS = 1000
+"""Points that are read at once, and keys of a look-up; longer filters gain nothing."""
+
 LINKED_FIELDS = ("tree", "documents")
 """Fields for which the graph gets links of its own, so that narrow filters stay fast."""
 

@@ -33,7 +33,6 @@ from raptor_core.store.engines.base import (
     LIVE,
     Batch,
     Condition,
-    Match,
     Point,
     Question,
     Scored,
@@ -68,11 +67,6 @@ def _payload_keys(payload: Payload, field: str) -> list[str]:
         return []
     value = payload[field]
     return [f"{field}={v}" for v in (value if isinstance(value, list) else (value,))]
-
-
-def match_keys(match: Match) -> list[str]:
-    """Keys of which a point that matches has one."""
-    return [f"{match.field}={value}" for value in match.values]
 
 
 def stored_fields(fields: Sequence[str] | None) -> list[str]:
@@ -305,7 +299,7 @@ class EdgeEngine:
     def _filter(self, condition: Condition) -> Any:
         must: list[Any] = []
         for match in condition.matches:
-            keys = match_keys(match)
+            keys = [f"{match.field}={value}" for value in match.values]
             value = edge.MatchValue(keys[0]) if len(keys) == 1 else edge.MatchAny(keys)
             must.append(edge.FieldCondition(key=KEYS, match=value))
         if condition.ids is not None:

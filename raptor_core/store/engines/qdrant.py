@@ -21,6 +21,7 @@ from raptor_core.errors import StoreError
 from raptor_core.store.engines.base import (
     DENSE,
     LEXICAL,
+    READ_POINTS,
     Batch,
     Condition,
     Match,
@@ -35,9 +36,6 @@ from raptor_core.store.engines.retries import Place
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.outlines import OUTLINED, Candidates, outlined
 from raptor_core.store.payload import Payload
-
-READ_POINTS = 1000
-"""Points that are read at once."""
 
 AGREE_SECONDS = 10.0
 """How long a copy that lags is waited for."""

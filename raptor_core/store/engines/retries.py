@@ -119,7 +119,9 @@ def _message(content: bytes) -> str:
 POLICY = RetryPolicy()
 """When a server is asked again; how often, the settings say."""
 
-_CONFLICTS = ("409", "ALREADY_EXISTS")
+CONFLICTS = ("409", "ALREADY_EXISTS")
+"""Of what was to be made and is there already."""
+
 _PASSING = ("429", "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL")
 
 
@@ -192,8 +194,3 @@ def wait_seconds(error: Exception, n_failed: int) -> float | None:
         return backoff if isinstance(error.source, httpx.TransportError) else None
     told = code(error)
     return backoff if told in _PASSING or told.startswith("5") else None
-
-
-def is_conflict(error: Exception) -> bool:
-    """Whether the server says that what was to be made is there already."""
-    return code(error) in _CONFLICTS
