@@ -99,13 +99,8 @@ class LlmJudge:
             _Asked(at, item, tuple(sentence_texts(item.node.text)))
             for at, item in enumerate(summaries)
         ]
-        findings_by_summary: list[list[SentenceFinding]] = [[] for _ in summaries]
-        to_ask = []
-        for one in asked:
-            if one.sentences and not one.item.children:
-                findings_by_summary[one.at] = _all(one, "unsupported", "no child")
-            elif one.sentences:
-                to_ask.append(one)
+        findings_by_summary = [_all(one, "unsupported", "no child") for one in asked]
+        to_ask = [one for one in asked if one.sentences and one.item.children]
         if to_ask:
             self._client.require_key()
         for at, findings in run_concurrently(self._ask, to_ask, self._settings.share):

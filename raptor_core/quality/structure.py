@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -114,7 +113,7 @@ def shrink(checked: CheckedTrees) -> Measured:
     steps = [
         (tree, layer, below, above)
         for tree, sizes in by_tree.items()
-        for layer, (below, above) in enumerate(itertools.pairwise(sizes), 1)
+        for layer, (below, above) in enumerate(pairwise(sizes), 1)
     ]
     growing = [step for step in steps if step[3] >= step[2]]
     n_growing = len({tree for tree, *_ in growing})
@@ -175,11 +174,11 @@ def layers_needed(n_leaves: int, top_nodes: int = 1) -> int:
 def _shapes(checked: CheckedTrees) -> tuple[list[_Step], list[_Height]]:
     """Steps from layers of ``MIN_NODES`` or more, and heights, tree by tree."""
     first: dict[tuple[str, int], Node] = {}
-    for node in itertools.chain.from_iterable(checked.layers):
+    for node in chain.from_iterable(checked.layers):
         first.setdefault((node.tree, node.layer), node)
     steps, heights = [], []
     for tree, sizes in layer_sizes(checked.layers).items():
-        for layer, (below, here) in enumerate(itertools.pairwise(sizes), 1):
+        for layer, (below, here) in enumerate(pairwise(sizes), 1):
             if below >= MIN_NODES and (tree, layer) in first:
                 steps.append(_Step(first[tree, layer], below, here))
         top, needed = len(sizes) - 1, layers_needed(sizes[0], checked.settings.tree.top_nodes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -67,7 +67,8 @@ def embed_nodes(
         components.cache.want((node.tree, node.embedding_key) for node in rest)
         vectors |= components.cache.vectors({node.embedding_key for node in rest})
         reused = frozenset(vectors)
-        missing = _missing(rest, vectors)
+        distinct = {node.embedding_key: node for node in rest if node.embedding_key not in vectors}
+        missing = sorted(distinct.values(), key=lambda node: len(node.embedding_text))
         n_done = 0
         for batch in _embedded(missing, components):
             components.cache.keep_vectors(batch)
@@ -83,12 +84,6 @@ def embed_nodes(
         n_truncated=_count_truncated(nodes, components),
         usage=components.ledger.spent(EMBEDDINGS) - before,
     )
-
-
-def _missing(nodes: Sequence[Node], known: Mapping[str, Vectors]) -> list[Node]:
-    """One node of each text to embed, shortest first."""
-    missing = {node.embedding_key: node for node in nodes if node.embedding_key not in known}
-    return sorted(missing.values(), key=lambda node: len(node.embedding_text))
 
 
 def _embedded(missing: Sequence[Node], components: Components) -> Iterator[dict[str, Vectors]]:

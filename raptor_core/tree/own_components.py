@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
+import pkgutil
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import entry_points
@@ -109,22 +109,15 @@ def _find(name: str, told: str) -> Any:
             )
         load: Callable[[], Any] = next(iter(points)).load
     else:
-        load = partial(_import, *name.split(":"))
+        load = partial(pkgutil.resolve_name, name)
     try:
         return load()
     except ImportError as error:
         raise SettingsError(
             f"{told}: {error}. Install its package, or name its folder in PYTHONPATH"
         ) from error
-    except AttributeError as error:
+    except (AttributeError, ValueError) as error:
         raise SettingsError(f"{told}: {error}") from error
-
-
-def _import(module: str, path: str) -> Any:
-    part: Any = importlib.import_module(module)
-    for name in path.split("."):
-        part = getattr(part, name)
-    return part
 
 
 def _make(kind: str, part: Any, settings: Settings, told: str) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import email
 from collections.abc import Sequence
 from email import policy
-from email.message import EmailMessage
 from io import BytesIO
 
 from raptor_core.documents.base import MetadataValue
@@ -28,18 +27,14 @@ def parse_eml(data: bytes) -> Parsed:
         body = message.get_body(("plain", "html"))
         attached = [part.get_filename() or "" for part in message.iter_attachments()]
         about = {name: str(message[name] or "") for name in ("subject", "from", "to", "date")}
-        about["date"] = _date(message) or about["date"]
+        moment = getattr(message["date"], "datetime", None)
+        about["date"] = moment.isoformat() if moment else about["date"]
         text = body.get_content() if body is not None else ""
     except DAMAGE as error:
         raise damaged("mail message", error) from error
     if body is not None and body.get_content_subtype() == "html":
         return _mail(parse_html(text.encode(), whole=True), about, attached)
     return _mail(Parsed(clean_text(text)), about, attached)
-
-
-def _date(message: EmailMessage) -> str:
-    moment = getattr(message["date"], "datetime", None)
-    return moment.isoformat() if moment else ""
 
 
 def parse_msg(data: bytes) -> Parsed:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -53,8 +52,8 @@ def _unless_stopped(
     """
     if stop.is_set():
         raise CancelledError
-    with ExitStack() as on_failure:
-        on_failure.callback(stop.set)
-        result = work(item, stop)
-        on_failure.pop_all()
-    return result
+    try:
+        return work(item, stop)
+    except BaseException:
+        stop.set()
+        raise

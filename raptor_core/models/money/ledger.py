@@ -101,18 +101,16 @@ class Ledger:
         with self._turn:
             self._n_held -= 1
             self._held = self._held - worst if self._n_held else Usage()
-            self._count(spending)
+            self.count(spending)
             self._turn.notify_all()
 
-    def count(self, spending: Spending) -> None:
-        """Count what needs no reservation."""
-        with self._turn:
-            self._count(spending)
-
-    def _count(self, more: Spending) -> None:
+    def count(self, more: Spending) -> None:
+        """Count what needs no reservation, or ends one."""
         key = (more.purpose, more.model)
-        old = self._spendings.get(key, Spending(*key))
-        self._spendings[key] = replace(old, usage=old.usage + more.usage, lost=old.lost + more.lost)
+        with self._turn:
+            old = self._spendings.get(key, Spending(*key))
+            usage, lost = old.usage + more.usage, old.lost + more.lost
+            self._spendings[key] = replace(old, usage=usage, lost=lost)
 
     def _counted(self) -> Usage:
         return _total(used for s in self._spendings.values() for used in (s.usage, s.lost))
