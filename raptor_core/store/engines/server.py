@@ -117,12 +117,16 @@ class ServerEngine(ClientEngine):
                 )
 
     def _moved(self, met: Mapping[str, str]) -> list[str]:
-        """The trees whose version is another by now; it is known then."""
+        """The trees whose version is another by now, or for another thread; it is known then."""
         found = read_manifests(self._points, met, VERSION_FIELDS)
         now = {tree: Version.of(payload) for tree, payload in found.items()}
-        if news := [tree for tree in met if now.get(tree) != self._versions.get(tree)]:
-            self._learn(news, now)
-        return [tree for tree, name in met.items() if now.get(tree, NO_VERSION).publication != name]
+        with self._turn:  # what another thread learned since may be newer
+            known = {tree: self._versions.get(tree, NO_VERSION) for tree in met}
+            unchanged = [tree for tree, name in met.items() if known[tree].publication == name]
+            if news := [tree for tree in unchanged if now.get(tree, NO_VERSION) != known[tree]]:
+                self._learn(news, now)
+        stand = {tree for tree in unchanged if now.get(tree, NO_VERSION).publication == met[tree]}
+        return [tree for tree in met if tree not in stand]
 
     def _learn(self, trees: Iterable[str], now: Mapping[str, Version]) -> None:
         with self._turn:
