@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from raptor_core.audit.base import Judge
-    from raptor_core.models.embedding.base import Embedder
-    from raptor_core.models.money.ledger import Ledger
-    from raptor_core.settings.checks import AuditSettings
+from raptor_core.audit.base import Judge
+from raptor_core.models.embedding.base import Embedder
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.settings.checks import AuditSettings
 
 __all__ = ["make_judge"]
 

@@ -77,7 +77,6 @@ class AuditReport:
     """What one judge found.
 
     Attributes:
-        judge, version: who judged.
         population: summaries that could have been audited.
         audited: the sampled nodes, in the layer's order.
         keys: the ``audit_key`` of each.

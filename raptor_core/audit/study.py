@@ -106,9 +106,6 @@ def draw(
 
     Trees, then nodes of those, are those with the smallest hash of ``seed`` and name or id: the
     same home and seed give the same nodes, whatever order they come in.
-
-    Args:
-        trees: all nodes of every tree, by its name.
     """
     able = [name for name, nodes in trees.items() if any(not node.is_leaf for node in nodes)]
     chosen = heapq.nsmallest(n_trees, able, key=lambda name: digest("draw", str(seed), name))

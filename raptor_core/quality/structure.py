@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import (
@@ -139,30 +139,22 @@ MIN_NODES = 10
 """A step from fewer nodes is too coarse to judge: three nodes can only become two or one."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """From the layer below to the layer of ``first``: nodes there and here."""
+class _Step(NamedTuple):
+    """From the layer below to the layer of ``first``: nodes there and here, and their ratio."""
 
     first: Node
     below: int
     nodes: int
-
-    @property
-    def ratio(self) -> float:
-        return self.nodes / self.below
+    ratio: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Height:
-    """Summary layers of a tree, those that its leaves ask for, and its first top node."""
+class _Height(NamedTuple):
+    """A tree's first top node; its summary layers, what its leaves ask for, and what is more."""
 
     top: Node
     layers: int
     needed: int
-
-    @property
-    def extra(self) -> int:
-        return self.layers - self.needed
+    extra: int
 
 
 def layers_needed(n_leaves: int, top_nodes: int = 1) -> int:
@@ -180,9 +172,9 @@ def _shapes(checked: CheckedTrees) -> tuple[list[_Step], list[_Height]]:
     for tree, sizes in layer_sizes(checked.layers).items():
         for layer, (below, here) in enumerate(pairwise(sizes), 1):
             if below >= MIN_NODES and (tree, layer) in first:
-                steps.append(_Step(first[tree, layer], below, here))
+                steps.append(_Step(first[tree, layer], below, here, here / below))
         top, needed = len(sizes) - 1, layers_needed(sizes[0], checked.settings.tree.top_nodes)
-        heights.append(_Height(first[tree, top], top, needed))
+        heights.append(_Height(first[tree, top], top, needed, top - needed))
     return steps, heights
 
 

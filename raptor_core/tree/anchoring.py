@@ -68,12 +68,8 @@ def arrange(
 ) -> Arranged:
     """Clusters over a layer of at least two nodes.
 
-    Args:
-        tree: name of the tree.
-        layer: with planning vectors, where the tree goes on from an earlier state.
-        components: clusterer and settings.
-        earlier: the clusters over this layer in that state; None to fit the layer.
-        reason: why it is fitted.
+    Where the tree goes on from an ``earlier`` state, the layer has planning vectors; None fits it,
+    for a ``reason``.
 
     Raises:
         ClusteringError: no clustering can keep the token budget.

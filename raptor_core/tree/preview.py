@@ -27,7 +27,6 @@ class Preview:
     """A document as a build would take it.
 
     Attributes:
-        document: its id.
         format: of its file; empty for a row of a database.
         size_bytes: of its file, which a table's rows share; None where the storage tells none.
         n_pages: where it is printed on any.

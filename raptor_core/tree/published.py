@@ -116,11 +116,7 @@ class PublishedTrees:
     ) -> Tree | None:
         """What a tree goes on from, with the ids that it has under its new names.
 
-        Args:
-            store: an open store.
-            tree: its name.
-            documents: what it is to hold.
-            leaves_of: the leaves of a tree, asked only where something was renamed.
+        It is to hold ``documents``; its leaves are asked for only where something was renamed.
 
         Raises:
             DamagedTreeError: the published tree is not whole.

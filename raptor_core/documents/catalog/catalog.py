@@ -48,8 +48,6 @@ class Reading:
         content: digest of what was read; empty when it could not be read.
         first_seen: when a scan first saw this stamp, in seconds since 1970 UTC, own clock.
         is_final: no write that came after the reading can have left this stamp.
-        documents: its documents by the names of their places.
-        skipped: what in it was not read.
     """
 
     stamp: str

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from raptor_core.models.embedding.base import Embedder
+from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import EmbedderSettings
-
-if TYPE_CHECKING:
-    from raptor_core.models.money.ledger import Ledger
 
 __all__ = ["Embedder", "make_embedder"]
 

@@ -29,10 +29,7 @@ class ChatAsk:
     """One question to a chat model.
 
     Attributes:
-        system: system message.
-        user: user message.
         max_tokens: tokens of the answer, by the endpoint's count.
-        temperature: of sampling.
         shorten: line added to the user message after the ``n``-th answer that was too long.
         check: raises ``FaultError`` for an answer that is whole and yet unusable.
         prompt_tokens: of both messages; None estimates them.
