@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 
 import dagster as dg
 
-from raptor_assets.chain import Progress, ignore_progress
+from raptor_assets.progress import Watch, ignore_progress
 from raptor_assets.project.corpus import define_corpus
 from raptor_assets.project.home import Home
 from raptor_assets.project.resources import Resources
@@ -19,7 +18,7 @@ def build_definitions(
     home: Home | None = None,
     *,
     resources: Resources | None = None,
-    progress: Callable[[Progress], None] = ignore_progress,
+    progress: Watch = ignore_progress,
 ) -> dg.Definitions:
     """A home's corpus, and an executor that keeps models loaded.
 
@@ -36,7 +35,7 @@ def build_definitions(
     settings = settings or load_settings(home.settings if home.settings.exists() else None)
     resources = resources or Resources(settings, home)
     definitions = dg.Definitions.merge(
-        define_corpus(settings, resources, progress=progress),
+        define_corpus(resources, progress=progress),
         dg.Definitions(executor=dg.in_process_executor),
     )
     with warnings.catch_warnings():

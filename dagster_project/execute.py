@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dagster_project.instance import open_instance, recorded
 from raptor_assets.names import TREE
+from raptor_assets.progress import Failure, Progress, Watch, ignore_progress
 from raptor_assets.project.home import Home
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.source_state import keep_look, look
 from raptor_assets.project.store_state import read_store_state
 from raptor_core.documents import Scan, Skipped
-from raptor_core.errors import SettingsError
+from raptor_core.home.published import refuse_unknown
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.settings import Settings
 from raptor_core.store import check_writable
@@ -25,9 +26,6 @@ from raptor_core.tree.components import Components
 if TYPE_CHECKING:
     import dagster as dg
 
-    from dagster_project.running import Ran
-    from raptor_assets.chain import Progress
-    from raptor_assets.partition_state import Failure
 
 LOCATION = "dagster_project.definitions"
 _LOGGERS = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -83,7 +81,7 @@ def build(
     scan: Scan | None = None,
     components: Components | None = None,
     on_plan: Callable[[Collection[str], Sequence[str]], None] = lambda _partitions, _assets: None,
-    on_progress: Callable[[Progress], None] = lambda _progress: None,
+    on_progress: Watch = ignore_progress,
 ) -> BuildReport:
     """Bring the trees in step with the source: build what is new or changed, drop what is gone.
 
@@ -99,7 +97,7 @@ def build(
         on_progress: told of each step.
 
     Raises:
-        SettingsError: a partition is named that the source does not hold.
+        UnknownTreeError: a partition is named that the source does not hold.
         SourceError: the source cannot be read, or is empty; nothing was changed.
         StoreError: the store cannot be read, or its key may not write; nothing was changed.
         MissingKeyError, EndpointError: an endpoint that the settings name was not reached, or
@@ -116,11 +114,11 @@ def build(
     report = BuildReport(changes, scan.inventory.skipped)
     if due and components is None and settings.build_endpoints:
         # What counts tokens first: a missing file of it is told before the network is asked.
-        resources.components.components().counter.count(["a look"])
+        resources.components().counter.count(["a look"])
         look_up_endpoints(settings)
     if due or removed:
         check_writable(settings.store)
-        _follow(report, resources, due, removed, on_plan, _Watch(report, on_progress))
+        _follow(report, resources, due, removed, on_plan, on_progress)
     return report
 
 
@@ -131,7 +129,7 @@ def build_above(
     force: bool = False,
     components: Components | None = None,
     on_plan: Callable[[Collection[str], Sequence[str]], None] = lambda _partitions, _assets: None,
-    on_progress: Callable[[Progress], None] = lambda _progress: None,
+    on_progress: Watch = ignore_progress,
 ) -> BuildReport | None:
     """Bring the tree above the trees in step with what is published; None where there is none.
 
@@ -152,7 +150,7 @@ def build_above(
         above.settings.model_copy(update={"source": source}),
         force=force,
         scan=look(above.tables, source),
-        components=above.components.components(),
+        components=above.components(),
         on_plan=on_plan,
         on_progress=on_progress,
     )
@@ -164,28 +162,23 @@ def _follow(
     due: Collection[str],
     removed: Collection[str],
     on_plan: Callable[[Collection[str], Sequence[str]], None],
-    watch: _Watch,
+    watch: Watch,
 ) -> None:
     """Build the partitions that are due, then drop those removed whose documents are safe."""
-    from dagster_project.build import build_definitions
     from raptor_assets import keys
-    from raptor_assets.project.jobs import BUILD
-    from raptor_assets.project.runs import run_config, run_tags, runs_over
+    from raptor_assets.project.runs import runs_over
 
-    changes, corpus = report.changes, resources.names
-    home, settings = resources.home, resources.settings
-    on_plan(due, [key.to_user_string() for key in keys.chain_keys(settings.tree.max_layers)])
-    defs = build_definitions(settings, home, resources=resources, progress=watch)
-    with open_instance(home) as instance:
+    changes = report.changes
+    max_layers = resources.settings.tree.max_layers
+    on_plan(due, [key.to_user_string() for key in keys.chain_keys(max_layers)])
+    with open_instance(resources.home) as instance:
+        runner = _Runner(instance, resources, report, watch)
         if new := [name for name in changes.new if name in due]:
-            instance.add_dynamic_partitions(corpus.partitions, new)
+            instance.add_dynamic_partitions(resources.names.partitions, new)
         for run in runs_over(changes.in_order(due)):
-            config = run_config(run, corpus)
-            ran = _execute(defs, instance, BUILD, home, tags=run_tags(run), run_config=config)
-            report.run_ids.append(ran.run_id)
-            watch.close(run, ran)
+            runner.build(run)
         if droppable := [n for n in changes.droppable(report.failed) if n in removed]:
-            _drop(defs, instance, droppable, report, home)
+            runner.drop(droppable)
 
 
 def look_up_endpoints(settings: Settings) -> None:
@@ -207,93 +200,88 @@ def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildRepo
     """Remove partitions with their vectors and tables.
 
     Raises:
-        SettingsError: there is no such partition.
+        UnknownTreeError: there is no such partition.
     """
-    from dagster_project.build import build_definitions
-
+    resources = Resources(settings, home)
+    report = BuildReport(Changes((), (), (), tuple(partitions), (), {}))
     with open_instance(home) as instance:
-        known = set(instance.get_dynamic_partitions(home.names().partitions))
-        _require_known(partitions, known, "partition")
-        changes = Changes((), (), (), tuple(partitions), (), {})
-        report = BuildReport(changes)
-        _drop(build_definitions(settings, home), instance, partitions, report, home)
+        _refuse_unknown(partitions, instance.get_dynamic_partitions(resources.names.partitions))
+        _Runner(instance, resources, report, ignore_progress).drop(partitions)
     return report
 
 
-class _Watch:
-    """Passes progress on, and keeps what failed and what was published."""
+class _Runner:
+    """Runs the jobs of a home in this process, and keeps in a report what came of them."""
 
-    def __init__(self, report: BuildReport, tell: Callable[[Progress], None]) -> None:
+    def __init__(
+        self,
+        instance: dg.DagsterInstance,
+        resources: Resources,
+        report: BuildReport,
+        watch: Watch,
+    ) -> None:
+        from dagster_project.build import build_definitions
+
+        self._instance = instance
+        self._home, self._names = resources.home, resources.names
         self._report = report
-        self._tell = tell
+        self._tell = watch
+        self._defs = build_definitions(
+            resources.settings, resources.home, resources=resources, progress=self._watch
+        )
 
-    def __call__(self, progress: Progress) -> None:
-        self._report.failed.update(progress.failed)
-        self._report.odd.update(progress.odd)
-        self._report.made[progress.asset] += progress.n_made
-        if progress.asset == TREE and progress.share == 1:
-            self._report.built += [n for n in progress.partitions if n not in progress.failed]
-        self._tell(progress)
+    def build(self, partitions: Sequence[str]) -> None:
+        """Build them in one run; one without an outcome failed with it."""
+        from raptor_assets.project.jobs import BUILD
+        from raptor_assets.project.runs import run_config, run_tags
 
-    def close(self, partitions: Sequence[str], ran: Ran) -> None:
-        """A partition without an outcome failed with its run."""
-        from raptor_assets.partition_state import Failure
-
+        config = run_config(partitions, self._names)
+        error = self._execute(BUILD, config, run_tags(partitions))
         done = {*self._report.built, *self._report.failed}
-        if ran.error:
-            failed = Failure("run", ran.error)
+        if error:
+            failed = Failure("run", error)
             self._report.failed |= {name: failed for name in partitions if name not in done}
 
+    def drop(self, partitions: Sequence[str]) -> None:
+        """Remove them in one run."""
+        from raptor_assets.project.jobs import DROP, drop_config
 
-def _drop(
-    defs: dg.Definitions,
-    instance: dg.DagsterInstance,
-    partitions: Sequence[str],
-    report: BuildReport,
-    home: Home,
-) -> None:
-    from raptor_assets.partition_state import Failure
-    from raptor_assets.project.jobs import DROP, drop_config
+        error = self._execute(DROP, drop_config(list(partitions), self._names), {})
+        left = set(self._instance.get_dynamic_partitions(self._names.partitions))
+        self._report.dropped += [name for name in partitions if name not in left]
+        if error:
+            failed = Failure(DROP, error)
+            self._report.failed |= {name: failed for name in partitions if name in left}
 
-    corpus = home.names()
-    config = drop_config(list(partitions), corpus)
-    ran = _execute(defs, instance, DROP, home, run_config=config)
-    report.run_ids.append(ran.run_id)
-    left = set(instance.get_dynamic_partitions(corpus.partitions))
-    report.dropped += [name for name in partitions if name not in left]
-    if ran.error:
-        failed = Failure(DROP, ran.error)
-        report.failed |= {name: failed for name in partitions if name in left}
+    def _execute(self, job: str, config: Mapping[str, Any], tags: Mapping[str, str]) -> str:
+        """Why the run failed; empty if it did not."""
+        from raptor_assets.project.runs import run_job
 
+        os.environ.setdefault(_BATCH_SIZE, _BATCH_EVENTS)
+        location = None if self._home.owner.names().corpus else LOCATION
+        resolved = self._defs.resolve_job_def(self._names.of(job))
+        run_id, error = run_job(resolved, self._instance, {**_LOGGERS, **config}, tags, location)
+        self._report.run_ids.append(run_id)
+        return error
 
-def _execute(
-    defs: dg.Definitions,
-    instance: dg.DagsterInstance,
-    job: str,
-    home: Home,
-    *,
-    tags: dict[str, str] | None = None,
-    run_config: dict[str, Any] | None = None,
-) -> Ran:
-    from dagster_project.running import run_job
-
-    os.environ.setdefault(_BATCH_SIZE, _BATCH_EVENTS)
-    config = {**_LOGGERS, **(run_config or {})}
-    location = None if home.owner.names().corpus else LOCATION
-    resolved = defs.resolve_job_def(home.names().of(job))
-    return run_job(resolved, instance, config, tags or {}, location)
+    def _watch(self, progress: Progress) -> None:
+        report = self._report
+        report.failed.update(progress.failed)
+        report.odd.update(progress.odd)
+        report.made[progress.asset] += progress.n_made
+        if progress.asset == TREE and progress.share == 1:
+            report.built += [n for n in progress.partitions if n not in progress.failed]
+        self._tell(progress)
 
 
 def _chosen(changes: Changes, partitions: Collection[str] | None, *, force: bool) -> set[str]:
     in_source = {*changes.to_build, *changes.unchanged}
-    if partitions is not None:
-        _require_known(partitions, in_source, "partition in the source")
     due = in_source if force else set(changes.to_build)
-    return due if partitions is None else due & set(partitions)
+    if partitions is None:
+        return due
+    _refuse_unknown(partitions, in_source)
+    return due & set(partitions)
 
 
-def _require_known(given: Collection[str], known: Collection[str], what: str) -> None:
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        some = ", ".join(sorted(known)[:5]) or "none"
-        raise SettingsError(f"there is no {what} called {unknown[0]!r}; there are: {some}")
+def _refuse_unknown(given: Collection[str], known: Collection[str]) -> None:
+    refuse_unknown("partition is called", [name for name in given if name not in known], known)

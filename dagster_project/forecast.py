@@ -20,7 +20,7 @@ from raptor_core.settings import Settings
 from raptor_core.tree.cache import Known
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
-from raptor_core.tree.overview import OVERVIEW, published_tops, top_documents
+from raptor_core.tree.overview import OVERVIEW
 from raptor_core.tree.published import PublishedTrees, published_tree
 
 
@@ -53,12 +53,12 @@ def forecast(
         with recorded(home) as records:
             store_state = read_store_state(resources.store, settings.grouping)
             changes = resources.changes(records, store_state)
-            resources.components.components(records.instance)  # its cache is the build's
+            resources.components(records.instance)  # its cache is the build's
     chosen = [n for n in changes.to_build if partitions is None or n in partitions]
     documents = _documents(resources, chosen)
     removed = changes.removed if partitions is None else ()
     gone = _gone(resources, (*removed, *chosen), set(documents))
-    used = resources.components.components()
+    used = resources.components()
     used.curation = resources.curation()
     previous = _earlier(resources, documents, gone, used)
     known: Known | None = KnownStore(resources.store) if previous else None
@@ -73,13 +73,9 @@ def _above(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ...]:
 
     Its texts are not written yet, so each is taken for the one before it, or for a word.
     """
-    from raptor_assets.project.overview import overview_resources  # it loads Dagster
+    from raptor_assets.project.overview import documents_above, overview_resources  # load Dagster
 
-    above = overview_resources(below)
-    there: list[Document] = []
-    if below.store.exists():
-        with below.store.open_existing() as store:
-            there = top_documents(published_tops(store))
+    above, there = overview_resources(below), documents_above(below)
     changed = {tree.tree: tree for tree in plan.trees if tree.action != "keep"}
     tops = [document for document in there if document.source not in changed]
     for name, tree in changed.items():
@@ -88,7 +84,7 @@ def _above(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ...]:
             tops.append(Document(name, f"{was} …", source=name))
     if len({document.source for document in tops}) < below.settings.corpus.min_trees:
         return ()
-    components, previous = above.components.components(), {}
+    components, previous = above.components(), {}
     if above.store.exists():
         with above.store.open_existing() as store:
             published = published_tree(store, OVERVIEW)

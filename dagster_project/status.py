@@ -107,23 +107,17 @@ def _tree(
 def read_costs(home: Home, settings: Settings, partitions: Iterable[str]) -> dict[str, Cost]:
     """What the build of each published tree took, by tree; of those that are known."""
     known = read_tree_records(home, settings, partitions)
-    return {record.tree: record.cost for record in known if record.cost is not None}
+    return {tree: record.cost for tree, record in known.items() if record.cost is not None}
 
 
 def read_tree_records(
     home: Home, settings: Settings, partitions: Iterable[str]
-) -> list[TreeRecord]:
-    """What the reports keep of the published trees."""
+) -> dict[str, TreeRecord]:
+    """What the reports keep of the published trees, by tree."""
     from raptor_assets.report import read_records
 
     tables = home.table_store(settings)
-    return [record for name in partitions for record in read_records(tables, name).values()]
-
-
-def read_partitions(home: Home) -> tuple[str, ...]:
-    """Keys of the partitions that a home has, sorted."""
-    with recorded(home) as records:
-        return tuple(sorted(records.partitions()))
+    return {tree: r for name in partitions for tree, r in read_records(tables, name).items()}
 
 
 def _results(

@@ -51,7 +51,7 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         self._engines: OrderedDict[str, Engine] = OrderedDict()
         self._tables: set[str] = set()
-        self._transactions = _Transactions()
+        self._thread = threading.local()
         self._last: tuple[EventLogEntry | None, dict[str, Any]] = None, {}
         self._watcher = SqlPollingEventWatcher(self)
         self._own: frozenset[str] = frozenset()
@@ -202,20 +202,21 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
     def _together(self) -> Iterator[None]:
         """One transaction per database for all that this thread does meanwhile."""
         with self._db_lock, ExitStack() as ends:
-            self._transactions.begun, self._transactions.ends = {}, ends
+            self._thread.begun, self._thread.ends = {}, ends
             try:
                 yield
             finally:
-                self._transactions.ends = None
+                self._thread.ends = None  # a statement has a transaction of its own again
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:
         shard = shard if shard in self._own else INDEX_SHARD_NAME
-        begun, ends = self._transactions.begun, self._transactions.ends
+        ends: ExitStack | None = getattr(self._thread, "ends", None)
         if ends is None:
             with self._db_lock, self._engine(shard).connect() as connection, connection.begin():
                 yield connection
         else:
+            begun: dict[str, Connection] = self._thread.begun
             if shard not in begun:
                 begun[shard] = ends.enter_context(self._engine(shard).connect())
                 ends.enter_context(begun[shard].begin())
@@ -237,17 +238,6 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
             _, oldest = self._engines.popitem(last=False)
             oldest.dispose()
         return engine
-
-
-class _Transactions(threading.local):
-    """Of one thread: the connections in which it began one, by shard, and what will end them.
-
-    ``ends`` is None while each statement has a transaction of its own.
-    """
-
-    def __init__(self) -> None:
-        self.begun: dict[str, Connection] = {}
-        self.ends: ExitStack | None = None
 
 
 _ADD_EVENT = SqlEventLogStorageTable.insert()

@@ -14,8 +14,6 @@ import dagster as dg
 
 from dagster_project.instance import open_instance
 from raptor_assets import keys
-from raptor_assets.costs import usages_keys
-from raptor_assets.hand import hand_keys
 from raptor_assets.project.home import Home
 from raptor_assets.provenance import version_tags
 from raptor_core.documents import partition_key
@@ -49,13 +47,6 @@ class ImportReport:
     tables: tuple[str, ...]
 
 
-def table_keys() -> list[tuple[str, ...]]:
-    """Keys of all tables that a partition may have."""
-    layers = range(1, keys.MAX_LAYERS + 1)
-    chain = [tuple(key.path) for key in keys.chain_keys(keys.MAX_LAYERS)]
-    return [*chain, *usages_keys(layers), *hand_keys(layers)]
-
-
 def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] = ()) -> Export:
     """Write the home's published trees, or these, into a folder.
 
@@ -70,23 +61,16 @@ def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] =
         files = export_trees(store, folder, trees or None)
         live = [mark.tree for mark in store.marks()]
         whole = _whole([file.manifest.tree for file in files], live, settings.grouping)
-        tables = _export_tables(home, settings, folder, whole)
+        place = Folder(home.tables_url(settings), TableError)
+        tables = []
+        for partition in whole:
+            for key in map(tuple, keys.table_paths()):
+                data = place.find(table_name(key, partition))
+                if data is not None:
+                    name = f"tables/{table_name(key, partition)}"
+                    tables.append(TableFile(key, partition, folder.put(name, data)))
         grouping = settings.grouping.model_dump(mode="json")
         return finish_export(folder, store, files, tables, grouping)
-
-
-def _export_tables(
-    home: Home, settings: Settings, folder: ExportFolder, partitions: Iterable[str]
-) -> list[TableFile]:
-    place = Folder(home.tables_url(settings), TableError)
-    tables = []
-    for partition in partitions:
-        for key in table_keys():
-            data = place.find(table_name(key, partition))
-            if data is not None:
-                name = f"tables/{table_name(key, partition)}"
-                tables.append(TableFile(key, partition, folder.put(name, data)))
-    return tables
 
 
 def import_home(
@@ -152,7 +136,7 @@ def _fitting(whole: Export, names: Sequence[str], grouping: GroupingSettings) ->
     if dict(whole.grouping) != grouping.model_dump(mode="json"):
         return []
     every = [file.manifest.tree for file in whole.trees]
-    partitions, known = set(_whole(names, every, grouping)), set(table_keys())
+    partitions, known = set(_whole(names, every, grouping)), set(map(tuple, keys.table_paths()))
     return [t for t in whole.tables if t.key in known and t.partition in partitions]
 
 

@@ -49,7 +49,7 @@ def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[st
     titles = store.titles()
     above = has_overview(home, settings)
     partitions = dict.fromkeys(tree.partition for tree in status.trees)
-    records = {record.tree: record for record in read_tree_records(home, settings, partitions)}
+    records = read_tree_records(home, settings, partitions)
     return {
         "home": home.path.parent.name if home.path.name.startswith(".") else home.path.name,
         "sources": list(settings.source.paths),
@@ -83,14 +83,15 @@ def _row(tree: TreeStatus, titles: Mapping[str, str], record: TreeRecord | None)
         "failed": [_check(result) for result in tree.checks if not result.passed],
         "passed": tree.structural_passed,
         "cost": None if record is None or record.cost is None else dict(record.cost),
-        "change": None if record is None else _change(record),
+        "change": None
+        if record is None
+        else {
+            "previous": record.change.previous,
+            "removed": record.change.n_removed,
+            "added": len(record.change.added),
+            "rebuilds": len(record.rebuilds),
+        },
     }
-
-
-def _change(record: TreeRecord) -> dict[str, Any]:
-    change = record.change
-    told = {"previous": change.previous, "removed": change.n_removed}
-    return {**told, "added": len(change.added), "rebuilds": len(record.rebuilds)}
 
 
 def _check(result: Any) -> dict[str, Any]:
@@ -106,8 +107,7 @@ def read_report(
     Args:
         with_map: also where its nodes stand on a plane.
     """
-    require_trees(store, (tree,))
-    manifest = store.manifests([tree])[0]
+    (manifest,) = require_trees(store, (tree,))
     nodes = store.nodes(Where(trees=(tree,)))
     tables = home.table_store(settings)
     partition = partition_key(tree, settings.grouping)
@@ -140,10 +140,9 @@ def read_report(
 
 def map_values(home: Home, store: VectorStore, tree: str | None) -> dict[str, Any]:
     """All nodes of a tree, or of the corpus, as the map reads them."""
-    names = None if tree is None else (tree,)
-    require_trees(store, names or ())
-    nodes = store.nodes(Where(trees=names))
-    points = read_points(home, store, nodes, store.manifests(names))
+    manifests = store.manifests() if tree is None else require_trees(store, (tree,))
+    nodes = store.nodes(Where(trees=None if tree is None else (tree,)))
+    points = read_points(home, store, nodes, manifests)
     return atlas_values(nodes, points, tree_titles(nodes))
 
 

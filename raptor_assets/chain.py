@@ -7,8 +7,7 @@ others are finished and published, and the step then fails with the names of tho
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import dagster as dg
@@ -32,76 +31,36 @@ from raptor_assets.evaluations import (
     spread_markdown,
 )
 from raptor_assets.metadata import past_top_metadata
-from raptor_assets.names import CHAIN, counted
-from raptor_assets.opening import HeldStore
-from raptor_assets.partition_state import Failure, PartitionState, StepResult
-from raptor_assets.process import endpoints_usage, run_spending_tags, told_usage, turn_tags
+from raptor_assets.names import CHAIN
+from raptor_assets.partition_state import PartitionState, StepResult
+from raptor_assets.process import endpoints_usage, run_spending_tags, turn_tags
+from raptor_assets.progress import (
+    Failure,
+    Progress,
+    StepUnderWay,
+    Watch,
+    ignore_progress,
+    told_step,
+)
 from raptor_assets.project.resources import Resources
-from raptor_assets.provenance import Provenance, Recorded
+from raptor_assets.project.turns import begin_turn
+from raptor_assets.provenance import Provenance
 from raptor_assets.report_pages import node_link
 from raptor_assets.run_context import RunContext
 from raptor_assets.specs import build_check_specs
-from raptor_assets.steps import CheckedStep, Step, build_steps
-from raptor_assets.versions import DROPPED, PAST_TOP, code_versions
+from raptor_assets.steps import Step, build_steps
+from raptor_assets.versions import DROPPED, PAST_TOP
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
-from raptor_core.models.money.usage import Usage
 from raptor_core.quality.checks import blocking_failures
 from raptor_core.quality.document_text import DOCUMENT_TEXT
-from raptor_core.settings import Settings
 from raptor_core.store import check_writable
 
 Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation | dg.AssetObservation]
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """A step is done for some partitions, or, where ``share`` is below 1, at them.
-
-    ``failed`` holds those that it stopped, and why. ``n_made`` counts the texts that it embedded or
-    wrote; what was known is not among them. ``odd`` says by partition what the check on its
-    documents found. ``usage`` is what endpoints took for the step so far.
-    """
-
-    asset: str
-    partitions: tuple[str, ...]
-    n_rows: int
-    seconds: float
-    n_made: int = 0
-    failed: Mapping[str, Failure] = field(default_factory=dict)
-    odd: Mapping[str, str] = field(default_factory=dict)
-    share: float = 1.0
-    usage: Usage = field(default_factory=Usage)
-
-
-@dataclass(frozen=True, slots=True)
-class _UnderWay:
-    """The step that a run is at; ``before`` is what endpoints had taken before it."""
-
-    asset: str
-    partitions: tuple[str, ...]
-    before: Usage
-    started: float = field(default_factory=time.monotonic)
-
-    @property
-    def seconds(self) -> float:
-        """Since it began."""
-        return time.monotonic() - self.started
-
-
 def _is_told(record: logging.LogRecord) -> bool:
     """False for the line by which Dagster misses outputs of checks, whose results are logged."""
     return "did not yield or return expected outputs" not in record.getMessage()
-
-
-def told_step(done: Progress) -> str:
-    """A step in one line, such as "chunks: 3 partitions, 40 rows, 0.2 s"."""
-    told = [counted(len(done.partitions), "partition"), counted(done.n_rows, "row")]
-    told += [f"{done.seconds:.1f} s", *told_usage(done.usage)]
-    return f"{done.asset}: {', '.join(told)}"
-
-
-def ignore_progress(_progress: Progress) -> None:
-    """Where nobody watches."""
 
 
 class ChainConfig(dg.Config):
@@ -113,15 +72,11 @@ class ChainConfig(dg.Config):
 
 
 def build_chain(
-    settings: Settings,
-    specs: Sequence[dg.AssetSpec],
-    resources: Resources,
-    progress: Callable[[Progress], None] = ignore_progress,
+    specs: Sequence[dg.AssetSpec], resources: Resources, progress: Watch = ignore_progress
 ) -> dg.AssetsDefinition:
-    """The multi-asset of the whole chain for these settings.
+    """The multi-asset of the whole chain of a corpus.
 
     Args:
-        settings: of the corpus.
         specs: of all its assets, as the corpus shows them.
         resources: of the corpus; they belong to this definition, and have no keys in Dagster.
         progress: told of each step of a run in this process.
@@ -132,14 +87,14 @@ def build_chain(
         name=corpus.of(CHAIN),
         description="Documents to published trees, layer by layer, for many partitions at once.",
         specs=specs,
-        check_specs=build_check_specs(settings, corpus),
+        check_specs=build_check_specs(resources.settings, corpus),
         partitions_def=keys.corpus_partitions(corpus.corpus),
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
         pool=corpus.of(keys.POOL),
     )
     def raptor(context: dg.AssetExecutionContext, config: ChainConfig) -> Events:
-        yield from _Run(context, config.partitions, settings, resources, progress).events()
+        yield from _Run(context, config.partitions, resources, progress).events()
 
     return raptor
 
@@ -151,16 +106,14 @@ class _Run:
         self,
         context: dg.AssetExecutionContext,
         named: Sequence[str],
-        settings: Settings,
         resources: Resources,
-        progress: Callable[[Progress], None],
+        watch: Watch,
     ) -> None:
         self._context = context
         self._named = named
-        self._settings = settings
+        self._settings = resources.settings
         self._golden = resources.golden_cases
         self._corpus = resources.names
-        self._versions = code_versions(settings)
         self._selected = {self._own(key) for key in context.selected_asset_keys}
         self._checks = {
             dg.AssetCheckKey(self._own(check.asset_key), check.name)
@@ -169,25 +122,17 @@ class _Run:
         self._struck: Failure | None = None
         self._numbers: dict[dg.AssetCheckKey, dict[str, Mapping[str, float]]] = {}
         resources.declare()
-        self._turn = resources.turns.begin(
-            context.instance, context.run.run_id, context.log.warning
-        )
-        self._tell = progress
-        components = resources.components.components(context.instance)
+        warn = context.log.warning
+        self._turn = begin_turn(resources.home.turns, context.instance, context.run.run_id, warn)
+        self._watch = watch
+        components = resources.components(context.instance)
         components.curation = resources.curation()
+        self._at = StepUnderWay(lambda: endpoints_usage(components.ledger, self._settings), watch)
         self._run_context = RunContext(
-            settings=settings,
-            versions=self._versions,
-            components=components,
-            tables=resources.tables,
-            store=HeldStore(resources.store),
-            read_source=lambda: resources.source.corpus(self._names),
-            source_trees=resources.source.trees,
-            reports=resources.reports,
-            warn=context.log.warning,
-            working=self._working,
+            resources, components, lambda: self._names, warn=warn, working=self._at.tell
         )
-        self._under_way = _UnderWay("", (), Usage())
+        self._steps = build_steps(self._settings.tree.max_layers)
+        self._provenance = self._provenance_of(())
 
     def _own(self, key: dg.AssetKey) -> dg.AssetKey:
         own = keys.own(self._corpus, key)
@@ -224,13 +169,14 @@ class _Run:
             if self._struck:
                 left_out = dict.fromkeys(batch, not_started(self._struck))
                 failures |= left_out
-                self._tell(Progress(self._struck.asset, (), 0, 0.0, failed=left_out))
+                self._watch(Progress(self._struck.asset, (), 0, 0.0, failed=left_out))
                 for name, failure in left_out.items():
                     yield from failure_events(keys.TREE, name, failure, ())
                 continue
             states = [PartitionState(name, self._run_context) for name in batch]
             with self._turn.take(batch):
                 self._run_context.look_again()
+                self._provenance = self._provenance_of(states)
                 yield from self._batch(states) if self._selected else self._check(states)
             failures |= {state.name: state.failure for state in states if state.failure}
         if cases and not self._struck:
@@ -265,30 +211,28 @@ class _Run:
 
         A partition that has no such layer, or whose tables cannot be read, is left out and told.
         """
-        provenance = self._provenance(states)
         asked = {check.asset_key for check in self._checks}
         with self._run_context.components.cache:
-            for step in build_steps(self._settings.tree.max_layers):
-                if isinstance(step, CheckedStep) and step.key in asked:
-                    recorded = provenance.latest(step.key)
-                    for state in states:
-                        last = recorded.get(state.name)
-                        if last and last.data_version not in (PAST_TOP, DROPPED):
-                            yield from self._check_one(step, state, provenance)
+            for step in self._steps:
+                if step.key in asked:
+                    for state in self._recorded(step, states):
+                        yield from self._check_one(step, state)
             self._run_context.store.release()
 
-    def _check_one(
-        self, step: CheckedStep, state: PartitionState, provenance: Provenance
-    ) -> Events:
+    def _check_one(self, step: Step, state: PartitionState) -> Events:
         try:
             verdicts = step.check(state)
         except RaptorError as error:
             asset = step.key.to_user_string()
             self._context.log.warning(f"{state.name}: {asset} was not checked: {error}")
             return
-        yield from self._evaluations(
-            step, StepResult(state, None, {}, 0, verdicts=verdicts), provenance
-        )
+        yield from self._evaluations(step, StepResult(state, None, {}, 0, verdicts=verdicts))
+
+    def _recorded(self, step: Step, states: Sequence[PartitionState]) -> list[PartitionState]:
+        """Those of the partitions for which the step's asset is recorded."""
+        recorded = self._provenance.latest(step.key) if states else {}
+        there = ((state, recorded.get(state.name)) for state in states)
+        return [s for s, last in there if last and last.data_version not in (PAST_TOP, DROPPED)]
 
     def _sizes(self) -> Mapping[str, Size]:
         """What each partition holds, where this run reads the source."""
@@ -304,24 +248,23 @@ class _Run:
             self._context.instance.add_run_tags(self._context.run.run_id, tags)
 
     def _batch(self, states: Sequence[PartitionState]) -> Events:
-        provenance = self._provenance(states)
         if keys.TREE in self._selected:
             self._plan(keys.TREE, [state.name for state in states])
         with self._run_context.components.cache:
             try:
-                for step in build_steps(self._settings.tree.max_layers):
+                for step in self._steps:
                     alive = [state for state in states if not state.failure]
                     if alive and step.key in self._selected:
-                        yield from self._step(step, alive, provenance)
+                        yield from self._step(step, alive)
             finally:
                 self._run_context.store.release()
                 give_memory_back()
 
-    def _provenance(self, states: Sequence[PartitionState]) -> Provenance:
+    def _provenance_of(self, states: Sequence[PartitionState]) -> Provenance:
         return Provenance(
             self._context.instance,
             [state.name for state in states],
-            self._versions,
+            self._run_context.versions,
             keys.dependencies(self._settings.tree.max_layers, follows=self._corpus.follows),
             self._corpus,
         )
@@ -339,29 +282,26 @@ class _Run:
             )
             self._context.instance.report_dagster_event(told, run.run_id, logging.DEBUG)
 
-    def _step(self, step: Step, states: Sequence[PartitionState], provenance: Provenance) -> Events:
-        self._under_way = _UnderWay(
-            step.key.to_user_string(), tuple(state.name for state in states), self._spent()
-        )
-        self._working(0, 0)
+    def _step(self, step: Step, states: Sequence[PartitionState]) -> Events:
+        self._at.begin(step.key.to_user_string(), tuple(state.name for state in states))
+        self._at.tell(0, 0)
         there = {state.name: state for state in states if self._has(step, state)}
         results = self._attempt(step, list(there.values())) if there else []
-        seconds = self._under_way.seconds
-        results += self._retire(
-            step, [state for state in states if state.name not in there], provenance
-        )
+        seconds = self._at.seconds
+        results += self._retire(step, [state for state in states if state.name not in there])
         failed = [state for state in states if state.failure]
         for state in failed:  # first: the list of checks in the UI shows what was logged last
             yield from self._failed(step, state, judged=False)
         for result in results:
             if result.data_version is not None:
-                yield self._materialization(step, result, results, seconds, provenance)
+                yield self._materialization(step, result, results, seconds)
         if results:
-            provenance.recorded(step.key)
+            self._provenance.recorded(step.key)
         for result in results:
-            is_last = result is results[-1]
-            yield from self._evaluations(step, result, provenance, is_last=is_last)
-            self._stop_if_refused(step, result)
+            yield from self._evaluations(step, result, is_last=result is results[-1])
+            if refused := blocking_failures(result.verdicts):
+                told = "; ".join(f"check {v.name}: {v.summary} {v.remedy}" for v in refused)
+                result.state.failure = Failure(step.key.to_user_string(), told)
         for state in states:
             if state.failure and state not in failed:
                 yield from self._failed(step, state, judged=True)
@@ -376,17 +316,6 @@ class _Run:
         if step.key != keys.TREE and keys.TREE in self._selected:
             yield from failure_events(keys.TREE, state.name, state.failure, ())
 
-    def _working(self, n_done: int, n_texts: int) -> None:
-        """Tell how far the step under way is."""
-        at = self._under_way
-        share = n_done / (n_texts + 1)  # what comes after the last text is work too
-        usage = self._spent() - at.before
-        self._tell(Progress(at.asset, at.partitions, 0, at.seconds, share=share, usage=usage))
-
-    def _spent(self) -> Usage:
-        """What endpoints took in this run."""
-        return endpoints_usage(self._run_context.components.ledger, self._settings)
-
     def _has(self, step: Step, state: PartitionState) -> bool:
         """Whether a tree of the partition goes up to the step's asset."""
         try:
@@ -394,20 +323,15 @@ class _Run:
         except RaptorError:  # the step meets it again, and tells it
             return True
 
-    def _retire(
-        self, step: Step, states: Sequence[PartitionState], provenance: Provenance
-    ) -> Iterator[StepResult]:
+    def _retire(self, step: Step, states: Sequence[PartitionState]) -> Iterator[StepResult]:
         """A last result of each partition whose trees went up to the step's asset and no longer do.
 
         Dagster has no way to take back the materialization of one partition.
         """
-        recorded = provenance.latest(step.key) if states else {}
         checks = sorted(check for check in self._checks if check.asset_key == step.key)
-        for state in states:
-            last = recorded.get(state.name)
-            if last and last.data_version not in (PAST_TOP, DROPPED):
-                self._run_context.tables.delete(step.key.path, state.name)
-                yield StepResult(state, PAST_TOP, past_top_metadata(), 0, verdicts=past_top(checks))
+        for state in self._recorded(step, states):
+            self._run_context.tables.delete(step.key.path, state.name)
+            yield StepResult(state, PAST_TOP, past_top_metadata(), 0, verdicts=past_top(checks))
 
     def _attempt(self, step: Step, states: Sequence[PartitionState]) -> list[StepResult]:
         """Run the step on all partitions, or on each alone, to spare the others.
@@ -446,7 +370,6 @@ class _Run:
         result: StepResult,
         results: Sequence[StepResult],
         seconds: float,
-        provenance: Provenance,
     ) -> dg.AssetMaterialization:
         """``seconds`` of the step are shared out by rows, since it works on all at once."""
         total = sum(other.n_rows + 1 for other in results)
@@ -460,16 +383,19 @@ class _Run:
                 "reused": result.reused,
                 "seconds": round(seconds * (result.n_rows + 1) / total, 4),
             },
-            tags=provenance.tags(step.key, name, str(result.data_version)),
+            tags=self._provenance.tags(step.key, name, str(result.data_version)),
         )
 
-    def _evaluations(
-        self, step: Step, result: StepResult, provenance: Provenance, *, is_last: bool = False
-    ) -> Events:
+    def _evaluations(self, step: Step, result: StepResult, *, is_last: bool = False) -> Events:
         """Verdicts on a partition; those on the last of a step tell of all before it, too."""
         name = result.state.name
-        recorded = provenance.latest(step.key).get(name) if result.verdicts else None
-        target = self._target(recorded) if recorded else None
+        recorded = self._provenance.latest(step.key).get(name) if result.verdicts else None
+        run_id = self._context.run.run_id
+        target = (
+            Target(storage_id=recorded.storage_id, run_id=run_id, timestamp=time.time())
+            if recorded
+            else None
+        )
         for verdict in result.verdicts:
             check = dg.AssetCheckKey(step.key, verdict.name)
             if check in self._checks:
@@ -479,17 +405,6 @@ class _Run:
                 numbers |= {name: verdict.numbers} if verdict.numbers else {}
                 spread = spread_markdown(numbers) if is_last and len(numbers) > 1 else ""
                 yield evaluation(step.key, name, verdict, blocking, target, link, spread)
-
-    def _target(self, recorded: Recorded) -> Target:
-        return Target(
-            storage_id=recorded.storage_id, run_id=self._context.run.run_id, timestamp=time.time()
-        )
-
-    def _stop_if_refused(self, step: Step, result: StepResult) -> None:
-        refused = blocking_failures(result.verdicts)
-        if refused:
-            told = "; ".join(f"check {v.name}: {v.summary} {v.remedy}" for v in refused)
-            result.state.failure = Failure(step.key.to_user_string(), told)
 
     def _report(
         self,
@@ -511,10 +426,8 @@ class _Run:
             for verdict in result.verdicts
             if verdict.name == DOCUMENT_TEXT.name and not verdict.passed
         }
-        usage = self._spent() - self._under_way.before
-        done = Progress(
-            step.key.to_user_string(), names, n_rows, seconds, n_made, failed, odd, usage=usage
-        )
+        asset, usage = step.key.to_user_string(), self._at.usage
+        done = Progress(asset, names, n_rows, seconds, n_made, failed, odd, usage=usage)
         if results:
             self._context.log.info(told_step(done))
-        self._tell(done)
+        self._watch(done)

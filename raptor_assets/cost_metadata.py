@@ -48,12 +48,8 @@ def paid_metadata(
 
 def costliest(usages: Usages) -> list[tuple[str, Usage]]:
     """By money, then by tokens; what has no price by tokens alone. The costliest come first."""
-
-    def rank(item: tuple[str, Usage]) -> tuple[Any, ...]:
-        key, usage = item
-        return -(usage.usd or 0.0), -usage.tokens, -usage.retries, key
-
-    return sorted(usages.items(), key=rank)
+    ranks = {key: (-(u.usd or 0.0), -u.tokens, -u.retries, key) for key, u in usages.items()}
+    return sorted(usages.items(), key=lambda item: ranks[item[0]])
 
 
 def _costliest_markdown(nodes: Mapping[str, Sequence[Node]], paid: Usages, link: NodeLink) -> str:
@@ -66,15 +62,11 @@ def _costliest_markdown(nodes: Mapping[str, Sequence[Node]], paid: Usages, link:
             link(node_id),
             by_id[node_id].tree,
             *map(str, (usage.calls, usage.retries, usage.prompt_tokens, usage.completion_tokens)),
-            *([_money(usage)] if priced else []),
+            *(["unknown" if usage.usd is None else f"{usage.usd:.6g}"] if priced else []),
         )
         for node_id, usage in shown
     ]
     return markdown_table((*head, "USD") if priced else head, rows)
-
-
-def _money(usage: Usage) -> str:
-    return "unknown" if usage.usd is None else f"{usage.usd:.6g}"
 
 
 KEPT_BUILDS = 12
@@ -88,18 +80,14 @@ _TOKENS, _USD = "tokens layer ", "usd layer "
 
 def cost_history(before: Costs, charged: Mapping[int, Usage]) -> Costs:
     """The costs of a partition's last builds, this run's last where it was charged for layers."""
-    paid = {layer: usage for layer, usage in charged.items() if usage.calls}
+    paid = [(layer, charged[layer]) for layer in sorted(charged) if charged[layer].calls]
     if not paid:
         return before
-    return [*before, _costs(paid)][-KEPT_BUILDS:]
-
-
-def _costs(paid: Mapping[int, Usage]) -> dict[str, float]:
-    """By name of unit and layer; the money is left out where a price is not set."""
-    tokens = {f"{_TOKENS}{layer}": float(paid[layer].tokens) for layer in sorted(paid)}
-    priced = {f"{_USD}{layer}": paid[layer].usd for layer in sorted(paid)}
-    known = {name: round(usd, 9) for name, usd in priced.items() if usd is not None}
-    return tokens | (known if len(known) == len(priced) else {})
+    build = {f"{_TOKENS}{layer}": float(usage.tokens) for layer, usage in paid}
+    usd = {f"{_USD}{layer}": round(usage.usd, 9) for layer, usage in paid if usage.usd is not None}
+    if len(usd) == len(paid):  # or else a price is not set
+        build |= usd
+    return [*before, build][-KEPT_BUILDS:]
 
 
 def cost_metadata(costs: Costs) -> dict[str, Any]:

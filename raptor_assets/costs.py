@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
+from raptor_assets.names import usages
 from raptor_core.errors import DamagedTableError
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
@@ -35,12 +36,12 @@ def read_usages(tables: TableStore, partition: str, layers: Iterable[int]) -> di
 
     A damaged table counts as none: what its texts cost is no longer known.
     """
-    usages: dict[str, Usage] = {}
+    read: dict[str, Usage] = {}
     for layer in layers:
         with suppress(DamagedTableError):
-            table = tables.find(_path(layer), partition)
-            usages |= {} if table is None else table_to_usages(table)
-    return usages
+            table = tables.find(usages(layer).split("/"), partition)
+            read |= {} if table is None else table_to_usages(table)
+    return read
 
 
 def add_usages(tables: TableStore, partition: str, layer: int, paid: Usages) -> None:
@@ -48,7 +49,7 @@ def add_usages(tables: TableStore, partition: str, layer: int, paid: Usages) -> 
     if paid:
         known = read_usages(tables, partition, [layer])
         more = {key: known.get(key, Usage()) + usage for key, usage in paid.items()}
-        tables.write(_path(layer), partition, usages_to_table(known | more))
+        tables.write(usages(layer).split("/"), partition, usages_to_table(known | more))
 
 
 def keep_usages(
@@ -58,27 +59,12 @@ def keep_usages(
     known = read_usages(tables, partition, [layer])
     kept = {key: usage for key, usage in {**others, **known}.items() if key in set(wanted)}
     if kept and kept != known:
-        tables.write(_path(layer), partition, usages_to_table(kept))
+        tables.write(usages(layer).split("/"), partition, usages_to_table(kept))
     elif known and not kept:
-        tables.delete(_path(layer), partition)
-
-
-def delete_usages(tables: TableStore, partition: str, layers: Iterable[int]) -> None:
-    """Delete what is kept of a partition."""
-    for layer in layers:
-        tables.delete(_path(layer), partition)
+        tables.delete(usages(layer).split("/"), partition)
 
 
 def node_usages(nodes: Iterable[Node], usages: Usages) -> dict[str, Usage]:
     """Usages by node id. Nodes with one text paid for it once: the first of them has it."""
     left = dict(usages)
     return {node.id: left.pop(node.content_key) for node in nodes if node.content_key in left}
-
-
-def usages_keys(layers: Iterable[int]) -> list[tuple[str, str]]:
-    """Keys of the tables of these layers."""
-    return [_path(layer) for layer in layers]
-
-
-def _path(layer: int) -> tuple[str, str]:
-    return f"layer_{layer}", "usages"

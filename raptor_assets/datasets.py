@@ -5,7 +5,6 @@ and nothing of what is published. No build makes them; they have a job of their 
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,6 @@ from raptor_core.evaluation.strategy_check import BASELINE, DEFAULT_STRATEGY, ev
 from raptor_core.evaluation.systems import make_system
 from raptor_core.evaluation.tables import comparison_tables
 from raptor_core.identity import fingerprint
-from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
 from raptor_core.tree.publish import build_settings_fingerprint
 
@@ -45,18 +43,15 @@ def build_dataset_specs(settings: Settings) -> list[dg.AssetSpec]:
 
 
 def build_dataset_assets(
-    settings: Settings, specs: Mapping[dg.AssetKey, dg.AssetSpec], resources: Resources
+    specs: Mapping[dg.AssetKey, dg.AssetSpec], resources: Resources
 ) -> list[dg.AssetsDefinition]:
     """The assets of all data sets of the settings; ``specs`` by the keys that are their own."""
-    return [
-        _asset(name, specs[keys.evaluation(name)], settings, resources)
-        for name in settings.evaluation.datasets
-    ]
+    names = resources.settings.evaluation.datasets
+    return [_asset(name, specs[keys.evaluation(name)], resources) for name in names]
 
 
-def _asset(
-    name: str, spec: dg.AssetSpec, settings: Settings, resources: Resources
-) -> dg.AssetsDefinition:
+def _asset(name: str, spec: dg.AssetSpec, resources: Resources) -> dg.AssetsDefinition:
+    settings = resources.settings
     check = dg.AssetCheckKey(spec.key, DEFAULT_STRATEGY.name)
 
     @dg.multi_asset(
@@ -67,35 +62,24 @@ def _asset(
         ],
     )
     def measured(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
-        components = resources.components.components()
-        with (
-            _recorded(context, components.ledger, settings),
-            open_index(resources.dataset(name), components, resources.home.evaluation) as index,
-        ):
-            comparison = _compare(index, settings)
-            metadata = _metadata(index, comparison)
+        components, run = resources.components(), context.run.run_id
+        if is_in_process(context):
+            context.instance.add_run_tags(run, process_tags())
+        components.ledger.begin()
+        folder = resources.home.evaluation
+        try:
+            with open_index(resources.dataset(name), components, folder) as index:
+                comparison = _compare(index, settings)
+                metadata = _metadata(index, comparison)
+        finally:
+            if tags := run_spending_tags(components.ledger, settings):
+                context.instance.add_run_tags(run, tags)
         last = settings.checks.history_builds
         past = partial(past_values, context.instance, check, last=last)
         verdict = evaluate_strategy(comparison, settings.retrieval.strategy, settings.checks, past)
         yield dg.MaterializeResult(metadata=metadata, check_results=[check_result(verdict)])
 
     return measured
-
-
-@contextmanager
-def _recorded(
-    context: dg.AssetExecutionContext, ledger: Ledger, settings: Settings
-) -> Iterator[None]:
-    """Tag the run with its process, and in the end with what it was paid for."""
-    run = context.run.run_id
-    if is_in_process(context):
-        context.instance.add_run_tags(run, process_tags())
-    ledger.begin()
-    try:
-        yield
-    finally:
-        if tags := run_spending_tags(ledger, settings):
-            context.instance.add_run_tags(run, tags)
 
 
 def _version(settings: Settings) -> str:

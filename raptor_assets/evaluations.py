@@ -10,11 +10,11 @@ import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData as Target,
 )
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from raptor_assets import keys
 from raptor_assets.names import NOT_EXECUTED, CorpusNames
-from raptor_assets.partition_state import Failure
+from raptor_assets.progress import Failure
+from raptor_assets.project.records import JUDGED
 from raptor_assets.report_pages import NodeLink
 from raptor_assets.run_context import RunContext
 from raptor_assets.tables_markdown import markdown_table, worst_markdown
@@ -92,15 +92,12 @@ def spread_markdown(numbers_of: Mapping[str, Mapping[str, float]]) -> str:
     return markdown_table(head, rows)
 
 
-_JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
-
-
 def past_values(
     instance: dg.DagsterInstance, check: dg.AssetCheckKey, name: str, last: int
 ) -> list[float]:
     """Values of one number of the last evaluations, oldest first; one query."""
     history = instance.event_log_storage.get_asset_check_execution_history(
-        check, limit=last, status=_JUDGED
+        check, limit=last, status=JUDGED
     )
     done = [record.evaluation for record in reversed(history)]
     values = [

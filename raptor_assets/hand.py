@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from raptor_assets.names import hand_findings
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
 from raptor_core.audit.study import Drawn
@@ -20,11 +21,6 @@ from raptor_core.tables.files import TableStore
 from raptor_core.tables.values import FINDINGS, audit_to_table
 
 JUDGE = "hand"
-
-
-def hand_keys(layers: Iterable[int]) -> list[tuple[str, str]]:
-    """Keys of the tables of these layers."""
-    return [(f"layer_{layer}", "findings_by_hand") for layer in layers]
 
 
 def same_nodes(drawn: Drawn, nodes: Iterable[Node]) -> list[Node]:
@@ -66,7 +62,7 @@ def keep_hand_findings(
             keys=tuple(digest(JUDGE, node.id, node.text) for node in members),
             by_node=tuple(tuple(by_node[node.id]) for node in members),
         )
-        (key,) = hand_keys([layer])
+        key = hand_findings(layer).split("/")
         before = tables.find(key, partition)
         judged = {node.id for node in members}
         rows = [] if before is None else FINDINGS.rows(before)

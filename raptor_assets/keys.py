@@ -5,6 +5,8 @@ These are the chain's own keys; a corpus with a name has others in Dagster, see 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import dagster as dg
 
 from raptor_assets import names
@@ -90,6 +92,13 @@ def chain_keys(max_layers: int) -> tuple[dg.AssetKey, ...]:
     """All assets of the chain in the order in which they are made."""
     above = [key for layer in range(1, max_layers + 1) for key in layer_keys(layer)]
     return (DOCUMENTS, CHUNKS, embeddings(0), *above, TREE, REPORT)
+
+
+def table_paths() -> list[Sequence[str]]:
+    """Paths of all tables that a partition may have, in the order in which they are made."""
+    layers = range(1, MAX_LAYERS + 1)
+    beside = [named(layer) for layer in layers for named in (names.usages, names.hand_findings)]
+    return [*(key.path for key in chain_keys(MAX_LAYERS)), *(name.split("/") for name in beside)]
 
 
 def dependencies(

@@ -132,7 +132,14 @@ def summaries_metadata(
     content = {node.content_key for node in flat}
     made = set() if known is None else content - known
     metadata = {**nodes_metadata(nodes), "n_made": len(made), "n_reused": len(content - made)}
-    return metadata | _distributions(flat, {node.id: node for node in _flat(below)})
+    sizes = [len(node.children) for node in flat]
+    ratios = [one.ratio for one in compressions(flat, {node.id: node for node in _flat(below)})]
+    return {
+        **metadata,
+        **distribution(sizes).numbers("children"),
+        **distribution(ratios).numbers("compression"),
+        **distributions_picture(sizes, ratios),
+    }
 
 
 def usage_metadata(usage: Usage, prefix: str = "") -> Metadata:
@@ -173,10 +180,10 @@ def published_metadata(
         "n_tokens": sum(manifest.n_tokens for manifest in manifests.values()),
         **{f"n_nodes_layer_{layer}": count for layer, count in sorted(layers.items())},
         **{f"n_tokens_layer_{layer}": count for layer, count in sorted(tokens.items())},
-        "n_nodes_added": sum(done.added for done in published),
-        "n_nodes_updated": sum(done.updated for done in published),
-        "n_nodes_unchanged": sum(done.unchanged for done in published),
-        "n_nodes_removed": sum(done.removed for done in published),
+        **{
+            f"n_nodes_{what}": sum(getattr(done, what) for done in published)
+            for what in ("added", "updated", "unchanged", "removed")
+        },
         "n_nodes_quarantined": sum(len(m.quarantined) for m in manifests.values()),
         "n_trees_dropped": len(dropped),
         "collection": settings.store.corpus,
@@ -191,16 +198,6 @@ def _titles(tree: Tree) -> list[str]:
     """The titles of the documents of a tree, each once."""
     titles = (str(leaf.metadata.get("title", "")) for leaf in tree.layers[0].nodes)
     return list(dict.fromkeys(filter(None, titles)))
-
-
-def _distributions(nodes: Sequence[Node], below: Mapping[str, Node]) -> Metadata:
-    sizes = [len(node.children) for node in nodes]
-    ratios = [one.ratio for one in compressions(nodes, below)]
-    numbers: Metadata = {
-        **distribution(sizes).numbers("children"),
-        **distribution(ratios).numbers("compression"),
-    }
-    return numbers | distributions_picture(sizes, ratios)
 
 
 def _details(clusterings: Iterable[Clustering]) -> dict[str, float]:
@@ -268,15 +265,11 @@ def drift_metadata(trees: Sequence[Tree]) -> Metadata:
 
 def _plan_markdown(trees: Sequence[TreePlan]) -> str:
     head = ("tree", "layer", "kept", "new", "gone", "touched", "split", "summaries", "why fitted")
+    counts = ("layer", "n_kept", "n_added", "n_removed", "n_touched", "n_split")
     rows = [
         (
             tree.tree,
-            str(layer.layer),
-            str(layer.n_kept),
-            str(layer.n_added),
-            str(layer.n_removed),
-            str(layer.n_touched),
-            str(layer.n_split),
+            *(str(getattr(layer, name)) for name in counts),
             str(layer.cost.calls),
             layer.fitted,
         )

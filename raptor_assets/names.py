@@ -85,6 +85,16 @@ def findings(layer: int) -> str:
     return f"layer_{layer}/findings"
 
 
+def usages(layer: int) -> str:
+    """What each summary of a layer was paid for; a table that is no asset."""
+    return f"layer_{layer}/usages"
+
+
+def hand_findings(layer: int) -> str:
+    """What people found in a layer's summaries; a table that is no asset."""
+    return f"layer_{layer}/findings_by_hand"
+
+
 def partition_checks(settings: Settings) -> Checks:
     """The checks of every partition, in the order of the chain."""
     layers = range(1, settings.tree.max_layers + 1)

@@ -9,21 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from typing import Protocol
 
+from raptor_assets.project.resources import StoreResource
 from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
-
-
-class StoreOpener(Protocol):
-    """Opens the vector store; an embedded engine is locked until it is closed."""
-
-    def open(self) -> AbstractContextManager[VectorStore]:
-        """The store, made for the settings' embedder where it is new."""
-
-    def promote(self, trees: Collection[str]) -> bool:
-        """Switch readers to the settings' embedder, once no tree of these would be missed."""
-
 
 HELD_NODES = 1000
 """Nodes that local models finish within seconds: for so few the store stays open meanwhile."""
@@ -32,13 +21,13 @@ HELD_NODES = 1000
 class HeldStore:
     """Opens the store; between ``hold`` and ``release`` it stays open from its first use on."""
 
-    def __init__(self, opener: StoreOpener) -> None:
+    def __init__(self, opener: StoreResource) -> None:
         self._opener = opener
         self._held: ExitStack | None = None
         self._store: VectorStore | None = None
 
     def open(self) -> AbstractContextManager[VectorStore]:
-        """See ``StoreOpener.open``."""
+        """See ``StoreResource.open``."""
         if self._held is None:
             return self._opener.open()
         if self._store is None:
@@ -46,7 +35,7 @@ class HeldStore:
         return nullcontext(self._store)
 
     def promote(self, trees: Collection[str]) -> bool:
-        """See ``StoreOpener.promote``."""
+        """See ``StoreResource.promote``."""
         self.release()
         return self._opener.promote(trees)
 
@@ -65,7 +54,7 @@ class HeldStore:
 class KnownStore:
     """What the vector store knows, opened for each look-up."""
 
-    def __init__(self, opener: StoreOpener) -> None:
+    def __init__(self, opener: StoreResource | HeldStore) -> None:
         self._opener = opener
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import dagster as dg
+
 from raptor_assets import keys
 from raptor_assets.opening import KnownStore
+from raptor_assets.progress import Failure
 from raptor_assets.run_context import RunContext
 from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document
@@ -19,29 +23,15 @@ from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.quality.checks import Verdict
 from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
-from raptor_core.store.store import VectorStore
 from raptor_core.tables.values import table_to_clusterings, table_to_documents, table_to_nodes
 from raptor_core.tree.cache import Together
 from raptor_core.tree.cluster import Clustering, cluster_top
 
 if TYPE_CHECKING:
-    import dagster as dg
     import pyarrow as pa
 
 Nodes = dict[str, tuple[Node, ...]]
 """Nodes of one layer by tree, in document order."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a partition went no further: the asset at which it stopped, and the error's words.
-
-    ``error`` is the name of the error's class, empty where a check refused the result.
-    """
-
-    asset: str
-    reason: str
-    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +70,6 @@ class PartitionState:
     _earlier: dict[str, Tree | None] | None = None
     _foretold: dict[str, Clustering] = field(default_factory=dict)
     _verdicts: dict[int, list[Verdict]] = field(default_factory=dict)
-    _audited: dict[int, str] = field(default_factory=dict)
     audits: dict[int, AuditReport] = field(default_factory=dict)
     plans: tuple[TreePlan, ...] = ()
     n_summarized: int = 0
@@ -88,20 +77,16 @@ class PartitionState:
     usage: Usage = field(default_factory=Usage)
     audit_usage: Usage = field(default_factory=Usage)
     paid: dict[int, dict[str, Usage]] = field(default_factory=dict)
-    judged: dict[int, Usage] = field(default_factory=dict)
-    charged: dict[int, Usage] = field(default_factory=dict)
+    judged: defaultdict[int, Usage] = field(default_factory=lambda: defaultdict(Usage))
+    charged: defaultdict[int, Usage] = field(default_factory=lambda: defaultdict(Usage))
 
     def pay(self, layer: int, paid: Mapping[str, Usage], judged: Usage) -> None:
         """Count what summaries took, by content key, and what judging them took."""
         known = self.paid.setdefault(layer, {})
         known |= {key: known.get(key, Usage()) + usage for key, usage in paid.items()}
         self.usage += sum(paid.values(), Usage())
-        self.judged[layer] = self.judged.get(layer, Usage()) + judged
+        self.judged[layer] += judged
         self.audit_usage += judged
-
-    def charge(self, layer: int, usage: Usage) -> None:
-        """Count what an endpoint took for a layer."""
-        self.charged[layer] = self.charged.get(layer, Usage()) + usage
 
     def fail(self, key: dg.AssetKey, error: RaptorError) -> None:
         """Stop this partition at an asset."""
@@ -128,20 +113,16 @@ class PartitionState:
             and any(done.groups for done in self.clusterings(layer).values())
         )
 
-    def summary_layers(self, max_layers: int) -> list[int]:
+    @property
+    def summary_layers(self) -> list[int]:
         """Numbers of the layers of summaries that the partition has."""
-        return [layer for layer in range(1, max_layers + 1) if self.has_layer(layer)]
+        layers = range(1, self.context.settings.tree.max_layers + 1)
+        return [layer for layer in layers if self.has_layer(layer)]
 
     def audited(self, layer: int) -> str:
         """Version of the findings on a layer of summaries; empty where it was never audited."""
-        if layer not in self._audited:
-            properties = self.context.tables.properties(keys.findings(layer).path, self.name)
-            self._audited[layer] = properties.get("data_version", "") if properties else ""
-        return self._audited[layer]
-
-    def put_audited(self, layer: int, version: str) -> None:
-        """Keep the version of what a step found."""
-        self._audited[layer] = version
+        properties = self.context.tables.properties(keys.findings(layer).path, self.name)
+        return properties.get("data_version", "") if properties else ""
 
     def flat_nodes(self, layer: int) -> list[Node]:
         """Nodes of a layer, of all trees."""
@@ -182,8 +163,13 @@ class PartitionState:
             published = self.context.published
             if any(published.source(tree, members) for tree, members in documents.items()):
                 with self.context.store.open() as store:
-                    for tree in documents:
-                        self._earlier[tree] = self._read_earlier(store, tree)
+                    for tree, members in documents.items():
+                        try:
+                            self._earlier[tree] = published.earlier_tree(
+                                store, tree, members, leaves.__getitem__
+                            )
+                        except DamagedTreeError as error:
+                            self.context.warn(f"{error} It is built from scratch now.")
         return self._earlier
 
     @property
@@ -201,14 +187,6 @@ class PartitionState:
         grouping = self.context.settings.grouping
         names = {partition_key(source.tree, grouping) for source in sources if source}
         return names - {self.name}
-
-    def _read_earlier(self, store: VectorStore, tree: str) -> Tree | None:
-        leaves, documents = self.nodes(0), self.documents()[tree]
-        try:
-            return self.context.published.earlier_tree(store, tree, documents, leaves.__getitem__)
-        except DamagedTreeError as error:
-            self.context.warn(f"{error} It is built from scratch now.")
-            return None
 
     def foresee(self) -> None:
         """Plan every tree of the partition, whose leaves are embedded."""

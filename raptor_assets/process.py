@@ -9,7 +9,6 @@ import socket
 import dagster as dg
 
 from raptor_assets.costs import is_metered
-from raptor_assets.names import counted
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES, Spending, Usage
 from raptor_core.settings import Settings
@@ -35,13 +34,6 @@ def process_tags() -> dict[str, str]:
 def endpoints_usage(ledger: Ledger, settings: Settings) -> Usage:
     """What endpoints took in a run so far."""
     return sum((line.usage for line in _of_endpoints(ledger, settings)), Usage())
-
-
-def told_usage(usage: Usage) -> list[str]:
-    """Such as "53 calls" and "0.021 USD"; nothing where no endpoint was called."""
-    if not usage.calls:
-        return []
-    return [counted(usage.calls, "call"), *([] if usage.usd is None else [f"{usage.usd:.4g} USD"])]
 
 
 def _of_endpoints(ledger: Ledger, settings: Settings) -> list[Spending]:

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets import keys
-from raptor_assets.columns import REPORTS
 from raptor_assets.costs import COUNTED
-from raptor_assets.hand import hand_keys
+from raptor_assets.names import hand_findings
 from raptor_assets.partition_state import PartitionState
+from raptor_assets.specs import REPORTS
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import with_marks
 from raptor_core.curation import Curation
@@ -161,7 +161,7 @@ def read_findings(
 
     With the marks that people gave them.
     """
-    places = ([keys.findings(layer).path, *hand_keys([layer])] for layer in layers)
+    places = ([keys.findings(layer).path, hand_findings(layer).split("/")] for layer in layers)
     given = (tables.find(key, partition) for key in itertools.chain(*places))
     known = [table for table in given if table is not None]
     if not known:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
 from functools import cached_property
-
-import dagster as dg
 
 from raptor_assets.batches import Size
 from raptor_assets.opening import HeldStore
-from raptor_assets.report_pages import ReportFolder
+from raptor_assets.project.resources import Resources
+from raptor_assets.versions import code_versions
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import Partitions
 from raptor_core.errors import TableError
 from raptor_core.quality.document_text import MIN_DOCUMENTS, CommonText
-from raptor_core.settings import Settings
-from raptor_core.tables.files import TableStore
 from raptor_core.tables.schema import Schema
 from raptor_core.tree.components import Components
 from raptor_core.tree.published import PublishedTrees
@@ -25,26 +22,43 @@ Trees = Mapping[str, Sequence[Document]]
 """Documents of one partition by tree."""
 
 
-@dataclass
+_COMMON_TEXT = ("common_text",)
+_COUNTS = Schema(("counts", "json"))
+
+
 class RunContext:
     """One run's components and places.
 
-    ``read_source`` gives the documents of the run's partitions, ``source_trees`` the names of all
-    trees that the source makes. ``published`` is what ``look_up`` found. ``working`` is told how
-    many texts the step under way has made, and of how many.
+    ``published`` is what ``look_up`` found.
+
+    Args:
+        resources: of the corpus.
+        components: as this run uses them.
+        names: gives the run's partitions.
+        warn: told what a person should know.
+        working: told how many texts the step under way has made, and of how many.
     """
 
-    settings: Settings
-    versions: Mapping[dg.AssetKey, str]
-    components: Components
-    tables: TableStore
-    store: HeldStore
-    read_source: Callable[[], Corpus]
-    source_trees: Callable[[], Collection[str]]
-    reports: ReportFolder
-    warn: Callable[[str], None] = field(default=lambda _message: None)
-    working: Callable[[int, int], None] = field(default=lambda _n_done, _n_texts: None)
-    published: PublishedTrees = field(default_factory=PublishedTrees)
+    def __init__(
+        self,
+        resources: Resources,
+        components: Components,
+        names: Callable[[], Collection[str]],
+        *,
+        warn: Callable[[str], None],
+        working: Callable[[int, int], None],
+    ) -> None:
+        self.settings = resources.settings
+        self.versions = code_versions(self.settings)
+        self.components = components
+        self.tables = resources.tables
+        self.store = HeldStore(resources.store)
+        self.source = resources.source
+        self.reports = resources.reports
+        self.warn = warn
+        self.working = working
+        self.published = PublishedTrees()
+        self._names = names
 
     @property
     def is_quick(self) -> bool:
@@ -58,15 +72,29 @@ class RunContext:
     @cached_property
     def corpus(self) -> Corpus:
         """The source, read once in a run; what it could not read is warned of by name."""
-        corpus = self.read_source()
+        corpus = self.source.corpus(self._names())
         for skipped in corpus.skipped:
             self.warn(f"not read: {skipped.name}: {skipped.reason}")
         return corpus
 
     @cached_property
     def common_text(self) -> CommonText:
-        """What the source's documents have in common, as far as runs have seen them."""
-        return _common_text(self.corpus, self.tables)
+        """What the source's documents have in common, as far as runs have seen them.
+
+        Of the run's documents; of an earlier run's that had more than twice as many.
+        """
+        counted = CommonText()
+        for document in self.corpus.documents:
+            counted.add(document)
+        kept = None
+        with suppress(TableError):  # only a cache
+            if table := self.tables.find(_COMMON_TEXT, "documents"):
+                kept = CommonText.of(next(_COUNTS.rows(table))[0])
+        if kept and kept.n_documents > 2 * counted.n_documents:
+            return kept
+        if counted.n_documents >= MIN_DOCUMENTS:
+            self.tables.write(_COMMON_TEXT, "documents", _COUNTS.table([(counted.counts(),)]))
+        return counted
 
     def look_again(self) -> None:
         """Forget what was published before, which other runs may have changed."""
@@ -94,28 +122,3 @@ class RunContext:
             )
             for name, trees in self.partitions.items()
         }
-
-
-_COMMON_TEXT = ("common_text",)
-_COUNTS = Schema(("counts", "json"))
-
-
-def _common_text(corpus: Corpus, tables: TableStore) -> CommonText:
-    """Of the run's documents; of an earlier run's that had more than twice as many."""
-    counted = CommonText()
-    for document in corpus.documents:
-        counted.add(document)
-    kept = _kept_text(tables)
-    if kept and kept.n_documents > 2 * counted.n_documents:
-        return kept
-    if counted.n_documents >= MIN_DOCUMENTS:
-        tables.write(_COMMON_TEXT, "documents", _COUNTS.table([(counted.counts(),)]))
-    return counted
-
-
-def _kept_text(tables: TableStore) -> CommonText | None:
-    try:
-        table = tables.find(_COMMON_TEXT, "documents")
-    except TableError:  # only a cache
-        return None
-    return table and CommonText.of(next(_COUNTS.rows(table))[0])

@@ -1,21 +1,22 @@
-"""Specs of the assets and checks of the chain, and what a corpus makes of them."""
+"""Specs of the assets and checks of the chain, their columns, and what a corpus makes of them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
 
 from raptor_assets import keys, names
-from raptor_assets.columns import column_schema
 from raptor_assets.names import CorpusNames
-from raptor_assets.translator import RaptorAsset, RaptorTranslator
 from raptor_assets.versions import code_versions
 from raptor_core.errors import SettingsError
 from raptor_core.quality.checks import CheckInfo
 from raptor_core.settings import Settings
+from raptor_core.tables.schema import Schema
+from raptor_core.tables.values import CLUSTERS, DOCUMENTS, FINDINGS, NODES
 
 TABLES = "tables_io_manager"
 """Key of the IO manager of tables."""
@@ -23,6 +24,49 @@ QDRANT = "qdrant_layers_io_manager"
 """Key of the IO manager of layers with their vectors."""
 
 _IO_MANAGER = "dagster/io_manager_key"
+
+
+TREES = Schema(
+    ("tree", "string", "name of the published tree"),
+    ("build_id", "string", "digest of all nodes"),
+    ("layer_sizes", "json", "nodes by layer, leaves first"),
+    ("n_nodes", "int"),
+    ("n_tokens", "int"),
+    ("ended", "string", "why the tree ended at its top layer"),
+    ("published_at", "string", "ISO 8601, UTC"),
+)
+
+REPORTS = Schema(
+    ("tree", "string", "name of the tree"),
+    ("build_id", "string", "digest of all nodes"),
+    ("published_at", "string", "when these nodes were first published; ISO 8601, UTC"),
+    ("node_ids", "list[string]", "what the next build's change is measured from"),
+    ("change", "json", "new nodes, and the number of those that are gone"),
+    ("cost", "json", "figures of the build that made the tree, where they are known"),
+    ("rebuilds", "json", "the last rebuilds, newest first: sizes, cost, words before and after"),
+)
+
+SCHEMAS = {
+    "documents": DOCUMENTS,
+    "chunks": NODES,
+    "summaries": NODES,
+    "clusters": CLUSTERS,
+    "findings": FINDINGS,
+    "tree": TREES,
+    "tree_report": REPORTS,
+}
+"""By the last part of an asset's key; ``layer_k/embeddings`` has none, but nodes and vectors."""
+
+
+def column_schema(key: dg.AssetKey) -> dg.TableSchema:
+    """What readers of an asset get."""
+    columns = [
+        dg.TableColumn(column.name, column.kind, description=column.description or None)
+        for column in SCHEMAS.get(key.path[-1], NODES).columns
+    ]
+    if key.path[-1] not in SCHEMAS:
+        columns.append(dg.TableColumn("vector", "list[float]", description="from Qdrant"))
+    return dg.TableSchema(columns)
 
 
 def build_source_spec() -> dg.AssetSpec:
@@ -50,53 +94,114 @@ def _eager_or_missing() -> dg.AutomationCondition[Any]:
 
 def build_asset_specs(settings: Settings, *, follows: bool = False) -> list[dg.AssetSpec]:
     """Specs of the whole chain in the order in which the assets are made."""
-    specs = [
-        _spec(
-            keys.DOCUMENTS,
-            "The partition's documents as they were read from the source.",
-            {"parquet"},
-        ),
-        _spec(
-            keys.CHUNKS,
-            "The leaves: spans of the documents, cut at sentence ends, of at most "
-            f"{settings.chunking.max_tokens} tokens.",
-            {"parquet"},
-        ),
-        _embeddings(0, settings),
-    ]
-    for layer in range(1, settings.tree.max_layers + 1):
-        specs += build_layer_specs(layer, settings)
-    specs += [
-        _spec(
-            keys.TREE,
-            "The published trees: what readers see in Qdrant. A structural check that fails keeps "
-            "the trees that were published before.",
-            {"qdrant", "parquet"},
-        ),
-        _spec(
-            keys.REPORT,
-            "One self-contained HTML page that shows the published trees: to explore down to the "
-            "documents, to search, with findings marked, statistics and cost.",
-            {"html"},
-        ),
-    ]
     versions = code_versions(settings)
     depends = keys.dependencies(settings.tree.max_layers, follows=follows)
     return [
-        spec.replace_attributes(
-            deps=depends[spec.key],
+        dg.AssetSpec(
+            key,
+            deps=depends[key],
+            description=description,
+            metadata={"dagster/column_schema": column_schema(key)},
             skippable=True,
-            group_name=keys.group_name(spec.key),
-            code_version=versions[spec.key],
-        ).merge_attributes(metadata={"dagster/column_schema": column_schema(spec.key)})
-        for spec in specs
+            group_name=keys.group_name(key),
+            code_version=versions[key],
+            kinds=kinds,
+        ).with_io_manager_key(QDRANT if key.path[-1] == "embeddings" else TABLES)
+        for key, description, kinds in _described(settings)
     ]
+
+
+Described = tuple[dg.AssetKey, str, set[str]]
+"""An asset, what it is, and its kinds."""
+
+
+def _described(settings: Settings) -> Iterator[Described]:
+    yield keys.DOCUMENTS, "The partition's documents as they were read from the source.", _PARQUET
+    leaves = (
+        "The leaves: spans of the documents, cut at sentence ends, of at most "
+        f"{settings.chunking.max_tokens} tokens."
+    )
+    yield keys.CHUNKS, leaves, _PARQUET
+    yield _embeddings(0, settings)
+    for layer in range(1, settings.tree.max_layers + 1):
+        yield from _layer(layer, settings)
+    published = (
+        "The published trees: what readers see in Qdrant. A structural check that fails keeps the "
+        "trees that were published before."
+    )
+    yield keys.TREE, published, {"qdrant", "parquet"}
+    page = (
+        "One self-contained HTML page that shows the published trees: to explore down to the "
+        "documents, to search, with findings marked, statistics and cost."
+    )
+    yield keys.REPORT, page, {"html"}
+
+
+_PARQUET = {"parquet"}
+
+
+def _layer(layer: int, settings: Settings) -> Iterator[Described]:
+    """One layer of summaries: its clusters, its nodes, what audits found, their vectors."""
+    own, judge = settings.components.summarizer, settings.audit.judge
+    maker = "openai" if settings.summarizer.kind == "openai" and not own else "python"
+    clusters = (
+        f"Soft clusters over layer {layer - 1} (`{settings.clustering.method}`): each becomes one "
+        f"summary of layer {layer}. Says where and why a tree ended."
+    )
+    yield keys.clusters(layer), clusters, {"parquet", "python"}
+    summaries = f"Summary nodes of layer {layer} (`{own or settings.summarizer.kind}`)."
+    yield keys.summaries(layer), summaries, {"parquet", maker}
+    findings = (
+        f"The audit (`{judge}`) of a sample of layer {layer}: sentence by sentence, whether the "
+        "children support it."
+    )
+    yield keys.findings(layer), findings, {"parquet", "openai" if judge == "llm" else "python"}
+    yield _embeddings(layer, settings)
+
+
+def _embeddings(layer: int, settings: Settings) -> Described:
+    kind, own = settings.embedder.kind, settings.components.embedder
+    model = own or ("all-MiniLM-L6-v2" if kind == "bundled" else settings.embedder.model)
+    told = (
+        f"Layer {layer} with its vectors (`{model}`), kept until they are published: readers see "
+        "nothing of it before `tree` is published."
+    )
+    return keys.embeddings(layer), told, {"qdrant", "openai" if kind == "openai" else "pytorch"}
+
+
+@dataclass(frozen=True, slots=True)
+class RaptorAsset:
+    """An asset of a corpus, with the spec that it has unless a translator gives it another.
+
+    ``name`` is the chain's own, such as "documents", "layer_1/summaries" or "tree".
+    """
+
+    corpus: str
+    name: str
+    spec: dg.AssetSpec
+
+    @property
+    def layer(self) -> int:
+        """The layer that it belongs to; 0 for leaves, and for what belongs to no layer."""
+        return names.layer_of(self.name)
+
+
+class RaptorTranslator:
+    """Gives each asset of a corpus its spec; subclass it, and change what the team wants."""
+
+    def get_asset_spec(self, asset: RaptorAsset) -> dg.AssetSpec:
+        """The spec of an asset.
+
+        Key, group, description, owners, tags, kinds, metadata and automation condition may be
+        others than those of ``asset.spec``; what builds depend on may not.
+        """
+        return asset.spec
 
 
 def corpus_specs(
     specs: Iterable[dg.AssetSpec],
     corpus: str = "",
-    key_prefix: Sequence[str] = (),
+    key_of: Callable[[dg.AssetKey], dg.AssetKey] = lambda key: key,
     translator: RaptorTranslator | None = None,
 ) -> tuple[CorpusNames, dict[dg.AssetKey, dg.AssetSpec]]:
     """Specs as a corpus shows them, by the chain's own keys, and all names that it has in Dagster.
@@ -104,7 +209,7 @@ def corpus_specs(
     Args:
         specs: by the chain's own keys.
         corpus: its name; each asset is then shown in a group of this name.
-        key_prefix: of all keys.
+        key_of: gives the key in Dagster of one of the chain's own.
         translator: has the last word on a spec.
 
     Raises:
@@ -114,9 +219,7 @@ def corpus_specs(
     translated: dict[dg.AssetKey, dg.AssetSpec] = {}
     taken: dict[str, str] = {}
     for spec in specs:
-        given = spec.replace_attributes(
-            key=spec.key.with_prefix(key_prefix), group_name=corpus or spec.group_name
-        )
+        given = spec.replace_attributes(key=key_of(spec.key), group_name=corpus or spec.group_name)
         if io_manager := spec.metadata.get(_IO_MANAGER):
             given = given.with_io_manager_key(CorpusNames(corpus).of(str(io_manager)))
         asset = spec.key.to_user_string()
@@ -150,51 +253,6 @@ def _check_translated(asset: str, given: dg.AssetSpec, told: dg.AssetSpec) -> No
             f"the translator changes {changed[0]} of {asset}, which builds depend on; change key, "
             "group, description, owners, tags, kinds, metadata or automation condition"
         )
-
-
-def build_layer_specs(layer: int, settings: Settings) -> list[dg.AssetSpec]:
-    """Specs of one layer of summaries: its clusters, its nodes, their vectors."""
-    own, judge = settings.components.summarizer, settings.audit.judge
-    maker = "openai" if settings.summarizer.kind == "openai" and not own else "python"
-    return [
-        _spec(
-            keys.clusters(layer),
-            f"Soft clusters over layer {layer - 1} (`{settings.clustering.method}`): each becomes "
-            f"one summary of layer {layer}. Says where and why a tree ended.",
-            {"parquet", "python"},
-        ),
-        _spec(
-            keys.summaries(layer),
-            f"Summary nodes of layer {layer} (`{own or settings.summarizer.kind}`).",
-            {"parquet", maker},
-        ),
-        _spec(
-            keys.findings(layer),
-            f"The audit (`{judge}`) of a sample of layer {layer}: sentence by sentence, whether "
-            "the children support it.",
-            {"parquet", "openai" if judge == "llm" else "python"},
-        ),
-        _embeddings(layer, settings),
-    ]
-
-
-def _spec(
-    key: dg.AssetKey, description: str, kinds: set[str], io_manager: str = TABLES
-) -> dg.AssetSpec:
-    spec = dg.AssetSpec(key, description=description, kinds=kinds)
-    return spec.with_io_manager_key(io_manager)
-
-
-def _embeddings(layer: int, settings: Settings) -> dg.AssetSpec:
-    kind, own = settings.embedder.kind, settings.components.embedder
-    model = own or ("all-MiniLM-L6-v2" if kind == "bundled" else settings.embedder.model)
-    return _spec(
-        keys.embeddings(layer),
-        f"Layer {layer} with its vectors (`{model}`), kept until they are published: readers see "
-        "nothing of it before `tree` is published.",
-        {"qdrant", "openai" if kind == "openai" else "pytorch"},
-        QDRANT,
-    )
 
 
 def build_check_specs(

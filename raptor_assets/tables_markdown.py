@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from raptor_core.evaluation.tables import Table
 
 _TEXT_CHARS = 160
+_SHOWN_NODES = 5
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=:@-])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 """A summary is any text: it must neither end its cell nor become markup, HTML or a link."""
@@ -25,28 +26,21 @@ class Markdown(str):
     __slots__ = ()
 
 
-def nodes_markdown(nodes: Sequence[Node], limit: int = 5, text_chars: int = _TEXT_CHARS) -> str:
-    """Table of the first ``limit`` nodes; empty without nodes.
-
-    ``text_chars`` is the number of characters that a text is cut to, at a word.
-    """
+def nodes_markdown(nodes: Sequence[Node]) -> str:
+    """Table of the first nodes of a layer; empty without nodes."""
     if not nodes:
         return ""
-    rows = (
-        (node.tree, *_named(node), str(node.n_tokens), shorten(node.text, text_chars))
-        for node in nodes[:limit]
-    )
-    named = () if nodes[0].is_leaf else ("name", "children")
-    return markdown_table(("tree", *named, "tokens", "text"), rows)
+    shown = nodes[:_SHOWN_NODES]
+    texts = [(str(node.n_tokens), shorten(node.text, _TEXT_CHARS)) for node in shown]
+    if nodes[0].is_leaf:
+        rows = [(node.tree, *text) for node, text in zip(shown, texts, strict=True)]
+        return markdown_table(("tree", "tokens", "text"), rows)
+    pairs = zip(shown, texts, strict=True)
+    named = [(node.tree, node.name, str(len(node.children)), *text) for node, text in pairs]
+    return markdown_table(("tree", "name", "children", "tokens", "text"), named)
 
 
-def _named(node: Node) -> tuple[str, ...]:
-    return () if node.is_leaf else (node.name, str(len(node.children)))
-
-
-def worst_markdown(
-    worst: Sequence[WorstNode], text_chars: int = _TEXT_CHARS, link: Callable[[str], str] = str
-) -> str:
+def worst_markdown(worst: Sequence[WorstNode], link: Callable[[str], str] = str) -> str:
     """Table of the nodes that a check wants looked at, and how to see one; empty without nodes.
 
     ``link`` makes the cell of a node from its id.
@@ -54,7 +48,7 @@ def worst_markdown(
     if not worst:
         return ""
     rows = (
-        (w.tree, link(w.node_id), f"{w.value:.4g}", w.why, shorten(w.text, text_chars))
+        (w.tree, link(w.node_id), f"{w.value:.4g}", w.why, shorten(w.text, _TEXT_CHARS))
         for w in worst
     )
     table = markdown_table(("tree", "node", "value", "why", "text"), rows)
@@ -62,10 +56,8 @@ def worst_markdown(
     if named is None:
         return table
     tree = shlex.quote(named.tree)
-    trace, report = (
-        code(f"raptor tree {tree} --trace {named.node_id}"),
-        code(f"raptor report {tree} --node {named.node_id}"),
-    )
+    trace = code(f"raptor tree {tree} --trace {named.node_id}")
+    report = code(f"raptor report {tree} --node {named.node_id}")
     return (
         f"{table}\n\nOnce published, {trace} shows the first and the spans of the documents under "
         f"it, {report} opens it in the tree's page."
@@ -82,11 +74,8 @@ def code(text: str) -> str:
 
 def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of plain texts, which it escapes, and ``Markdown``; one row of it is one line."""
-    lines = [headers, ["---"] * len(headers), *rows]
-    rule = lines.pop(1)
-    cells = ["| " + " | ".join(map(_cell, line)) + " |" for line in lines]
-    cells.insert(1, "| " + " | ".join(rule) + " |")
-    return "\n".join(cells)
+    head, *lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in (headers, *rows)]
+    return "\n".join([head, "| " + " | ".join(["---"] * len(headers)) + " |", *lines])
 
 
 def table_markdown(table: Table) -> str:
@@ -107,7 +96,7 @@ def escape_cell(text: str) -> str:
     return _MARKUP.sub(r"\\\1", entities)
 
 
-def shorten(text: str, max_chars: int) -> str:
+def shorten(text: str, max_chars: int = 300) -> str:
     """``text`` on one line, cut at a word and ended by an ellipsis when it is too long.
 
     The result has at most ``max_chars`` characters. A text without spaces is cut anywhere.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean
 
@@ -30,7 +31,7 @@ def tree_svg(
             of its own, and the rank stands in the node.
         title: above all, such as the question.
     """
-    heights = [_height(nodes) for nodes in trees.values()]
+    heights = [70 + _LAYER * max(node.layer for node in nodes) for nodes in trees.values()]
     head = 32 + _LINE * len(chosen)
     drawing = Drawing(WIDTH, head + sum(heights))
     drawing.text(_LEFT, 20, title, TEXT, size=13, bold=True)
@@ -96,15 +97,9 @@ def _across(nodes: Sequence[Node], highest: int) -> Iterator[tuple[int, str, flo
                 yield layer, node.id, known[node.id]
 
 
-def _height(nodes: Sequence[Node]) -> float:
-    return 70 + _LAYER * max(node.layer for node in nodes)
-
-
 def _by_layer(trees: Mapping[str, Sequence[Node]], ids: Sequence[str]) -> str:
     layers = {node.id: node.layer for nodes in trees.values() for node in nodes}
-    counts: dict[int, int] = {}
-    for node_id in ids:
-        counts[layers[node_id]] = counts.get(layers[node_id], 0) + 1
+    counts = Counter(layers[node_id] for node_id in ids)
     told = (f"{counts[layer]} of layer {layer}" for layer in sorted(counts))
     return ", ".join(told) or "no nodes"
 

@@ -42,7 +42,9 @@ def code_versions(settings: Settings) -> dict[dg.AssetKey, str]:
     chunks = _version(settings, "chunking", "tokens", "embedder")
     embedded = _version(settings, "embedder")
     clustered = _version(settings, "clustering", top_nodes=settings.tree.top_nodes)
-    summarized = _version(settings, "summarizer", "tokens", "embedder", **_revision(settings))
+    # The judge, where it has a say in what summaries are kept.
+    judged = ("audit",) if settings.audit.on_unsupported == "resummarize" else ()
+    summarized = _version(settings, "summarizer", "tokens", "embedder", *judged)
     audited = _version(settings, "audit", rate=checks.audit_rate, minimum=checks.audit_minimum)
     versions = {
         keys.DOCUMENTS: _version(settings),
@@ -126,12 +128,6 @@ def published_version(documents: str, build: str, marks: Sequence[str]) -> str:
 def source_version(documents: str, build: str) -> str:
     """The part of ``published_version`` that is known before anything is built."""
     return f"{documents[:16]}-{build[:16]}"
-
-
-def _revision(settings: Settings) -> dict[str, object]:
-    """The judge, where it has a say in what summaries are kept."""
-    revises = settings.audit.on_unsupported == "resummarize"
-    return {"audit": content_settings(settings, "audit")} if revises else {}
 
 
 def _version(settings: Settings, *parts: str, **values: object) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
-import keyword
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -40,17 +39,37 @@ YOUNG_OBJECTS = 50_000
 hundreds of thousands, all of which stay, and looking through them took a tenth of a build."""
 
 
-class LazyGroup(click.Group):
-    """A group whose commands live in modules of their own name, each as ``command``.
+SHARED = {
+    "builds": ("plan", "build", "drop"),
+    "questions": ("query", "ask"),
+    "servers": ("ui", "serve", "mcp"),
+    "sources": ("init", "documents"),
+    "transfer": ("export", "import"),
+    "trees": ("tree", "report"),
+}
+"""Modules of several commands; each of the rest has one of its own name."""
 
-    One whose name is a word of Python has an underscore after it there.
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called.
+
+    One lives in a module of its own name, as ``command``, or in one of ``shared``, under its name,
+    as ``query_command``.
     """
 
-    def __init__(self, *args: Any, package: str, meanings: Mapping[str, str], **extra: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        package: str,
+        meanings: Mapping[str, str],
+        shared: Mapping[str, Sequence[str]],
+        **extra: Any,
+    ) -> None:
         """``package`` holds the modules; ``meanings`` are one line for each command."""
         super().__init__(*args, **extra)
         self._package = package
         self._meanings = meanings
+        self._modules = {name: module for module, names in shared.items() for name in names}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # click's signature
         """Names in alphabetical order."""
@@ -60,9 +79,9 @@ class LazyGroup(click.Group):
         """Import one command."""
         if name not in self._meanings:
             return None
-        file = f"{name}_" if keyword.iskeyword(name) else name
-        module = importlib.import_module(f"{self._package}.{file}")
-        command: click.Command = module.command
+        module = importlib.import_module(f"{self._package}.{self._modules.get(name, name)}")
+        called = f"{name}_command" if name in self._modules else "command"
+        command: click.Command = getattr(module, called)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -110,6 +129,7 @@ _EXIT_HELP = "\n".join(f"  {code:<3}  {meaning}" for code, meaning in EXITS.item
     cls=RaptorGroup,
     package="dagster_project.cli.commands",
     meanings=COMMANDS,
+    shared=SHARED,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
         f"\b\nExit codes:\n{_EXIT_HELP}\n\n"

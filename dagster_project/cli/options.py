@@ -1,19 +1,22 @@
-"""Options that commands share, and the query that they make."""
+"""Options that commands share, and what they make of them: a home, bounds, a query."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
 from dagster_project.cli.exits import reported
+from raptor_assets.project.home import Home
 from raptor_core.documents.base import MetadataValue
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
+from raptor_core.models.money.ledger import Ledger
 from raptor_core.retrieval import Query
-from raptor_core.settings import Settings
+from raptor_core.settings import Settings, load_settings
+from raptor_core.settings.base import BudgetSettings
 from raptor_core.settings.retrieval import Strategy
 from raptor_core.store.base import Where
 
@@ -83,6 +86,27 @@ def home_and_json(function: Command) -> Command:
     return add_options((home, as_json), reported(function))
 
 
+def home_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
+    """A home and its settings; the default ones where there is no home, unless it is ``needed``."""
+    home = Home.at(path)
+    if needed or home.settings.exists():
+        return Home.open(path)
+    return home, load_settings()
+
+
+def is_missing(source: str) -> bool:
+    """Whether a source is no URL, and no file or folder either."""
+    return "://" not in source and not Path(source).expanduser().exists()
+
+
+def kept_sources(sources: Sequence[str]) -> list[str]:
+    """Sources as the settings keep them: local ones absolute, so that any folder will do."""
+    return [
+        source if "://" in source else str(Path(source).expanduser().resolve())
+        for source in sources
+    ]
+
+
 def query_options(function: Command) -> Command:
     """Add what a query can be told, and its filters."""
     return add_options((*_QUERY, *_WHERE), function)
@@ -99,18 +123,27 @@ def budget_options(of: str) -> Callable[[Command], Command]:
     return lambda function: add_options(options, function)
 
 
+def bounded(settings: Settings, values: Mapping[str, Any]) -> Settings:
+    """The settings with those bounds that a command line gives (``options.budget_options``).
+
+    Raises:
+        SettingsError: a bound in USD, and a model whose price is not set.
+    """
+    bounds = {name: values[f"max_{name}"] for name in BudgetSettings.model_fields}
+    given = {name: bound for name, bound in bounds.items() if bound is not None}
+    if not given:
+        return settings
+    budget = BudgetSettings.model_validate({**settings.budget.model_dump(), **given})
+    bounded = settings.model_copy(update={"budget": budget})
+    Ledger.of(bounded)
+    return bounded
+
+
 def add_options(options: Iterable[Callable[[Command], Command]], function: Command) -> Command:
     """Decorate so that help lists the options in this order."""
     for option in reversed(list(options)):
         function = option(function)
     return function
-
-
-_GIVEN = (
-    *("strategy", "budget_tokens", "top_k", "start_layer", "n_layers", "beam_width"),
-    *("max_per_document", "threshold", "scope"),
-)
-"""Options that go over the settings."""
 
 
 def require_words(question: str) -> None:
@@ -125,9 +158,9 @@ def require_words(question: str) -> None:
 
 def make_query(settings: Settings, values: Mapping[str, Any]) -> Query:
     """The query of a command line over the settings' defaults."""
-    base = Query.from_settings(settings)
-    given = {name: values[name] for name in _GIVEN if values[name] is not None}
-    return replace(base, where=make_where(values), **given)
+    names = {option.name for option in fields(Query)} & values.keys()
+    given = {name: values[name] for name in names if values[name] is not None}
+    return replace(Query.from_settings(settings), where=make_where(values), **given)
 
 
 def make_where(values: Mapping[str, Any]) -> Where:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import (
@@ -21,10 +21,9 @@ from rich.progress import (
 )
 
 from raptor_assets.names import counted, layer_of
+from raptor_assets.progress import Progress as Step
+from raptor_assets.progress import told_step, told_usage
 from raptor_core.models.money.usage import Usage
-
-if TYPE_CHECKING:
-    from raptor_assets.chain import Progress as Step
 
 TOLD_SECONDS = 2.0
 """Where there is no terminal, steps that took this long get a line of their own."""
@@ -86,14 +85,10 @@ class BuildProgress:
         told = self._told(step, spent)
         self._bar.update(self._task, completed=sum(self._done.values()), description=told)
         if self._lines and is_done and (step.seconds >= TOLD_SECONDS or end == self._whole):
-            from raptor_assets.chain import told_step
-
             line = f"{told_step(step)}; {self._published}"
             self._console.print(line, markup=False, highlight=False)
 
     def _told(self, step: Step, spent: Usage) -> str:
-        from raptor_assets.process import told_usage
-
         where = f"{step.asset} of {counted(len(step.partitions), 'partition')}"
         return "; ".join([where, self._published, ", ".join(told_usage(spent))]).removesuffix("; ")
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from raptor_assets.tables_markdown import shorten
 from raptor_core.documents.base import MetadataValue
 from raptor_core.models.reading.reader import Answer as ReaderAnswer
 from raptor_core.nodes import Node
@@ -139,11 +140,11 @@ class Answered(Answer):
         return cls(
             answer="" if answer is None else answer.text,
             citations=[
-                Citation(
+                Citation.taken(
+                    passage,
                     number=number,
                     node=passage.node_id,
-                    place=passage.place,
-                    documents=list(passage.documents[:NAMED_DOCUMENTS]),
+                    documents=passage.documents[:NAMED_DOCUMENTS],
                 )
                 for number, passage in enumerate(cited, 1)
             ],
@@ -167,9 +168,8 @@ class NearNode(Answer):
     @classmethod
     def of(cls, node: Node) -> NearNode:
         """Of a node."""
-        line = " ".join(node.text.split())
-        cut = line if len(line) <= BEGINNING_CHARS else f"{line[:BEGINNING_CHARS]} …"
-        return cls.taken(node, title=_title(node), beginning=cut)
+        beginning = shorten(node.text, BEGINNING_CHARS)
+        return cls.taken(node, title=_title(node), beginning=beginning)
 
 
 class ReadNode(WholeNode):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
@@ -37,31 +36,11 @@ class Decide(BaseModel):
     why: Annotated[Line, Field(description="The reason, for those who read it later.")] = ""
 
 
-class Decided(Answer):
-    """A decision that was made; ``undone`` says who took it back, and when."""
-
-    id: str
-    kind: Kind
-    tree: str
-    subject: str
-    value: str
-    about: str
-    who: str
-    when: str
-    why: str
-    undone: str
-
-    @classmethod
-    def of(cls, decision: Decision) -> Decided:
-        """Of a decision."""
-        return cls(**asdict(decision))
-
-
 class Decisions(Answer):
     """All decisions, oldest first. ``can_decide`` says whether this server takes new ones."""
 
     can_decide: bool
-    decisions: list[Decided]
+    decisions: list[Decision]
 
 
 def decisions_router(
@@ -80,35 +59,30 @@ def decisions_router(
     @router.get("", dependencies=reads)
     def decisions() -> Decisions:
         """List what people decided: texts set aside, summaries corrected, findings marked."""
-        made = [Decided.of(decision) for decision in curator.decisions()]
-        return Decisions(can_decide=writes is not None, decisions=made)
+        return Decisions(can_decide=writes is not None, decisions=curator.decisions())
 
     if writes is None:
         return router
 
     @router.post("", dependencies=[Depends(writes)])
-    def decide(asked: Decide) -> Decided:
+    def decide(asked: Decide) -> Decision:
         """Decide something; the next build honours it, and nothing published changes before."""
-        return Decided.of(_decide(curator, asked))
+        author = Author(asked.who, asked.why)
+        match asked.kind:
+            case "document":
+                return curator.set_document_aside(asked.subject, author)
+            case "chunk":
+                return curator.set_chunk_aside(asked.subject, author)
+            case "summary":
+                return curator.correct(asked.subject, asked.value, author)
+            case "pin":
+                return curator.pin(asked.subject, author)
+            case "finding":
+                return curator.mark(asked.subject, asked.sentence, asked.value, author)
 
     @router.delete("/{decision_id}", dependencies=[Depends(writes)])
-    def take_back(decision_id: Line, who: Line, why: Line = "") -> Decided:
+    def take_back(decision_id: Line, who: Line, why: Line = "") -> Decision:
         """Take a decision back, from the next build on."""
-        return Decided.of(curator.take_back(decision_id, Author(who, why)))
+        return curator.take_back(decision_id, Author(who, why))
 
     return router
-
-
-def _decide(curator: Curator, asked: Decide) -> Decision:
-    author = Author(asked.who, asked.why)
-    match asked.kind:
-        case "document":
-            return curator.set_document_aside(asked.subject, author)
-        case "chunk":
-            return curator.set_chunk_aside(asked.subject, author)
-        case "summary":
-            return curator.correct(asked.subject, asked.value, author)
-        case "pin":
-            return curator.pin(asked.subject, author)
-        case "finding":
-            return curator.mark(asked.subject, asked.sentence, asked.value, author)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -18,7 +18,6 @@ from dagster_project.serving.answers import (
     ReadNode,
     Traced,
 )
-from dagster_project.serving.limits import MAX_BODY_BYTES, BodyLimit
 from dagster_project.serving.pages import description_page, policy
 from dagster_project.serving.reading import (
     Asked,
@@ -53,6 +52,14 @@ except ModuleNotFoundError as error:
     raise MissingExtraError("http", "serving over HTTP") from error
 
 from dagster_project.serving.deciding import decisions_router
+
+MAX_BODY_BYTES = 1 << 20
+"""A question and a thousand names fit."""
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 _STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
     (UnknownTreeError, 404, "UnknownTreeError"),
@@ -137,9 +144,6 @@ def _pages(app: FastAPI) -> APIRouter:
     """Pages that ask for no key, and tell nothing of what is published."""
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
-    def shown(page: str) -> HTMLResponse:
-        return HTMLResponse(page, headers={"Content-Security-Policy": policy(page)})
-
     @router.get("/")
     def window() -> HTMLResponse:
         """Its own policy stands in the page; that no other page may frame it, only here."""
@@ -148,7 +152,8 @@ def _pages(app: FastAPI) -> APIRouter:
 
     @router.get("/docs")
     def description() -> HTMLResponse:
-        return shown(description_page(app.openapi()))
+        page = description_page(app.openapi())
+        return HTMLResponse(page, headers={"Content-Security-Policy": policy(page)})
 
     return router
 
@@ -263,3 +268,41 @@ def _refused(_request: Request, error: Exception) -> JSONResponse:
 def _answer(status: int, name: str, message: str, headers: dict[str, str]) -> JSONResponse:
     content = Problem(error=name, message=message).model_dump()
     return JSONResponse(content, status, headers)
+
+
+class BodyLimit:
+    """Answers 413 to a longer body, and reads no more of it. ASGI middleware."""
+
+    def __init__(self, app: App, max_bytes: int) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Serve one request; the whole body is in memory before the application begins."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = bytearray()
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                return  # the client has gone
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > self._max_bytes:
+                await self._refuse(send)
+                return
+        whole = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+        async def replay() -> Message:
+            return whole.pop() if whole else await receive()
+
+        await self._app(scope, replay, send)
+
+    async def _refuse(self, send: Send) -> None:
+        told = f"a request holds at most {self._max_bytes:,} bytes"
+        answer = json.dumps({"error": "TooLargeError", "message": told}).encode()
+        headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+        await send({"type": "http.response.start", "status": 413, "headers": headers})
+        await send({"type": "http.response.body", "body": answer})

@@ -103,23 +103,14 @@ class Reading:
         scope: Scope = None,
     ) -> Found:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
-        asked = Asked(
-            question=question,
-            trees=trees,
-            documents=documents,
-            layers=layers,
-            metadata=metadata,
-            strategy=strategy,
-            budget_tokens=budget_tokens,
-            scope=scope,
-        )
-        return Found.of(self._search(asked))
+        given = {"strategy": strategy, "budget_tokens": budget_tokens, "scope": scope}
+        return Found.of(self._search(question, trees, documents, layers, metadata, **given))
 
     def ask(self, asked: Asked) -> Answered:
         """Answer a question from what a search finds, by the reader of the home's settings."""
         if asked.scope == "corpus":
             return self._ask_corpus(asked.question, asked.budget_tokens)
-        retrieval = self._search(asked)
+        retrieval = self._search(**dict(asked))
         if not retrieval.hits:
             return Answered.of(None, retrieval)
         passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
@@ -142,16 +133,19 @@ class Reading:
         retrieval = Retrieval(question, query, hits, n_tokens, len(hits), 0)
         return Answered.of(answer, retrieval)
 
-    def _search(self, asked: Asked) -> Retrieval:
-        where = Where(
-            _tuple(asked.trees),
-            _tuple(asked.documents),
-            _tuple(asked.layers),
-            metadata=asked.metadata or {},
-        )
-        given = asked.model_dump(include={"strategy", "budget_tokens", "scope"}, exclude_none=True)
-        query = replace(self._retriever.query, where=where, **given)
-        return self._retriever.search(asked.question, query)
+    def _search(
+        self,
+        question: str,
+        trees: Names,
+        documents: Names,
+        layers: LayersOnly,
+        metadata: MetadataOnly,
+        **given: Any,
+    ) -> Retrieval:
+        where = Where(_tuple(trees), _tuple(documents), _tuple(layers), metadata=metadata or {})
+        chosen = {name: value for name, value in given.items() if value is not None}
+        query = replace(self._retriever.query, where=where, **chosen)
+        return self._retriever.search(question, query)
 
     def read_node(self, node_id: NodeId) -> ReadNode:
         """Read one node whole, with the summaries over it and what it summarizes."""

@@ -10,7 +10,7 @@ from dagster.components.utils.translation import TranslationFn, TranslationFnRes
 from pydantic import BaseModel, Field
 
 from raptor_assets.project.corpus import build_raptor_corpus
-from raptor_assets.translator import RaptorAsset, RaptorTranslator
+from raptor_assets.specs import RaptorAsset, RaptorTranslator
 
 
 class RaptorCorpusParams(BaseModel):
@@ -42,10 +42,6 @@ class _Translation(RaptorTranslator):
 
     def get_asset_spec(self, asset: RaptorAsset) -> dg.AssetSpec:
         return self.translate(asset.spec, asset)
-
-
-def _template_variables(asset: RaptorAsset) -> dict[str, Any]:
-    return {"name": asset.name, "layer": asset.layer}
 
 
 @scaffold_with(RaptorCorpusScaffolder)
@@ -82,7 +78,9 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
     )
     translation: Annotated[
         TranslationFn[RaptorAsset] | None,
-        TranslationFnResolver[RaptorAsset](_template_variables),
+        TranslationFnResolver[RaptorAsset](
+            lambda asset: {"name": asset.name, "layer": asset.layer}
+        ),
         Field(
             default=None,
             description="Attributes of the assets; `name` and `layer` of each are at hand.",

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from raptor_assets import keys
-from raptor_assets.chain import Progress, build_chain, ignore_progress
+from raptor_assets.chain import build_chain
 from raptor_assets.datasets import build_dataset_assets, build_dataset_specs
+from raptor_assets.progress import Watch, ignore_progress
 from raptor_assets.project.followed import Followed, Upstream, build_source_asset
 from raptor_assets.project.home import Home
 from raptor_assets.project.io_managers import QdrantLayersIOManager, TablesIOManager
-from raptor_assets.project.jobs import build_drop_job, build_evaluate_jobs, build_job
+from raptor_assets.project.jobs import BUILD, EVALUATE, build_asset_job, build_drop_job
 from raptor_assets.project.overview import overview_resources, overview_source_spec
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.sensors import build_source_sensor
-from raptor_assets.specs import QDRANT, TABLES, build_asset_specs, build_source_spec, corpus_specs
-from raptor_assets.translator import RaptorTranslator
+from raptor_assets.specs import (
+    QDRANT,
+    TABLES,
+    RaptorTranslator,
+    build_asset_specs,
+    build_source_spec,
+    corpus_specs,
+)
 from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings, load_settings, settings_of
 
@@ -68,11 +75,11 @@ def build_raptor_corpus(
         )
     folder = Home.at(home) if home else Home(Home.at().path / name)
     given = _settings(name, settings, sections)
-    prefix = [key_prefix] if isinstance(key_prefix, str) else key_prefix
+    prefix = [name] if key_prefix is None else key_prefix
     own = _own_specs(given, follows=upstream is not None)
-    names, specs = corpus_specs(own, name, [name] if prefix is None else prefix, translator)
+    names, specs = corpus_specs(own, name, lambda key: key.with_prefix(prefix), translator)
     resources = Resources(given, folder, names=names)
-    definitions = define_corpus(given, resources, specs)
+    definitions = define_corpus(resources, specs)
     if upstream is None:
         return definitions
     followed = Followed.of(upstream, upstream_path)
@@ -81,30 +88,31 @@ def build_raptor_corpus(
 
 
 def define_corpus(
-    settings: Settings,
     resources: Resources,
     specs: Mapping[dg.AssetKey, dg.AssetSpec] | None = None,
-    progress: Callable[[Progress], None] = ignore_progress,
+    progress: Watch = ignore_progress,
 ) -> dg.Definitions:
     """The definitions of a corpus.
 
     Args:
-        settings: of the corpus.
-        resources: of its home; they know its names.
+        resources: of its home; they know its settings and names.
         specs: by the chain's own keys; None for those that the names alone make.
         progress: told of each step of a run in this process.
     """
-    corpus = resources.names
+    settings, corpus = resources.settings, resources.names
     if specs is None:
         own = _own_specs(settings, follows=corpus.follows)
-        _, specs = corpus_specs(own, corpus.corpus, (), _Declared(resources))
-    evaluations = build_dataset_assets(settings, specs, resources)
+        _, specs = corpus_specs(own, corpus.corpus, lambda key: keys.shown(corpus, key))
+    evaluations = build_dataset_assets(specs, resources)
     chain_specs = [specs[key] for key in keys.chain_keys(settings.tree.max_layers)]
-    chain = build_chain(settings, chain_specs, resources, progress)
-    jobs = [build_job(chain, corpus), build_drop_job(resources)]
+    chain = build_chain(chain_specs, resources, progress)
+    told = "Build, check and publish the trees of the partitions chosen at launch."
+    jobs = [build_asset_job(corpus.of(BUILD), chain.keys, told), build_drop_job(resources)]
+    told = "Measure retrieval on the data sets of the settings."  # nothing launches it
+    measuring = [build_asset_job(corpus.of(EVALUATE), evaluations, told)] if evaluations else []
     definitions = dg.Definitions(
         assets=[chain, *evaluations],
-        jobs=[*jobs, *build_evaluate_jobs(evaluations, corpus)],
+        jobs=[*jobs, *measuring],
         sensors=[build_source_sensor(resources, jobs)],
         resources={
             corpus.of(TABLES): TablesIOManager(resources),
@@ -115,20 +123,7 @@ def define_corpus(
         return definitions
     above = overview_resources(resources)
     source = dg.Definitions(assets=[overview_source_spec(above)])
-    return dg.Definitions.merge(definitions, source, define_corpus(above.settings, above))
-
-
-class _Declared(RaptorTranslator):
-    """Keys as the names have them."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._names = resources.names
-
-    def get_asset_spec(self, asset: Any) -> dg.AssetSpec:
-        """See ``RaptorTranslator``."""
-        key = dg.AssetKey.from_user_string(self._names.shown(asset.name))
-        spec: dg.AssetSpec = asset.spec.replace_attributes(key=key)
-        return spec
+    return dg.Definitions.merge(definitions, source, define_corpus(above))
 
 
 def _own_specs(settings: Settings, *, follows: bool) -> list[dg.AssetSpec]:
@@ -149,13 +144,13 @@ def _settings(
     store, checks, evaluation = settings.store, settings.checks, settings.evaluation
     if "corpus" not in store.model_fields_set:
         store = store.model_copy(update={"corpus": name})
+
+    def placed(path: str) -> str:
+        return str((beside / path).expanduser().absolute())
+
     if checks.golden is not None:
-        golden = str((beside / checks.golden).expanduser().absolute())
-        checks = checks.model_copy(update={"golden": golden})
-    datasets = {
-        called: str((beside / path).expanduser().absolute())
-        for called, path in evaluation.datasets.items()
-    }
+        checks = checks.model_copy(update={"golden": placed(checks.golden)})
+    datasets = {called: placed(path) for called, path in evaluation.datasets.items()}
     evaluation = evaluation.model_copy(update={"datasets": datasets})
     changed = {"store": store, "checks": checks, "evaluation": evaluation}
     return settings.model_copy(update=changed)

@@ -59,7 +59,8 @@ def build_source_asset(
         if by_value:
             keep_rows(resources.home.followed, rows_of(inputs["upstream"], resources.settings))
         else:
-            keep_paths(resources.home.followed, _named_paths(context.instance, followed))
+            told = {"paths": _named_paths(context.instance, followed)}
+            _write(resources.home.followed / "source.json", json.dumps(told))
         resources.declare()
         return dg.MaterializeResult(
             metadata=_told(context.instance, resources),
@@ -108,11 +109,6 @@ def keep_rows(folder: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     table = folder / "documents.jsonl"
     _write(table, lines)
     _write(folder / "source.json", json.dumps({"rows": str(table)}))
-
-
-def keep_paths(folder: Path, paths: Iterable[str]) -> None:
-    """Keep the place of a source, in place of what was kept."""
-    _write(folder / "source.json", json.dumps({"paths": list(paths)}))
 
 
 def _write(path: Path, text: str) -> None:

@@ -28,7 +28,7 @@ event_log_storage:
   module: dagster_project.storage
   class: PooledSqliteEventLogStorage
   config:
-    base_dir: {events}
+    base_dir: '{events}'
 concurrency:
   runs:
     max_concurrent_runs: 1
@@ -119,7 +119,8 @@ class Home(HomeFolder):
         return config.read_text(encoding="utf-8") if config.exists() else _MARK
 
     def _own_instance(self) -> str:
-        return _INSTANCE.format(mark=_MARK, events=_quoted(self.dagster / "history" / "runs"))
+        events = str(self.dagster / "history" / "runs").replace("'", "''")  # as YAML quotes
+        return _INSTANCE.format(mark=_MARK, events=events)
 
     @property
     def followed(self) -> Path:
@@ -177,8 +178,3 @@ class Home(HomeFolder):
                 f"cannot write the home {self.path}: {error}. Choose another with --home, free "
                 "space, or fix its permissions"
             ) from error
-
-
-def _quoted(path: Path) -> str:
-    """A YAML scalar in single quotes."""
-    return "'" + str(path).replace("'", "''") + "'"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from raptor_assets import keys
-from raptor_assets.columns import SCHEMAS
 from raptor_assets.names import layer_of
 from raptor_assets.project.resources import Resources
+from raptor_assets.specs import SCHEMAS
 from raptor_core.errors import StoreError, TableError
 from raptor_core.tree.cache import Together
 
@@ -36,9 +36,11 @@ class TablesIOManager(dg.IOManager):
         Raises:
             TableError: it is no data frame, or spans several partitions.
         """
+        import pandas as pd
+
         name = context.asset_key.to_user_string()
         partitions = context.asset_partition_keys if context.has_asset_partitions else [WHOLE]
-        if not _is_frame(obj) or len(partitions) != 1:
+        if not isinstance(obj, pd.DataFrame) or len(partitions) != 1:
             raise TableError(
                 f"asset {name} gave {type(obj).__name__} for {len(partitions)} partitions; "
                 "expected a pandas data frame for one. Convert it, or name another io_manager_key"
@@ -98,7 +100,7 @@ class QdrantLayersIOManager(TablesIOManager):
         layer = layer_of(key.to_user_string())
         frame = super().read(keys.nodes(layer), partition)
         with self._resources.store.open_existing() as store:
-            known = Together(self._resources.components.components().cache, store)
+            known = Together(self._resources.components().cache, store)
             vectors = known.vectors(frame["embedding_key"])
         missing = set(frame["embedding_key"]) - vectors.keys()
         if missing:
@@ -108,9 +110,3 @@ class QdrantLayersIOManager(TablesIOManager):
             )
         frame["vector"] = frame["embedding_key"].map(vectors)
         return frame
-
-
-def _is_frame(obj: Any) -> bool:
-    import pandas as pd
-
-    return isinstance(obj, pd.DataFrame)

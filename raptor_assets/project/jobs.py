@@ -1,17 +1,16 @@
 """Jobs: build the chain, drop partitions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import dagster as dg
 
 from raptor_assets import keys
-from raptor_assets.costs import delete_usages
-from raptor_assets.hand import hand_keys
 from raptor_assets.names import CorpusNames
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.process import turn_tags
 from raptor_assets.project.resources import Resources
+from raptor_assets.project.turns import begin_turn
 from raptor_assets.provenance import MATERIALIZED, version_tags
 from raptor_assets.versions import DROPPED
 from raptor_core.tree.cache import NodeCache
@@ -28,28 +27,16 @@ class DropConfig(dg.Config):
     partitions: list[str]
 
 
-def build_job(chain: dg.AssetsDefinition, corpus: CorpusNames) -> Any:
-    """The job that builds every asset of the chain, for the partitions chosen at launch."""
+def build_asset_job(
+    name: str, assets: Iterable[dg.AssetKey | dg.AssetsDefinition], description: str
+) -> Any:
+    """A job over assets, in one process."""
     return dg.define_asset_job(
-        corpus.of(BUILD),
-        selection=dg.AssetSelection.assets(*chain.keys),
+        name,
+        selection=dg.AssetSelection.assets(*assets),
         executor_def=dg.in_process_executor,
-        description="Build, check and publish the trees of the partitions chosen at launch.",
+        description=description,
     )
-
-
-def build_evaluate_jobs(assets: Sequence[dg.AssetsDefinition], corpus: CorpusNames) -> list[Any]:
-    """The job that measures on every data set, where there is one; nothing launches it."""
-    if not assets:
-        return []
-    return [
-        dg.define_asset_job(
-            corpus.of(EVALUATE),
-            selection=dg.AssetSelection.assets(*assets),
-            executor_def=dg.in_process_executor,
-            description="Measure retrieval on the data sets of the settings.",
-        )
-    ]
 
 
 def build_drop_job(resources: Resources) -> dg.JobDefinition:
@@ -65,11 +52,13 @@ def build_drop_job(resources: Resources) -> dg.JobDefinition:
     def drop_partitions(
         context: dg.OpExecutionContext, config: DropConfig
     ) -> Iterator[dg.AssetMaterialization | dg.Output[None]]:
-        turn = resources.turns.begin(context.instance, context.run_id, context.log.warning)
+        turn = begin_turn(
+            resources.home.turns, context.instance, context.run_id, context.log.warning
+        )
         context.instance.add_run_tags(context.run_id, turn_tags(context))
         for partition in config.partitions:
             with turn.take([partition]):
-                cache = resources.components.components(context.instance).cache
+                cache = resources.components(context.instance).cache
                 n_nodes = _drop(partition, resources, cache)
                 resources.reports.delete(partition)
                 shown = [keys.shown(corpus, key) for key in keys.chain_keys(max_layers)]
@@ -104,12 +93,8 @@ def _drop(partition: str, resources: Resources, cache: NodeCache) -> int:
         with store.publishing() as publishing:
             n_nodes += publishing.drop(gone)
     cache.forget({*gone, *Listing(cache.unfinished, grouping)(partition)})
-    for key in reversed(keys.chain_keys(keys.MAX_LAYERS)):
-        tables.delete(key.path, partition)
-    layers = range(1, keys.MAX_LAYERS + 1)
-    for path in hand_keys(layers):
+    for path in reversed(keys.table_paths()):
         tables.delete(path, partition)
-    delete_usages(tables, partition, layers)
     return n_nodes
 
 

@@ -56,7 +56,7 @@ def overview_resources(
     """The resources of the tree above the trees of a corpus."""
     settings = overview_settings(below.settings)
     home = OverviewHome(below.home.path / OVERVIEW)
-    components = below.components.components(instance).above(settings)
+    components = below.components(instance).above(settings)
     made = Resources(
         settings, home, components=components, scan=scan, names=overview_names(below.names)
     )
@@ -79,10 +79,14 @@ def refresh(above: Resources) -> int:
     before: Mapping[str, Any] = json.loads(file.read_text()) if file.exists() else {}
     stamp = _stamp(below)
     if stamp != before.get("stamp"):
-        documents = _documents(below)
+        documents = documents_above(below)
         n_trees = len({document.source for document in documents})
         enough = n_trees >= below.settings.corpus.min_trees
-        keep_rows(above.home.followed, map(_row, documents) if enough else ())
+        rows = [
+            {"id": one.id, "text": one.text, "title": one.title, **one.metadata}
+            for one in documents
+        ]
+        keep_rows(above.home.followed, rows if enough else ())
         before = {"stamp": stamp, "n_trees": n_trees}
         replace_file(file, json.dumps(before).encode())
     return int(before["n_trees"])
@@ -99,15 +103,12 @@ def _stamp(below: Resources) -> str:
         return digest(least, *(f"{mark.tree}\0{mark.build_id}" for mark in opened.marks()))
 
 
-def _documents(below: Resources) -> list[Document]:
+def documents_above(below: Resources) -> list[Document]:
+    """What the tree above the trees is made of: the top nodes of what is published."""
     if not below.store.exists():
         return []
     with below.store.open_existing() as store:
         return top_documents(published_tops(store))
-
-
-def _row(document: Document) -> dict[str, Any]:
-    return {"id": document.id, "text": document.text, "title": document.title, **document.metadata}
 
 
 def prepare(above: Resources, instance: dg.DagsterInstance) -> str:

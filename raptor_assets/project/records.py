@@ -14,6 +14,7 @@ import dagster as dg
 from dagster._check import CheckError
 from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
+from sqlalchemy.exc import ArgumentError
 
 from raptor_assets import names
 from raptor_assets.project.record_files import CheckOutcome, CheckOutcomes
@@ -33,6 +34,9 @@ _POOL = 3
 _OPENING_SECONDS = 60.0
 """How long to wait while other processes open the same records."""
 
+JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
+"""States of a check that has a result."""
+
 _EXAMPLE = "expected postgresql+psycopg2://user:password@host:5432/database"
 _QUOTE = "write @ in a password as %40"
 
@@ -42,12 +46,14 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
     """The instance that ``dagster.yaml`` in a folder describes, closed afterwards.
 
     Raises:
-        SettingsError: the file names a variable that is not set, or an address that is none.
+        SettingsError: the file names a variable that is not set, or an address that is none, or
+            whose password would be taken for its host.
         RecordsError: the database does not answer, or refuses; or another process did not finish
             opening it.
         MissingExtraError: it is PostgreSQL, and the extra is not installed.
     """
-    _check_address(os.environ.get(URL_VARIABLE, ""))
+    if os.environ.get(URL_VARIABLE, "").count("@") > 1:  # part of the password would be shown
+        raise SettingsError(f"the address in {URL_VARIABLE} has more than one @; {_QUOTE}")
     with _explained(folder / "dagster.yaml"), _alone(folder):
         instance = dg.DagsterInstance.from_config(str(folder))
     with instance, keep_connections(instance):
@@ -100,10 +106,7 @@ class DagsterRecords:
         history = self.instance.event_log_storage.get_asset_check_execution_history(
             key,
             limit=1,
-            status={
-                AssetCheckExecutionRecordStatus.SUCCEEDED,
-                AssetCheckExecutionRecordStatus.FAILED,
-            },
+            status=JUDGED,
             partition_filter=PartitionKeyFilter(key=partition),
         )
         last = history[0].evaluation if history else None
@@ -253,22 +256,7 @@ def _explained(config: Path) -> Iterator[None]:
             f"{config}: the database's address asks for the driver {error.name}; begin it with "
             "postgresql+psycopg2://"
         ) from error
-    except _address_errors() as error:
+    except ArgumentError as error:
         raise SettingsError(f"{config}: the database's address is none; {_EXAMPLE}") from error
     except database_errors() as error:
         raise RecordsError(told_database(error)) from error
-
-
-def _address_errors() -> tuple[type[Exception], ...]:
-    module = sys.modules.get("sqlalchemy.exc")
-    return () if module is None else (module.ArgumentError,)
-
-
-def _check_address(address: str) -> None:
-    """Refuse an address whose password would be taken for its host, and so be shown.
-
-    Raises:
-        SettingsError: it holds an @ too many.
-    """
-    if address.count("@") > 1:
-        raise SettingsError(f"the address in {URL_VARIABLE} has more than one @; {_QUOTE}")

@@ -14,7 +14,6 @@ from raptor_assets.project.home import Home
 from raptor_assets.project.plan import Changes, StoreState, find_changes
 from raptor_assets.project.record_files import Records
 from raptor_assets.project.source_state import load_catalog, save_catalog
-from raptor_assets.project.turns import TurnsResource
 from raptor_assets.report_pages import ReportFolder
 from raptor_core.curation import Curation
 from raptor_core.documents import (
@@ -31,14 +30,8 @@ from raptor_core.documents import (
 )
 from raptor_core.documents.base import MEGABYTE
 from raptor_core.evaluation.datasets import Dataset, Question, load_golden, open_dataset
-from raptor_core.settings import Settings, SourceSettings
-from raptor_core.store import (
-    StoreIdentity,
-    VectorStore,
-    open_store,
-    stored_identities,
-    stored_identity,
-)
+from raptor_core.settings import Settings, SourceSettings, StoreSettings
+from raptor_core.store import VectorStore, open_store, stored_identities, stored_identity
 from raptor_core.tables.curation import read_curation
 from raptor_core.tables.files import TableStore
 from raptor_core.tables.values import table_to_documents
@@ -78,15 +71,37 @@ class Resources:
         self.home = home
         self.names = home.names() if names is None else names
         self.source = SourceResource(self, scan, home.followed if self.names.follows else None)
-        self.components = ComponentsResource(settings, home, components)
-        self.store = StoreResource(settings, home, self.components)
+        made = components or Components(settings, batches=home.answers / "batches")
+        stores = None if settings.store.kind == "server" else home.qdrant
+        cache = SqliteCache(home.answers, settings.store.corpus, stores)
+        self._components = made.with_cache(cache)
+        self._is_shared = False
+        self.store = StoreResource(self)
         self.reports = ReportFolder(home.reports)
-        self.turns = TurnsResource(home.turns)
 
     @cached_property
     def tables(self) -> TableStore:
         """Parquet files by asset key and partition."""
         return self.home.table_store(self.settings)
+
+    def components(self, instance: dg.DagsterInstance | None = None) -> Components:
+        """Chunker, embedder, clusterer, summarizer; each loads what it needs when it is used.
+
+        They are made once in a process: a loaded model serves all runs of it. What they make is
+        kept in the home, or beside the records of an instance that is given, where PostgreSQL keeps
+        those: then runs on all machines find it.
+        """
+        if instance is None or self._is_shared:
+            return self._components
+        from raptor_assets.project.records import is_postgres
+
+        if is_postgres(instance):
+            from raptor_assets.project.database_cache import DatabaseCache
+
+            self._is_shared = True
+            cache = DatabaseCache(instance, self.home.answers, self.settings.store.corpus)
+            self._components = self._components.with_cache(cache)
+        return self._components
 
     def curation(self) -> Curation:
         """What people decided, as it stands now."""
@@ -176,19 +191,16 @@ class SourceResource:
             return load_documents(settings=source)
         wanted = set(partitions)
         if self._scan is not None:
-            return read_scanned(self._scan, self._ids(wanted))
+            there = self.inventory().partitions(grouping)
+            chosen = (there.get(name, {}) for name in wanted)
+            ids = {entry.id for trees in chosen for entries in trees.values() for entry in entries}
+            return read_scanned(self._scan, ids)
         before = load_catalog(self._resources.tables, source)
         corpus, catalog = read_documents(
             source, before, lambda document_id: document_partition(document_id, grouping) in wanted
         )
         save_catalog(self._resources.tables, source, catalog, before)
         return corpus
-
-    def _ids(self, partitions: Collection[str]) -> set[str]:
-        """Ids of the documents that were found of these partitions."""
-        there = self.inventory().partitions(self._settings.grouping)
-        chosen = (there.get(name, {}) for name in partitions)
-        return {entry.id for trees in chosen for entries in trees.values() for entry in entries}
 
     def trees(self) -> set[str]:
         """Names of all trees that the source makes."""
@@ -200,48 +212,13 @@ class SourceResource:
 
         Documents that people set aside are left out.
         """
-        return self._inventory().without(self._resources.curation().documents)
-
-    def _inventory(self) -> Inventory:
-        if self._scan is not None:
-            return self._scan.inventory
-        source = self.settings
-        before = load_catalog(self._resources.tables, source)
-        scan = scan_source(source, before)
-        save_catalog(self._resources.tables, source, scan.catalog, before)
-        return scan.inventory
-
-
-class ComponentsResource:
-    """The components, made once in a process: a loaded model serves all runs of it."""
-
-    def __init__(
-        self, settings: Settings, home: Home, components: Components | None = None
-    ) -> None:
-        made = components or Components(settings, batches=home.answers / "batches")
-        stores = None if settings.store.kind == "server" else home.qdrant
-        self._corpus, self._folder = settings.store.corpus, home.answers
-        self._is_shared = False
-        self._components = made.with_cache(SqliteCache(self._folder, self._corpus, stores))
-
-    def components(self, instance: dg.DagsterInstance | None = None) -> Components:
-        """Chunker, embedder, clusterer, summarizer; each loads what it needs when it is used.
-
-        What they make is kept in the home, or beside the records of an instance that is given,
-        where PostgreSQL keeps those: then runs on all machines find it.
-        """
-        if instance is None or self._is_shared:
-            return self._components
-        from raptor_assets.project.records import is_postgres
-
-        if is_postgres(instance):
-            from raptor_assets.project.database_cache import DatabaseCache
-
-            self._is_shared = True
-            self._components = self._components.with_cache(
-                DatabaseCache(instance, self._folder, self._corpus)
-            )
-        return self._components
+        scan = self._scan
+        if scan is None:
+            source = self.settings
+            before = load_catalog(self._resources.tables, source)
+            scan = scan_source(source, before)
+            save_catalog(self._resources.tables, source, scan.catalog, before)
+        return scan.inventory.without(self._resources.curation().documents)
 
 
 class StoreResource:
@@ -250,10 +227,10 @@ class StoreResource:
     What opens it raises StoreError where it is locked, damaged or unreachable.
     """
 
-    def __init__(self, settings: Settings, home: Home, components: ComponentsResource) -> None:
-        self._settings = settings
-        self._home = home
-        self._components = components
+    def __init__(self, resources: Resources, settings: StoreSettings | None = None) -> None:
+        self._resources = resources
+        self._settings = settings or resources.settings.store
+        self._root = resources.home.qdrant
 
     def open(self) -> VectorStore:
         """The collection of the settings' embedder, made where it is new; close it soon.
@@ -261,14 +238,8 @@ class StoreResource:
         Where the live collection was made with another embedder it is one beside it, which
         readers see once ``promote`` switches to it.
         """
-        embedder = self._components.components().embedder
-        identity = StoreIdentity(
-            corpus=self._settings.store.corpus,
-            embedder_model=embedder.model,
-            embedder_fingerprint=embedder.fingerprint,
-            n_dims=embedder.n_dims,
-        )
-        return open_store(self._settings.store, self._home.qdrant, identity, beside=True)
+        identity = self._resources.components().store_identity
+        return open_store(self._settings, self._root, identity, beside=True)
 
     def promote(self, trees: Collection[str]) -> bool:
         """Switch readers to the settings' embedder, once no tree that they have would be missed.
@@ -283,16 +254,15 @@ class StoreResource:
 
     def exists(self) -> bool:
         """Whether there is a store of this corpus."""
-        return stored_identity(self._settings.store, self._home.qdrant) is not None
+        return stored_identity(self._settings, self._root) is not None
 
     def open_each(self) -> Iterator[VectorStore]:
         """Every collection of the corpus in turn, the live one first, closed after its turn.
 
         For what concerns all of them, as dropping trees does.
         """
-        for identity in stored_identities(self._settings.store, self._home.qdrant):
-            settings, root = self._settings.store, self._home.qdrant
-            with open_store(settings, root, identity, beside=True) as store:
+        for identity in stored_identities(self._settings, self._root):
+            with open_store(self._settings, self._root, identity, beside=True) as store:
                 yield store
 
     def trees(self) -> Iterator[str]:
@@ -301,4 +271,4 @@ class StoreResource:
 
     def open_existing(self) -> VectorStore:
         """The live collection as it is there, to read, without loading an embedder."""
-        return open_store(self._settings.store, self._home.qdrant)
+        return open_store(self._settings, self._root)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -178,42 +178,32 @@ def _request(
     wanted = {name: token(name) for name in (*changes.to_build, *removed)}
     due = {name: token for name, token in wanted.items() if before.get(name, "") != token}
     new = [name for name in changes.new if name in due]
-    builds = runs_over(changes.in_order(due.keys() - set(changes.removed)), runs.max_partitions)
-    drops = [name for name in removed if name in due]
+    to_build = changes.in_order(due.keys() - set(changes.removed))
+    asked: list[tuple[str, Sequence[str], dict[str, str], dict[str, Any]]] = [
+        (BUILD, part, run_tags(part), run_config(part, corpus))
+        for part in runs_over(to_build, runs.max_partitions)
+    ]
+    if drops := [name for name in removed if name in due]:
+        asked.append((DROP, drops, {}, drop_config(drops, corpus)))
     is_waiting = len(removed) < len(changes.removed)
     seen = "" if is_waiting else cursor.seen
     after = replace(cursor, seen=seen, requested=wanted, left=changes.removed)
     return dg.SensorResult(
-        run_requests=[*_builds(builds, due, corpus), *_drops(drops, due, corpus)],
+        run_requests=[
+            dg.RunRequest(
+                run_key=digest(job, *(due[name] for name in names)),
+                job_name=corpus.of(job),
+                run_config=config,
+                tags=tags,
+            )
+            for job, names, tags, config in asked
+        ],
         dynamic_partitions_requests=[keys.corpus_partitions(corpus.corpus).build_add_request(new)]
         if new
         else [],
         cursor=after.text(),
         skip_reason=None if due else _why_nothing(changes, len(wanted)),
     )
-
-
-def _builds(
-    runs: Sequence[Sequence[str]], due: Mapping[str, str], corpus: CorpusNames
-) -> Iterator[dg.RunRequest]:
-    for names in runs:
-        yield dg.RunRequest(
-            run_key=digest(BUILD, *(due[name] for name in names)),
-            job_name=corpus.of(BUILD),
-            tags=run_tags(names),
-            run_config=run_config(names, corpus),
-        )
-
-
-def _drops(
-    removed: Sequence[str], due: Mapping[str, str], corpus: CorpusNames
-) -> Iterator[dg.RunRequest]:
-    if removed:
-        yield dg.RunRequest(
-            run_key=digest(DROP, *(due[name] for name in removed)),
-            job_name=corpus.of(DROP),
-            run_config=drop_config(list(removed), corpus),
-        )
 
 
 def _why_nothing(changes: Changes, n_requested: int) -> str:

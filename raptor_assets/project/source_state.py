@@ -9,13 +9,13 @@ are. Of one that is missing or damaged the files are read once more; of the firs
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise, repeat
 
 from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
 from raptor_core.errors import TableError
 from raptor_core.settings import SourceSettings
-from raptor_core.tables.files import Properties, TableStore, table_properties
+from raptor_core.tables.files import TableStore, table_properties
 from raptor_core.tables.schema import Schema
 
 KEY = ("source_scan",)
@@ -68,7 +68,8 @@ def save_catalog(
     known = _split(before, n_parts) if n_parts == n_before else repeat(None)
     for number, (readings, kept) in enumerate(zip(_split(catalog, n_parts), known, strict=False)):
         if readings != kept:
-            _write(tables, number, readings, {_PARSERS: parsers, _PARTS: str(n_parts)})
+            notes = {_PARSERS: parsers, _PARTS: str(n_parts)}
+            tables.write(KEY, _name(number), _READINGS.table(readings), notes)
 
 
 def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> int:
@@ -82,12 +83,6 @@ def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> in
         return 0
     catalog.update(_READINGS.rows(table))
     return int(notes[_PARTS])
-
-
-def _write(
-    tables: TableStore, number: int, readings: Sequence[tuple[bytes, bytes]], notes: Properties
-) -> None:
-    tables.write(KEY, _name(number), _READINGS.table(readings), notes)
 
 
 def _split(catalog: Catalog, n_parts: int) -> Iterator[list[tuple[bytes, bytes]]]:

@@ -82,8 +82,7 @@ class StoreLook:
             "timeout_seconds": min(self._settings.store.timeout_seconds, _SERVER_TIMEOUT_SECONDS),
         }
         store = self._settings.store.model_copy(update=in_passing)
-        quick = self._settings.model_copy(update={"store": store})
-        self._place = StoreResource(quick, resources.home, resources.components)
+        self._place = StoreResource(resources, store)
 
     def stamp(self) -> str:
         """Differs once the store may hold something else than it did."""

@@ -13,7 +13,6 @@ import os
 import socket
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -52,68 +51,42 @@ _of_thread = threading.local()
 """The turn that the latest run of a thread was given."""
 
 
-class TurnsResource:
-    """Gives each run on a home its turn."""
+def begin_turn(
+    folder: Path, instance: dg.DagsterInstance, run_id: str, tell: Callable[[str], None]
+) -> Turn:
+    """The turn of a run in this process.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    What this thread's run before it still holds is given back.
 
-    def begin(self, instance: dg.DagsterInstance, run_id: str, tell: Callable[[str], None]) -> Turn:
-        """The turn of a run in this process; ``tell`` is told when it waits, and for whom.
+    Args:
+        folder: of the locks, where no database keeps them.
+        tell: told when it waits, and for whom.
+    """
+    from raptor_assets.project.records import is_postgres, keep_connections
 
-        What this thread's run before it still holds is given back.
-        """
-        from raptor_assets.project.records import is_postgres, keep_connections
-
-        before: Turn | None = getattr(_of_thread, "turn", None)
-        if before is not None:
-            before.close()
-        if is_postgres(instance):
-            keep_connections(instance)  # to the end of the process: a run logs many events
-            _of_thread.turn = _DatabaseTurn(instance, run_id, tell)
-        else:
-            _of_thread.turn = _FileTurn(self._folder, tell)
-        turn: Turn = _of_thread.turn
-        return turn
+    before: Turn | None = getattr(_of_thread, "turn", None)
+    if before is not None:
+        before.close()
+    turn: Turn
+    if is_postgres(instance):
+        keep_connections(instance)  # to the end of the process: a run logs many events
+        turn = _DatabaseTurn(instance, run_id, tell)
+    else:
+        turn = Turn(folder, tell)
+    _of_thread.turn = turn
+    return turn
 
 
-class Turn(ABC):
-    """Takes locks in one order, so that no two runs wait for each other.
+class Turn:
+    """Takes locks in one order, so that no two runs wait for each other: those of files in a home.
 
-    A kind of lock adds its key of a partition, an attempt to take one, who holds one, and release.
     ``tell`` is told when it waits.
     """
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
+        self._folder = folder
         self._tell = tell
-
-    @abstractmethod
-    def close(self) -> None:
-        """Give everything back."""
-
-    @abstractmethod
-    def require(self) -> None:
-        """Refuse to go on when what was taken was lost.
-
-        Raises:
-            RecordsError: the database that kept it was restarted, or the network was cut.
-        """
-
-    @abstractmethod
-    def _try(self, key: int) -> bool:
-        """Whether the lock was taken now."""
-
-    @abstractmethod
-    def _release(self) -> None:
-        """Give all locks back."""
-
-    @abstractmethod
-    def _told_holder(self, key: int) -> str:
-        """Who has the lock, for people."""
-
-    @abstractmethod
-    def _key(self, partition: str) -> int:
-        """The number of a partition's lock."""
+        self._files = ExitStack()
 
     @contextmanager
     def take(self, partitions: Collection[str]) -> Iterator[None]:
@@ -125,6 +98,17 @@ class Turn(ABC):
         finally:
             self._release()
 
+    def require(self) -> None:
+        """Refuse to go on when what was taken was lost; a file's lock goes with the process only.
+
+        Raises:
+            RecordsError: the database that kept it was restarted, or the network was cut.
+        """
+
+    def close(self) -> None:
+        """Give everything back; again is allowed."""
+        self._release()
+
     def _wait(self, key: int, name: str) -> None:
         told = False
         while not self._try(key):
@@ -135,41 +119,29 @@ class Turn(ABC):
                 told = True
             time.sleep(_POLL_SECONDS)
 
+    def _key(self, partition: str) -> int:
+        """The number of a partition's lock."""
+        return _lock_number(partition) % _SLOTS
+
+    def _try(self, key: int) -> bool:
+        """Whether the lock was taken now."""
+        path = self._folder / f"{key:02x}.lock"
+        with disk_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return self._files.enter_context(file_lock(path))
+
+    def _told_holder(self, key: int) -> str:  # noqa: ARG002 - a file does not say who holds it
+        """Who has the lock, for people."""
+        return "another run on this home"
+
+    def _release(self) -> None:
+        """Give all locks of partitions back."""
+        self._files.close()
+
 
 def _lock_number(*parts: str) -> int:
     """A number of 64 bits, with sign, as the database's locks have them."""
     return int.from_bytes(bytes.fromhex(digest("turn", *parts)[:16]), "big", signed=True)
-
-
-class _FileTurn(Turn):
-    """Locks of files in the home."""
-
-    def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
-        super().__init__(tell)
-        self._folder = folder
-        self._taken = ExitStack()
-
-    def _key(self, partition: str) -> int:
-        return _lock_number(partition) % _SLOTS
-
-    def _try(self, key: int) -> bool:
-        path = self._folder / f"{key:02x}.lock"
-        with disk_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            return self._taken.enter_context(file_lock(path))
-
-    def _told_holder(self, key: int) -> str:  # noqa: ARG002 - a file does not say who holds it
-        return "another run on this home"
-
-    def _release(self) -> None:
-        self._taken.close()
-
-    def require(self) -> None:
-        """A file's lock goes with the process only."""
-
-    def close(self) -> None:
-        """Give everything back."""
-        self._release()
 
 
 class _DatabaseTurn(Turn):
@@ -178,11 +150,18 @@ class _DatabaseTurn(Turn):
     def __init__(
         self, instance: dg.DagsterInstance, run_id: str, tell: Callable[[str], None]
     ) -> None:
-        super().__init__(tell)
+        from sqlalchemy import text
+
+        from raptor_assets.project.records import own_engine
+
+        self._tell = tell
         self._taken: list[int] = []
         name = f"raptor run {run_id[:8]} on {socket.gethostname()[:24]}:{os.getpid()}"
         with _lost("cannot begin a turn"):
-            self._connection = _connect(instance, name)
+            engine = own_engine(instance, isolation_level="AUTOCOMMIT", application_name=name)
+            self._connection = engine.connect()
+            for setting, value in _SERVER_KEEPALIVES.items():
+                self._connection.execute(text(f"set {setting} = {value}"))
             while not self._lock(_run_key(run_id)):  # a process that had it ends just now
                 time.sleep(_POLL_SECONDS)
 
@@ -226,33 +205,17 @@ class _DatabaseTurn(Turn):
         return self._connection.execute(text(statement), values).scalar()
 
 
-def _connect(instance: dg.DagsterInstance, name: str) -> Any:
-    """A connection of its own, that says who it is and notices a machine that is gone."""
-    from sqlalchemy import text
-
-    from raptor_assets.project.records import own_engine
-
-    engine = own_engine(instance, isolation_level="AUTOCOMMIT", application_name=name)
-    connection = engine.connect()
-    for setting, value in _SERVER_KEEPALIVES.items():
-        connection.execute(text(f"set {setting} = {value}"))
-    return connection
-
-
 @contextmanager
 def _lost(what: str) -> Iterator[None]:
     from sqlalchemy.exc import SQLAlchemyError
 
+    from raptor_assets.project.records import told_database
+
     try:
         yield
     except SQLAlchemyError as error:
-        told = str(getattr(error, "orig", None) or error).strip()
-        line = told.splitlines()[0] if told else "the connection was cut"
-        raise RecordsError(
-            f"{what}, because Dagster's database does not answer: {line}. Another run may be at "
-            "them now. Start the database if it is down, and run again: what was published stays, "
-            "and what is finished is kept"
-        ) from error
+        told = told_database(error)
+        raise RecordsError(f"{what}, and another run may be at them now. {told}") from error
 
 
 def _holder(connection: Any, key: int) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from raptor_assets import keys
-from raptor_assets.steps.base import CheckedStep, Step
-from raptor_assets.steps.findings import FindingsStep
-from raptor_assets.steps.layers import ClustersStep, EmbeddingsStep
-from raptor_assets.steps.leaves import ChunksStep, DocumentsStep
+from raptor_assets.steps.base import Step
+from raptor_assets.steps.layers import ChunksStep, ClustersStep, DocumentsStep, EmbeddingsStep
 from raptor_assets.steps.publish import PublishStep
 from raptor_assets.steps.report import ReportStep
-from raptor_assets.steps.summaries import SummariesStep
+from raptor_assets.steps.summaries import FindingsStep, SummariesStep
 
-__all__ = ["CheckedStep", "Step", "build_steps"]
+__all__ = ["Step", "build_steps"]
 
 
 def build_steps(max_layers: int) -> list[Step]:
@@ -20,7 +18,7 @@ def build_steps(max_layers: int) -> list[Step]:
     for layer in range(1, max_layers + 1):
         steps += [ClustersStep(layer), SummariesStep(layer)]
         steps += [FindingsStep(layer), EmbeddingsStep(layer)]
-    steps += [PublishStep(max_layers), ReportStep(max_layers)]
+    steps += [PublishStep(), ReportStep()]
     if [step.key for step in steps] != list(keys.chain_keys(max_layers)):
         raise AssertionError("the steps and the keys of the chain differ")
     return steps

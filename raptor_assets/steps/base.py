@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
 
 import dagster as dg
 
@@ -15,40 +13,17 @@ from raptor_core.identity import digest
 from raptor_core.quality.checks import Verdict
 
 
-class Step(Protocol):
-    """Makes one asset of many partitions."""
+class Step:
+    """Makes one asset of many partitions: one after another, or all at once by its own ``run``."""
 
-    @property
-    def key(self) -> dg.AssetKey:
-        """The asset."""
+    key: dg.AssetKey
 
-    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
+    def run(self, _context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """Make the asset for every partition; one that fails is marked and has no outcome.
 
         Raises:
             RaptorError: something that concerns all partitions failed, such as the store.
         """
-
-
-@runtime_checkable
-class CheckedStep(Step, Protocol):
-    """A step whose asset has checks."""
-
-    def check(self, state: PartitionState) -> list[Verdict]:
-        """Verdicts on what is recorded of a partition; the asset is not made.
-
-        Raises:
-            RaptorError: what they are about cannot be read.
-        """
-
-
-class EachAlone(ABC):
-    """A step that makes its asset of one partition after another."""
-
-    key: dg.AssetKey
-
-    def run(self, _context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
-        """See ``Step.run``."""
         results = []
         for state in states:
             try:
@@ -57,9 +32,17 @@ class EachAlone(ABC):
                 state.fail(self.key, error)
         return results
 
-    @abstractmethod
     def make(self, state: PartitionState) -> StepResult:
         """Make the asset of a partition; what is raised is why it failed."""
+        raise NotImplementedError
+
+    def check(self, _state: PartitionState) -> list[Verdict]:
+        """Verdicts on what is recorded of a partition; the asset is not made.
+
+        Raises:
+            RaptorError: what they are about cannot be read.
+        """
+        return []
 
 
 def inputs_digest(context: RunContext, key: dg.AssetKey, *parts: str) -> str:

@@ -1,4 +1,4 @@
-"""``layer_k/clusters`` and ``layer_k/embeddings``: clusters over a layer, vectors of one."""
+"""From documents to clusters: what the source holds, its leaves, their vectors, their clusters."""
 
 from __future__ import annotations
 
@@ -6,22 +6,123 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from raptor_assets import keys
-from raptor_assets.metadata import clusters_metadata, embeddings_metadata
+from raptor_assets.metadata import (
+    clusters_metadata,
+    documents_metadata,
+    embeddings_metadata,
+    nodes_metadata,
+)
 from raptor_assets.opening import HELD_NODES, KnownStore
 from raptor_assets.partition_state import PartitionState, StepResult
-from raptor_assets.run_context import RunContext
-from raptor_assets.steps.base import EachAlone, inputs_digest
-from raptor_assets.versions import audited_version, clusters_version, nodes_version
+from raptor_assets.run_context import RunContext, Trees
+from raptor_assets.steps.base import Step, inputs_digest
+from raptor_assets.versions import (
+    audited_version,
+    clusters_version,
+    documents_version,
+    nodes_version,
+)
 from raptor_core.documents.base import Document
-from raptor_core.errors import TableError
+from raptor_core.errors import EmptySourceError, SourceError, TableError
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
-from raptor_core.tables.values import clusterings_to_table
+from raptor_core.quality.checks import Verdict
+from raptor_core.quality.document_text import evaluate_document_text, measure_document_text
+from raptor_core.quality.sizes import CheckedChunks, chunk_length
+from raptor_core.tables.values import clusterings_to_table, documents_to_table, nodes_to_table
 from raptor_core.tree.earlier import earlier_clusters
 from raptor_core.tree.embed import embed_nodes
+from raptor_core.tree.leaves import make_leaves
 
 
-class ClustersStep(EachAlone):
+class DocumentsStep(Step):
+    """Reads the source once and writes each partition's part of it."""
+
+    key = keys.DOCUMENTS
+
+    def make(self, state: PartitionState) -> StepResult:
+        """See ``Step.make``."""
+        context = state.context
+        trees = context.partitions.get(state.name)
+        if not trees:
+            raise SourceError(
+                f"the source holds no document of partition {state.name!r}; it was removed or "
+                "regrouped. Run the job drop_partitions for it (the sensor and `raptor build` do "
+                "so themselves)"
+            )
+        state.put_documents(trees)
+        version = documents_version(trees, context.components.curation)
+        reused = state.recorded_version(self.key, version) == version
+        if not reused:
+            state.save(self.key, documents_to_table(trees), version, version)
+        n_rows = sum(len(members) for members in trees.values())
+        metadata = documents_metadata(trees, context.corpus)
+        return StepResult(state, version, metadata, n_rows, reused, [_verdict(trees, context)])
+
+    def check(self, state: PartitionState) -> list[Verdict]:
+        """See ``Step.check``."""
+        return [_verdict(state.documents(), state.context)]
+
+
+def _verdict(trees: Trees, context: RunContext) -> Verdict:
+    documents = {d.id: d for members in trees.values() for d in members}
+    checks = context.settings.checks
+    report = measure_document_text(documents.values(), context.common_text, checks)
+    return evaluate_document_text(report, checks)
+
+
+class ChunksStep(Step):
+    """Cuts documents into leaves."""
+
+    key = keys.CHUNKS
+
+    def make(self, state: PartitionState) -> StepResult:
+        """See ``Step.make``."""
+        context = state.context
+        documents = state.documents()
+        embedder = context.components.embedder.fingerprint  # leaves carry the keys of its vectors
+        documents_digest = documents_version(documents, context.components.curation)
+        inputs = inputs_digest(context, self.key, documents_digest, embedder)
+        version = state.recorded_version(self.key, inputs)
+        reused = version is not None
+        if version is None:
+            leaves = self._leaves(state)
+            version = nodes_version(leaves)
+            state.put_nodes(0, leaves)
+            state.save(self.key, nodes_to_table(leaves), version, inputs)
+        nodes = state.nodes(0)
+        without = sorted(set(documents) - nodes.keys())
+        metadata = {**nodes_metadata(nodes), "n_trees_without_text": len(without)}
+        verdicts = self.check(state)
+        return StepResult(state, version, metadata, metadata["n_nodes"], reused, verdicts)
+
+    def check(self, state: PartitionState) -> list[Verdict]:
+        """See ``Step.check``."""
+        texts = {
+            (tree, document.id): document.text
+            for tree, members in state.documents().items()
+            for document in members
+        }
+        leaves = state.flat_nodes(0)
+        return [chunk_length(CheckedChunks(leaves, texts, state.context.settings))]
+
+    def _leaves(self, state: PartitionState) -> list[Node]:
+        documents = state.documents()
+        leaves: list[Node] = []
+        for tree, members in documents.items():
+            made = make_leaves(tree, members, state.context.components)
+            leaves += made
+            if not made:
+                state.context.warn(f"tree {tree!r} has no text and is not built")
+        if not leaves:
+            raise EmptySourceError(
+                f"none of the {sum(map(len, documents.values()))} documents of partition "
+                f"{state.name!r} holds text; a tree needs at least one word"
+            )
+        return leaves
+
+
+class ClustersStep(Step):
     """Clusters every tree that goes on above the layer below."""
 
     def __init__(self, layer: int) -> None:
@@ -30,12 +131,16 @@ class ClustersStep(EachAlone):
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
-        if self.layer == 1:
-            _look_up(context, states)
+        if self.layer == 1:  # what all trees go on from, at once: each look-up opens the store
+            trees: dict[str, Sequence[Document]] = {}
+            for state in states:
+                with suppress(TableError):  # it is raised again, and told, in this partition's turn
+                    trees |= state.documents()
+            context.look_up(trees)
         return super().run(context, states)
 
     def make(self, state: PartitionState) -> StepResult:
-        """See ``EachAlone.make``."""
+        """See ``Step.make``."""
         if self.layer == 1:
             state.foresee()
         inputs = inputs_digest(state.context, self.key, *self._input(state))
@@ -68,16 +173,7 @@ class ClustersStep(EachAlone):
         return lines
 
 
-def _look_up(context: RunContext, states: Sequence[PartitionState]) -> None:
-    """What the trees of all partitions go on from, at once: each look-up opens the store."""
-    trees: dict[str, Sequence[Document]] = {}
-    for state in states:
-        with suppress(TableError):  # it is raised again, and told, in this partition's turn
-            trees |= state.documents()
-    context.look_up(trees)
-
-
-class EmbeddingsStep:
+class EmbeddingsStep(Step):
     """Embeds the nodes of all partitions at once; known vectors are reused."""
 
     def __init__(self, layer: int) -> None:
@@ -89,18 +185,15 @@ class EmbeddingsStep:
         flat = {state.name: state.flat_nodes(self.layer) for state in states}
         nodes = [node for members in flat.values() for node in members]
         known_store = KnownStore(context.store)
-        embedded = (
-            embed_nodes(nodes, context.components, known_store, context.working) if nodes else None
-        )
-        rows = embedded.vectors if embedded else ()
-        known = embedded.reused if embedded else frozenset()
-        vectors = dict(zip((node.embedding_key for node in nodes), rows, strict=True))
+        embedded = embed_nodes(nodes, context.components, known_store, context.working)
+        known = embedded.reused
+        embedding_keys = (node.embedding_key for node in nodes)
+        vectors = dict(zip(embedding_keys, embedded.vectors, strict=True))
         if not self.layer and context.is_quick and len(nodes) <= HELD_NODES:
             context.store.hold()  # the layers above are quick too, and have fewer nodes
         for state in states:
             state.put_vectors(self.layer, vectors)
-        usage = embedded.usage if embedded else Usage()
-        shares = self._account(states, flat, known, usage)
+        shares = self._account(states, flat, known, embedded.usage)
         return [
             self._result(state, flat[state.name], known, share)
             for state, share in zip(states, shares, strict=True)
@@ -121,7 +214,7 @@ class EmbeddingsStep:
         for state, n_computed, share in zip(states, computed, shares, strict=True):
             state.n_embedded += n_computed
             state.usage += share
-            state.charge(self.layer, share)
+            state.charged[self.layer] += share
         return shares
 
     def _result(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from raptor_assets import keys
-from raptor_assets.columns import TREES
 from raptor_assets.cost_metadata import cost_history, cost_metadata
 from raptor_assets.metadata import (
     audit_metadata,
@@ -18,8 +17,9 @@ from raptor_assets.metadata import (
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.run_context import RunContext
-from raptor_assets.steps.findings import quarantined
-from raptor_assets.steps.summaries import SummariesStep
+from raptor_assets.specs import TREES
+from raptor_assets.steps.base import Step
+from raptor_assets.steps.summaries import SummariesStep, quarantined
 from raptor_assets.versions import (
     audited_version,
     documents_version,
@@ -61,13 +61,10 @@ class _Ready:
         return bool(blocking_failures(self.verdicts))
 
 
-class PublishStep:
+class PublishStep(Step):
     """Publishes the trees of every partition that keeps the laws."""
 
     key = keys.TREE
-
-    def __init__(self, max_layers: int) -> None:
-        self.max_layers = max_layers
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
@@ -86,7 +83,9 @@ class PublishStep:
                 results = self._results(store, ready)
                 store.optimize()
                 is_live = store.live
-            context.components.cache.forget(_done(ready))
+            done = [part for part in ready if part.published and not part.state.failure]
+            finished = [name for part in done for name in (*part.manifests, *part.gone)]
+            context.components.cache.forget(finished)
         except StoreRefusedError as error:
             if len(ready) > 1:
                 raise
@@ -99,7 +98,7 @@ class PublishStep:
         return results
 
     def check(self, state: PartitionState) -> list[Verdict]:
-        """See ``CheckedStep.check``."""
+        """See ``Step.check``."""
         context, trees = state.context, self._trees(state)
         with context.store.open() as store:
             live = store.manifests([tree.name for tree in trees])
@@ -113,7 +112,7 @@ class PublishStep:
 
     def _promote(self, context: RunContext) -> None:
         model = context.components.embedder.model
-        if context.store.promote(context.source_trees()):
+        if context.store.promote(context.source.trees()):
             context.warn(f"readers now see the collection that was built with {model}")
         else:
             context.warn(
@@ -123,7 +122,7 @@ class PublishStep:
 
     def _trees(self, state: PartitionState) -> list[Tree]:
         layers: dict[str, list[Layer]] = {}
-        for number in range(self.max_layers + 1):
+        for number in (0, *state.summary_layers):
             for tree, layer in state.layers(number).items():
                 layers.setdefault(tree, []).append(layer)
         return [self._tree(state, name, of_tree) for name, of_tree in layers.items()]
@@ -135,7 +134,7 @@ class PublishStep:
 
     def _end(self, state: PartitionState, tree: str, layers: Sequence[Layer]) -> End:
         top = len(layers) - 1
-        if top == self.max_layers:
+        if top == state.context.settings.tree.max_layers:
             end = cluster_top(tree, layers, state.context.components).end
         else:
             end = state.clusterings(top + 1)[tree].end
@@ -186,7 +185,7 @@ class PublishStep:
 
     def _give(self, publishing: Publishing, part: _Ready) -> None:
         documents = part.state.documents()
-        hidden = quarantined(part.state, self.max_layers)
+        hidden = quarantined(part.state)
         part.manifests = {
             tree.name: make_manifest(
                 tree, documents[tree.name], part.state.context.settings, hidden
@@ -223,8 +222,8 @@ class PublishStep:
             context.versions[self.key],
             [published_mark(manifest) for manifest in manifests.values()],
         )
-        layers = state.summary_layers(self.max_layers)
-        version = audited_version(version, [state.audited(layer) for layer in layers])
+        audited = [state.audited(layer) for layer in state.summary_layers]
+        version = audited_version(version, audited)
         before = state.recorded(self.key)
         costs = cost_history(before.history if before else (), state.charged)
         state.save(self.key, _table(trees, manifests), version, version, costs)
@@ -239,12 +238,6 @@ class PublishStep:
         return StepResult(state, version, metadata, len(trees), reused, part.verdicts)
 
 
-def _done(ready: Sequence[_Ready]) -> list[str]:
-    """Trees whose work is finished: they are published, or dropped."""
-    parts = [part for part in ready if part.published and not part.state.failure]
-    return [name for part in parts for name in (*part.manifests, *part.gone)]
-
-
 def _gone(part: _Ready, unfinished: Listing, published: Listing) -> list[str]:
     """Trees that the partition published, or began, before and no longer has."""
     name, live = part.state.name, {tree.name for tree in part.trees}
@@ -254,18 +247,9 @@ def _gone(part: _Ready, unfinished: Listing, published: Listing) -> list[str]:
 
 
 def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table:
-    manifests_in_order = (manifests[tree.name] for tree in trees)
     return TREES.table(
-        (
-            manifest.tree,
-            manifest.build_id,
-            manifest.layer_sizes,
-            sum(manifest.layer_sizes),
-            manifest.n_tokens,
-            manifest.end,
-            manifest.published_at,
-        )
-        for manifest in manifests_in_order
+        (m.tree, m.build_id, m.layer_sizes, sum(m.layer_sizes), m.n_tokens, m.end, m.published_at)
+        for m in (manifests[tree.name] for tree in trees)
     )
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import dagster as dg
 
 from raptor_assets import keys
-from raptor_assets.columns import TREES
 from raptor_assets.costs import node_usages, read_usages
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.report import (
@@ -22,7 +21,8 @@ from raptor_assets.report import (
     records_table,
 )
 from raptor_assets.report_pages import page_url
-from raptor_assets.steps.base import EachAlone, inputs_digest
+from raptor_assets.specs import TREES
+from raptor_assets.steps.base import Step, inputs_digest
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.nodes import Node
 from raptor_core.report.data import settings_text
@@ -32,18 +32,15 @@ from raptor_core.report.values import Report, ReportTree
 Findings = tuple[SentenceFinding, ...] | None
 
 
-class ReportStep(EachAlone):
+class ReportStep(Step):
     """Writes the page of every partition whose trees, findings or settings have changed."""
 
     key = keys.REPORT
 
-    def __init__(self, max_layers: int) -> None:
-        self.max_layers = max_layers
-
     def make(self, state: PartitionState) -> StepResult:
-        """See ``EachAlone.make``."""
+        """See ``Step.make``."""
         context = state.context
-        layers = state.summary_layers(self.max_layers)
+        layers = state.summary_layers
         curation = context.components.curation
         findings = read_findings(context.tables, state.name, layers, curation)
         settings = settings_text(context.settings)
@@ -92,7 +89,7 @@ class ReportStep(EachAlone):
         """The published trees, from their tables: neither vectors nor the store are needed."""
         documents = state.documents()
         nodes: dict[str, list[Node]] = {}
-        for layer in range(self.max_layers + 1):
+        for layer in (0, *state.summary_layers):
             for tree, members in state.nodes(layer).items():
                 nodes.setdefault(tree, []).extend(members)
         rows = TREES.rows(state.context.tables.read(keys.TREE.path, state.name))

@@ -1,4 +1,4 @@
-"""``layer_k/summaries``: one summary node for each cluster, and the checks on them."""
+"""``layer_k/summaries`` and ``layer_k/findings``: a summary for each cluster, a sample audited."""
 
 from __future__ import annotations
 
@@ -8,27 +8,30 @@ from itertools import count
 from raptor_assets import keys
 from raptor_assets.cost_metadata import paid_metadata
 from raptor_assets.costs import add_usages, is_metered, keep_usages, read_usages
-from raptor_assets.metadata import summaries_metadata
+from raptor_assets.metadata import findings_metadata, summaries_metadata
 from raptor_assets.opening import KnownStore
 from raptor_assets.partition_state import PartitionState, Record, StepResult
+from raptor_assets.report import read_findings
 from raptor_assets.report_pages import node_link
 from raptor_assets.run_context import RunContext
-from raptor_assets.steps.base import inputs_digest
-from raptor_assets.versions import clusters_version, nodes_version
+from raptor_assets.steps.base import Step, inputs_digest
+from raptor_assets.versions import clusters_version, findings_version, nodes_version
+from raptor_core.audit.report import Audit, AuditReport, run_audits
 from raptor_core.errors import SummaryError
 from raptor_core.models.money.usage import AUDITS, Usage
 from raptor_core.models.summarizing.base import FailedSummary, remedy_of
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import CheckedLayer, Verdict
+from raptor_core.quality.hallucination import evaluate_audit
 from raptor_core.quality.registry import layer_means, layer_verdicts
-from raptor_core.tables.values import nodes_to_table
+from raptor_core.tables.values import audit_to_table, known_findings, nodes_to_table
 from raptor_core.tree.naming import named
 from raptor_core.tree.summarize import Summarized, summarize_clusters
 
 NAMED_FAILURES = 3
 
 
-class SummariesStep:
+class SummariesStep(Step):
     """Summarizes the clusters of all partitions at once."""
 
     def __init__(self, layer: int) -> None:
@@ -111,9 +114,9 @@ class SummariesStep:
         shares = judged.shares([len(own) for own in by_work])
         for state, own, share in zip(states, by_work, shares, strict=True):
             state.pay(self.layer, own, share)
-            state.charge(self.layer, share)
+            state.charged[self.layer] += share
             if is_metered(context.settings):
-                state.charge(self.layer, sum(own.values(), Usage()))
+                state.charged[self.layer] += sum(own.values(), Usage())
                 add_usages(context.tables, state.name, self.layer, own)
 
     def _keep(
@@ -159,7 +162,7 @@ class SummariesStep:
         verdicts = self.check(state)
         known = None if reused else reusable
         below = state.nodes(self.layer - 1)
-        paid, judged = state.paid.get(self.layer, {}), state.judged.get(self.layer, Usage())
+        paid, judged = state.paid.get(self.layer, {}), state.judged[self.layer]
         metadata = {
             **summaries_metadata(nodes, below, known),
             **paid_metadata(nodes, paid, judged, settings, node_link(settings, state.name)),
@@ -168,7 +171,7 @@ class SummariesStep:
         return StepResult(state, version, metadata, metadata["n_nodes"], reused, verdicts)
 
     def check(self, state: PartitionState) -> list[Verdict]:
-        """See ``CheckedStep.check``; they are made once in a run."""
+        """See ``Step.check``; they are made once in a run."""
         return state.verdicts(self.layer, lambda: self._verdicts(state))
 
     def _verdicts(self, state: PartitionState) -> list[Verdict]:
@@ -200,3 +203,72 @@ def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:
         f"{len(failed)} summaries failed ({named}{rest}). The finished ones are kept; "
         f"{remedy_of(failed)}"
     )
+
+
+class FindingsStep(Step):
+    """Audits the summaries of all partitions at once; nothing is judged twice."""
+
+    def __init__(self, layer: int) -> None:
+        self.layer = layer
+        self.key = keys.findings(layer)
+
+    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
+        """See ``Step.run``."""
+        spent = context.components.ledger.spent(AUDITS)
+        records = [state.recorded(self.key) for state in states]
+        audits = [self._audit(*pair) for pair in zip(states, records, strict=True)]
+        reports = _audited(audits, context)
+        usage = context.components.ledger.spent(AUDITS) - spent
+        shares = usage.shares([report.n_judged for report in reports])
+        return [
+            self._result(*parts) for parts in zip(states, records, reports, shares, strict=True)
+        ]
+
+    def check(self, state: PartitionState) -> list[Verdict]:
+        """See ``Step.check``; what no run has judged yet is judged, and not kept."""
+        context = state.context
+        audit = self._audit(state, state.recorded(self.key))
+        (report,) = _audited([audit], context)
+        shown = report.marked(context.components.curation)
+        return [evaluate_audit(shown, context.settings, audit.nodes)]
+
+    def _audit(self, state: PartitionState, before: Record | None) -> Audit:
+        table = state.context.tables.read(self.key.path, state.name) if before else None
+        return Audit(
+            nodes=state.flat_nodes(self.layer),
+            below={node.id: node for node in state.flat_nodes(self.layer - 1)},
+            known={} if table is None else known_findings(table),
+        )
+
+    def _result(
+        self, state: PartitionState, before: Record | None, report: AuditReport, usage: Usage
+    ) -> StepResult:
+        context, nodes = state.context, state.flat_nodes(self.layer)
+        shown = report.marked(context.components.curation)
+        state.audits[self.layer] = shown
+        state.audit_usage += usage
+        state.charged[self.layer] += usage
+        judge = f"{report.judge} {report.version}"
+        inputs = inputs_digest(context, self.key, nodes_version(nodes), judge)
+        version = findings_version(report)
+        if before is None or (before.data_version, before.inputs) != (version, inputs):
+            state.save(self.key, audit_to_table(report), version, inputs)
+        verdicts = [evaluate_audit(shown, context.settings, nodes)]
+        metadata = findings_metadata(shown, usage, node_link(context.settings, state.name))
+        n_rows, reused = len(shown.findings), report.n_judged == 0
+        return StepResult(state, version, metadata, n_rows, reused, verdicts)
+
+
+def _audited(audits: Sequence[Audit], context: RunContext) -> list[AuditReport]:
+    checks = context.settings.checks
+    return run_audits(audits, context.components.judge, checks.audit_rate, checks.audit_minimum)
+
+
+def quarantined(state: PartitionState) -> set[str]:
+    """Ids of the partition's summaries that no search may find, as the settings say."""
+    context = state.context
+    if context.settings.audit.on_unsupported != "quarantine":
+        return set()
+    curation = context.components.curation
+    findings = read_findings(context.tables, state.name, state.summary_layers, curation) or ()
+    return {finding.node_id for finding in findings if finding.judgement == "unsupported"}

@@ -9,7 +9,7 @@ from raptor_core.errors import UnknownTreeError
 from raptor_core.home.folder import HomeFolder, hint
 from raptor_core.settings import Settings
 from raptor_core.store import open_store, stored_identity
-from raptor_core.store.base import StoreIdentity
+from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.overview import OVERVIEW, overview_settings
 
@@ -65,17 +65,19 @@ def _nothing(home: HomeFolder) -> UnknownTreeError:
     )
 
 
-def require_trees(store: VectorStore, names: Sequence[str]) -> None:
-    """Refuse names that nothing is published under.
+def require_trees(store: VectorStore, names: Sequence[str]) -> list[Manifest]:
+    """The manifests of published trees; names that nothing is published under are refused.
 
     Raises:
         UnknownTreeError: names them, and some that there are.
     """
-    known = {manifest.tree for manifest in store.manifests(names)}
+    manifests = store.manifests(names)
+    known = {manifest.tree for manifest in manifests}
     unknown = [name for name in names if name not in known]
     if unknown:
         everything = {manifest.tree for manifest in store.manifests()}
         refuse_unknown("tree is published as", unknown, everything)
+    return manifests
 
 
 def refuse_unknown(what: str, unknown: Sequence[str], known: Collection[str]) -> None:

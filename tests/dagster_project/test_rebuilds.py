@@ -8,7 +8,7 @@ from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
 from raptor_assets import batches, keys
-from raptor_core.errors import EmptySourceError, EndpointError, SettingsError, SourceError
+from raptor_core.errors import EmptySourceError, EndpointError, SourceError, UnknownTreeError
 
 pytestmark = pytest.mark.slow
 
@@ -104,9 +104,9 @@ def test_a_dropped_partition_is_gone_until_the_next_build(workshop):
 
 
 def test_an_unknown_partition_is_named(workshop):
-    with pytest.raises(SettingsError, match=r"'nosuch'.*there are: a\.md, b\.md"):
+    with pytest.raises(UnknownTreeError, match=r"'nosuch'; there are 2: a\.md, b\.md"):
         workshop.build("nosuch")
-    with pytest.raises(SettingsError, match="'nosuch'"):
+    with pytest.raises(UnknownTreeError, match="'nosuch'"):
         workshop.drop("nosuch")
 
 
@@ -272,7 +272,7 @@ def test_unfinished_work_on_a_document_that_vanished_goes_with_the_next_build(tm
     workshop.write("a.md", prose(24, seed=1))
     workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra"))
     assert workshop.build().built == []
-    cache = workshop.resources().components.components().cache
+    cache = workshop.resources().components().cache
     assert "b.md" in cache.unfinished()
     workshop.remove("b.md")
     assert workshop.build().built == ["shard-0000"]

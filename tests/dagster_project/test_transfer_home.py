@@ -5,7 +5,8 @@ import shutil
 import pytest
 from support.workshop import Workshop, prose
 
-from dagster_project.transfer import export_home, import_home, table_keys
+from dagster_project.transfer import export_home, import_home
+from raptor_assets.keys import table_paths
 from raptor_core.errors import StoreMismatchError
 from raptor_core.retrieval import trace
 from raptor_core.store import Where
@@ -147,6 +148,6 @@ def test_a_table_that_is_damaged_stops_the_import_before_anything(origin, tmp_pa
 
 
 def test_the_keys_of_tables_are_all_that_a_build_writes(origin):
-    known = {"/".join(key) for key in table_keys()}
+    known = {"/".join(key) for key in table_paths()}
     written = {str(path.parent) for path in bytes_of_tables(origin[0])}
     assert written - known <= {"source_scan"}

@@ -10,7 +10,7 @@ from support.workshop import Workshop, prose
 from raptor_assets import keys
 from raptor_assets.process import PROCESS_TAG, TURN_TAG
 from raptor_assets.project.runs import fail_dead_runs
-from raptor_assets.project.turns import TurnsResource, living_runs
+from raptor_assets.project.turns import begin_turn, living_runs
 from raptor_core.errors import RecordsError
 
 pytestmark = pytest.mark.slow
@@ -35,7 +35,7 @@ def in_database(postgres, tmp_path, monkeypatch):
 
 def turn_of(workshop, instance, run_id, told=None):
     told = [] if told is None else told
-    return TurnsResource(workshop.home.turns).begin(instance, run_id, told.append)
+    return begin_turn(workshop.home.turns, instance, run_id, told.append)
 
 
 def test_a_partition_is_one_runs_at_a_time(workshop):
@@ -67,8 +67,7 @@ def test_a_partition_is_one_runs_at_a_time(workshop):
 def test_other_partitions_do_not_wait(workshop):
     told = []
     with workshop.instance() as instance:
-        one = TurnsResource(workshop.home.turns)
-        turn = one.begin(instance, "first-run", told.append)
+        turn = turn_of(workshop, instance, "first-run", told)
         with turn.take(["a", "b"]):
 
             def other():

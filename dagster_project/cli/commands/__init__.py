@@ -1,1 +1,1 @@
-"""One module per command, each with the name `command`."""
+"""The commands, by module; see ``LazyGroup``."""

@@ -22,6 +22,9 @@ _AUTHOR = (
     click.option("--why", default="", help="The reason, for those who read it later."),
 )
 
+Opened = Callable[[], Curator]
+"""Opens the home; called once what the command line says is known to be right."""
+
 
 def _example(arguments: str) -> str:
     return f"\b\nExample:\n  raptor curate {arguments}"
@@ -38,12 +41,12 @@ def command() -> None:
 
 
 def _deciding(function: Callable[..., Decision]) -> Any:
-    """Call it with a curator and an author in place of the options, and show what it decides."""
+    """Call it with what opens the home and an author, and show what it decides."""
 
     @wraps(function)
     def decided(home: Path, who: str | None, why: str, as_json: bool, **values: Any) -> None:
         author = Author(getpass.getuser() if who is None else who, why)
-        decision = function(Curator(home), author, **values)
+        decision = function(lambda: Curator(home), author, **values)
         if as_json:
             print_json(asdict(decision))
         elif function.__name__ == "undo":
@@ -59,13 +62,13 @@ def _deciding(function: Callable[..., Decision]) -> Any:
 @command.command("set-aside", epilog=_example("set-aside guides/old.md --why 'replaced in May'"))
 @click.argument("subject", metavar="NODE|DOCUMENT")
 @_deciding
-def set_aside(curator: Curator, author: Author, subject: str) -> Decision:
+def set_aside(opened: Opened, author: Author, subject: str) -> Decision:
     """Leave a chunk, by its node's id, or a whole document out of the trees."""
     try:
         uuid.UUID(subject)
     except ValueError:
-        return curator.set_document_aside(subject, author)
-    return curator.set_chunk_aside(subject, author)
+        return opened().set_document_aside(subject, author)
+    return opened().set_chunk_aside(subject, author)
 
 
 @command.command(epilog=_example("correct NODE --text 'It was 1872.'"))
@@ -74,20 +77,21 @@ def set_aside(curator: Curator, author: Author, subject: str) -> Decision:
 @click.option("--file", type=click.File(encoding="utf-8"), help="A file that holds it; - reads it.")
 @_deciding
 def correct(
-    curator: Curator, author: Author, node: str, text: str | None, file: TextIO | None
+    opened: Opened, author: Author, node: str, text: str | None, file: TextIO | None
 ) -> Decision:
     """Give a summary another text, for as long as it summarizes the same nodes."""
     if (text is None) == (file is None):
         raise click.UsageError("give the new text by --text or by --file")
-    return curator.correct(node, file.read() if file else str(text), author)
+    new = file.read() if file else str(text)
+    return opened().correct(node, new, author)
 
 
 @command.command(epilog=_example("pin NODE --why 'approved by the board'"))
 @click.argument("node")
 @_deciding
-def pin(curator: Curator, author: Author, node: str) -> Decision:
+def pin(opened: Opened, author: Author, node: str) -> Decision:
     """Keep a summary as it is, whatever changes below it, while its cluster is there."""
-    return curator.pin(node, author)
+    return opened().pin(node, author)
 
 
 @command.command(epilog=_example("mark NODE 'It was 1872.' wrong"))
@@ -95,17 +99,17 @@ def pin(curator: Curator, author: Author, node: str) -> Decision:
 @click.argument("sentence")
 @click.argument("value", type=click.Choice(["right", "wrong"]))
 @_deciding
-def mark(curator: Curator, author: Author, node: str, sentence: str, value: str) -> Decision:
+def mark(opened: Opened, author: Author, node: str, sentence: str, value: str) -> Decision:
     """Say whether an audit was right that nothing supports a SENTENCE of a summary."""
-    return curator.mark(node, sentence, value, author)
+    return opened().mark(node, sentence, value, author)
 
 
 @command.command(epilog=_example("undo DECISION --why 'it was right'"))
 @click.argument("decision")
 @_deciding
-def undo(curator: Curator, author: Author, decision: str) -> Decision:
+def undo(opened: Opened, author: Author, decision: str) -> Decision:
     """Take a DECISION back, by its id."""
-    return curator.take_back(decision, author)
+    return opened().take_back(decision, author)
 
 
 @command.command("list", epilog=_example("list --all"))

@@ -20,10 +20,19 @@ MEANINGS = {
 }
 
 
+SHARED = {
+    "audits": ("audit", "sheet", "verdicts"),
+    "comparison": ("retrieval", "reader"),
+    "published": ("golden", "index"),
+}
+"""As ``app.SHARED``."""
+
+
 @click.command(
     cls=LazyGroup,
     package="dagster_project.cli.evals",
     meanings=MEANINGS,
+    shared=SHARED,
     epilog="\b\nExample:\n  raptor eval golden questions.jsonl --json",
 )
 def command(**_: Any) -> None:

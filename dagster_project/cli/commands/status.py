@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dagster_project.cli.options import home_and_json
-from dagster_project.cli.output import print_json, shorten, told_usd
+from dagster_project.cli.output import print_json, told_usd
 from dagster_project.status import CheckResult, HomeStatus, TreeStatus, read_costs, read_status
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
+from raptor_assets.tables_markdown import shorten
 from raptor_core.home.folder import hint
+from raptor_core.store.base import Manifest
 
 if TYPE_CHECKING:
     from raptor_assets.report import Cost
@@ -47,22 +49,21 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
     return {
         "home": str(home),
         "sources": list(sources),
-        "trees": [_tree_values(tree) for tree in state.trees],
+        "trees": [
+            {
+                **{field.name: getattr(tree.manifest, field.name) for field in fields(Manifest)},
+                "partition": tree.partition,
+                "published": True,
+                "structural_checks_passed": tree.structural_passed,
+                "checks": tree.checks,
+                "n_checks_of_absent_layers": tree.n_absent_checks,
+            }
+            for tree in state.trees
+        ],
         "unpublished": list(state.unpublished),
         "checks": state.checks,
         "n_trees": len(state.trees),
         "all_structural_checks_passed": all(tree.structural_passed for tree in state.trees),
-    }
-
-
-def _tree_values(tree: TreeStatus) -> dict[str, Any]:
-    return {
-        **{field.name: getattr(tree.manifest, field.name) for field in fields(tree.manifest)},
-        "partition": tree.partition,
-        "published": True,
-        "structural_checks_passed": tree.structural_passed,
-        "checks": tree.checks,
-        "n_checks_of_absent_layers": tree.n_absent_checks,
     }
 
 

@@ -1,1 +1,1 @@
-"""One module per subcommand of `raptor eval`, each with the name `command`."""
+"""The commands, by module; see ``LazyGroup``."""

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dagster_project.cli.options import Command, add_options
+from dagster_project.cli.options import Command, add_options, home_settings
 from dagster_project.cli.output import print_json, print_table
-from dagster_project.cli.session import home_settings
 from raptor_assets.project.home import Home
 from raptor_core.evaluation.baselines import Dpr
 from raptor_core.evaluation.compare import Comparison, by_kind
 from raptor_core.evaluation.contexts import System
 from raptor_core.evaluation.datasets import Dataset, open_dataset
-from raptor_core.evaluation.index import Index, TreeStatistics, open_index, tree_statistics
+from raptor_core.evaluation.index import Index, TreeStatistics, open_index
 from raptor_core.evaluation.systems import make_system
 from raptor_core.evaluation.tables import comparison_tables
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.settings import Settings, preset, with_preset
-from raptor_core.tokens import TokenCounter
+from raptor_core.settings import preset, with_preset
 from raptor_core.tree.components import Components
 
 _OPTIONS = (
@@ -53,13 +51,24 @@ _OPTIONS = (
 )
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A data set with its trees, their sizes, and the folder that keeps what is paid for."""
+DPR = click.option(
+    "--dpr",
+    nargs=2,
+    metavar="QUESTION_MODEL PASSAGE_MODEL",
+    help="Encoders of DPR: sentence-transformers models; without them it cannot be compared.",
+)
 
-    index: Index
-    trees: TreeStatistics
-    cache: Path
+
+def budgets_option(default: str) -> Callable[[Command], Command]:
+    """Add the budgets of contexts."""
+    return click.option(
+        "--budget-tokens",
+        "budgets",
+        default=default,
+        show_default=True,
+        callback=parse_numbers,
+        help="Tokens of a context, one or several.",
+    )
 
 
 def comparison_options(budgets: str) -> Callable[[Command], Command]:
@@ -77,14 +86,7 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             "root, title-abstract, paragraph-fusion, dpr. May be repeated: the others are compared "
             "with the first.",
         ),
-        click.option(
-            "--budget-tokens",
-            "budgets",
-            default=budgets,
-            show_default=True,
-            callback=parse_numbers,
-            help="Tokens of a context, one or several.",
-        ),
+        budgets_option(budgets),
         click.option(
             "--top-k",
             "top_ks",
@@ -94,12 +96,7 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             "once for each. Else as many as fill the budget.",
         ),
         click.option("--pooled", is_flag=True, help="Ask every question of all documents."),
-        click.option(
-            "--dpr",
-            nargs=2,
-            metavar="QUESTION_MODEL PASSAGE_MODEL",
-            help="Encoders of the strategy dpr: sentence-transformers models.",
-        ),
+        DPR,
         click.option(
             "--by-kind", is_flag=True, help="Also by kind of question or answer, as in QASPER."
         ),
@@ -133,34 +130,35 @@ def parse_numbers(
 
 
 @contextmanager
-def open_evaluation(file: Path, home_path: Path, values: Mapping[str, Any]) -> Iterator[Opened]:
+def open_evaluation(file: Path, home: Path, values: Mapping[str, Any]) -> Iterator[Index]:
     """The data set of a file with its trees, built where the cache does not have them."""
-    home = Home.at(home_path)
-    settings = _settings(home_path, values["preset"], values["clustering"])
-    dataset = _dataset(file, settings, values)
-    with _open(dataset, settings, values["cache"] or home.evaluation) as opened:
-        yield opened
+    preset_name, method = values["preset"], values["clustering"]
+    settings = preset(preset_name) if preset_name else home_settings(home, needed=False)[1]
+    if method is not None:
+        clustering = settings.clustering.model_copy(update={"method": method})
+        settings = settings.model_copy(update={"clustering": clustering})
+    paths = values["sources"] or settings.source.paths
+    source = settings.source.model_copy(update={"paths": tuple(paths)})
+    dataset = open_dataset(file, source, split=values["split"])
+    with open_index(dataset, Components(settings), cache_of(home, values), _tell) as index:
+        yield index
 
 
 @contextmanager
-def open_beside(first: Opened, preset_name: str) -> Iterator[Opened]:
+def open_beside(first: Index, preset_name: str, cache: Path) -> Iterator[Index]:
     """The same data set with trees by a preset, whose tokens are counted as those of ``first``.
 
     What the preset does not name is as in the settings of ``first``, which may be closed.
     """
-    used = first.index.components
-    settings = with_preset(used.settings, preset_name)
-    with _open(first.index.dataset, settings, first.cache, used.counter) as opened:
-        yield opened
+    used = first.components
+    components = Components(with_preset(used.settings, preset_name))
+    with open_index(first.dataset, components, cache, _tell, used.counter) as index:
+        yield index
 
 
-@contextmanager
-def _open(
-    dataset: Dataset, settings: Settings, cache: Path, counter: TokenCounter | None = None
-) -> Iterator[Opened]:
-
-    with open_index(dataset, Components(settings), cache, _tell, counter) as index:
-        yield Opened(index, tree_statistics(index), cache)
+def cache_of(home: Path, values: Mapping[str, Any]) -> Path:
+    """The folder that keeps trees, and what is paid for."""
+    return values["cache"] or Home.at(home).evaluation
 
 
 def make_systems(values: Mapping[str, Any]) -> list[System]:
@@ -172,7 +170,8 @@ def make_systems(values: Mapping[str, Any]) -> list[System]:
 
 def show(
     file: Path,
-    opened: Opened,
+    dataset: Dataset,
+    trees: TreeStatistics,
     comparison: Comparison,
     values: Mapping[str, Any],
     ledger: Ledger | None = None,
@@ -185,10 +184,10 @@ def show(
     ``beside`` are the sizes of further trees, by the preset that they are of.
     """
     kinds = by_kind(comparison) if values["by_kind"] else {}
-    left_out = [f"{item.name}: {item.reason}" for item in opened.index.dataset.left_out]
+    left_out = [f"{item.name}: {item.reason}" for item in dataset.left_out]
     if as_json:
-        trees = opened.trees.values()
-        told = {"file": str(file), "trees": trees, **comparison.values(), "left_out": left_out}
+        sizes_of = trees.values()
+        told = {"file": str(file), "trees": sizes_of, **comparison.values(), "left_out": left_out}
         if beside:
             told["beside"] = {name: sizes.values() for name, sizes in beside.items()}
         if ledger:
@@ -201,7 +200,7 @@ def show(
     for kind, part in {"": comparison, **kinds}.items():
         for table in comparison_tables(part, kind):
             print_table(table)
-    _print_trees(opened.trees)
+    _print_trees(trees)
     for name, sizes in (beside or {}).items():
         click.echo(f"{name}:")
         _print_trees(sizes)
@@ -234,25 +233,6 @@ def _print_trees(trees: TreeStatistics) -> None:
         f"{trees.mean_summary_tokens:.0f} (131), of a child {trees.mean_child_tokens:.0f} (86), "
         f"ratio {trees.mean_ratio:.2f} (0.28)"
     )
-
-
-def _settings(home: Path, preset_name: str | None, clustering: str | None) -> Settings:
-
-    settings = preset(preset_name) if preset_name else home_settings(home, needed=False)[1]
-    return settings if clustering is None else clustered(settings, clustering)
-
-
-def clustered(settings: Settings, method: str) -> Settings:
-    """The same settings with another clustering."""
-    changed = settings.clustering.model_copy(update={"method": method})
-    return settings.model_copy(update={"clustering": changed})
-
-
-def _dataset(file: Path, settings: Settings, values: Mapping[str, Any]) -> Dataset:
-
-    paths = values["sources"] or settings.source.paths
-    source = settings.source.model_copy(update={"paths": tuple(paths)})
-    return open_dataset(file, source, split=values["split"])
 
 
 def _tell(n_built: int, n_trees: int) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dagster_project.cli.evals.common import dataset_options, open_evaluation, parse_numbers
+from dagster_project.cli.evals.common import DPR, budgets_option, dataset_options, open_evaluation
 from dagster_project.cli.options import home_and_json
 from dagster_project.cli.output import print_json
 from raptor_core.evaluation.baselines import Dpr
@@ -25,20 +25,8 @@ if TYPE_CHECKING:
 @click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
-@click.option(
-    "--budget-tokens",
-    "budgets",
-    default="400,1000,2000",
-    show_default=True,
-    callback=parse_numbers,
-    help="Tokens of a context, one or several.",
-)
-@click.option(
-    "--dpr",
-    nargs=2,
-    metavar="QUESTION_MODEL PASSAGE_MODEL",
-    help="Encoders of DPR: sentence-transformers models; without them it is left out.",
-)
+@budgets_option("400,1000,2000")
+@DPR
 @click.option("--no-contiguous", is_flag=True, help="Leave the ablation with contiguous trees out.")
 @click.option("--no-timing", is_flag=True, help="Leave the timed builds (Figure 6) out.")
 @dataset_options
@@ -84,17 +72,17 @@ def _measure(
     )
 
     budgets = values["budgets"]
-    with open_evaluation(file, home, values) as opened:
-        settings = opened.index.components.settings
-        measurer = ContextMeasurer.of(opened.index, pooled=False)
-        study = measure_study(opened.index, budgets, measurer, dpr, _tell)
-        components, documents = opened.index.components, opened.index.dataset.documents
+    with open_evaluation(file, home, values) as index:
+        settings = index.components.settings
+        measurer = ContextMeasurer.of(index, pooled=False)
+        study = measure_study(index, budgets, measurer, dpr, _tell)
+        components, documents = index.components, index.dataset.documents
     if calls_nothing(components) and not values["no_timing"]:
         study = replace(study, times=tuple(time_builds(documents, components, _tell_build)))
     if values["no_contiguous"] or settings.clustering.method == CONTIGUOUS:
         return study, settings
-    with open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as opened:
-        return with_contiguous(study, opened.index, budgets, measurer, _tell), settings
+    with open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as index:
+        return with_contiguous(study, index, budgets, measurer, _tell), settings
 
 
 def _tell(system: str, budget_tokens: int) -> None:

@@ -6,15 +6,29 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from dagster_project.cli.evals.paper_plots import curve_svg, scaling_svg, shares_svg
+from raptor_assets.drawing import (
+    ACCENT,
+    HEIGHT,
+    PALETTE,
+    REFERENCE,
+    ROW,
+    SMALL,
+    TEXT,
+    WIDTH,
+    Drawing,
+    Panel,
+    ticks,
+)
 from raptor_assets.tables_markdown import table_markdown
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.paper.study import Study
 from raptor_core.evaluation.paper.tables import (
+    SPREAD,
     compression_tables,
     curve_tables,
     layer_tables,
@@ -208,18 +222,88 @@ def _measured(files: Sequence[Path], studies: Sequence[Study]) -> Table:
 
 def _made(settings: Settings) -> str:
     """The settings that the figures depend on most."""
-    summarizer = settings.summarizer
+    summarizer, embedder, own = settings.summarizer, settings.embedder, settings.components
     summaries = summarizer.model if summarizer.kind == "openai" else "extracted sentences"
-    summaries = settings.components.summarizer or summaries
+    model = "all-MiniLM-L6-v2 (bundled)" if embedder.kind == "bundled" else embedder.model
     return (
-        f"Embedder {_embedder(settings)}; summaries: {summaries}; chunks of "
+        f"Embedder {own.embedder or model}; summaries: {own.summarizer or summaries}; chunks of "
         f"{settings.chunking.max_tokens} tokens; clustering {settings.clustering.method}; "
         f"default strategy {settings.retrieval.strategy}."
     )
 
 
-def _embedder(settings: Settings) -> str:
-    embedder = settings.embedder
-    if settings.components.embedder:
-        return settings.components.embedder
-    return "all-MiniLM-L6-v2 (bundled)" if embedder.kind == "bundled" else embedder.model
+Points = Sequence[tuple[float, float]]
+
+_DOT = 5.0
+_TITLE = 76.0
+"""Pixels of a panel of rows that are none."""
+
+
+def scaling_svg(study: Study) -> str:
+    """Thousand tokens of calls, and seconds where they were measured, in panels side by side."""
+    drawing = Drawing(WIDTH * (2 if study.times else 1), HEIGHT)
+    asked = [(p.document_tokens / 1000, p.prompt_tokens / 1000) for p in study.tokens]
+    answered = [(p.document_tokens / 1000, p.completion_tokens / 1000) for p in study.tokens]
+    title = f"{study.name}: thousand tokens of calls"
+    x_label = "thousand tokens of the document"
+    _scatter(Panel.of(drawing, 0), title, x_label, {"prompts": asked, "completions": answered})
+    if study.times:
+        timed = [(p.document_tokens / 1000, p.seconds) for p in study.times]
+        _scatter(Panel.of(drawing, 1), f"{study.name}: seconds", x_label, {"seconds": timed})
+    return drawing.svg()
+
+
+def curve_svg(study: Study) -> str:
+    """The measure by the length of the context: the collapsed tree and traversal (Figure 3)."""
+    drawing = Drawing(WIDTH, HEIGHT)
+    series: dict[str, list[tuple[float, float]]] = {}
+    for line in study.curve:
+        value = line.figures[study.measure].mean.value or 0.0
+        series.setdefault(line.system.partition(":")[0], []).append((line.mean_tokens, value))
+    title = f"{study.name}: {study.measure.replace('_', ' ')}"
+    _scatter(Panel.of(drawing, 0), title, "tokens of a context", series, joined=True)
+    return drawing.svg()
+
+
+def shares_svg(study: Study) -> str:
+    """Nodes of a context by layer at the largest budget, a panel for each strategy (Figure 7)."""
+    budget = max(line.budget_tokens for line in study.retrievers.lines)
+    lines = [
+        line
+        for line in study.retrievers.lines
+        if line.system in SPREAD and line.layers and line.budget_tokens == budget
+    ]
+    height = _TITLE + ROW * study.n_layers
+    drawing = Drawing(WIDTH * len(lines), height)
+    for at, line in enumerate(lines):
+        panel = Panel.of(drawing, at, height)
+        panel.title(f"{study.name}: {line.system}, {budget:,} tokens")
+        shares = [line.layers.get(layer, 0.0) for layer in range(study.n_layers)]
+        panel.rows(
+            [(f"layer {layer}", share, f"{share:.1%}") for layer, share in enumerate(shares)]
+        )
+    return drawing.svg()
+
+
+def _scatter(
+    panel: Panel, title: str, x_label: str, series: Mapping[str, Points], *, joined: bool = False
+) -> None:
+    """Both axes from 0; the names of several series stand under one another on the left."""
+    drawing = panel.drawing
+    panel.title(title, x_label)
+    everything = [point for points in series.values() for point in points]
+    furthest = max(x for x, _ in everything)
+    highest = max(y for _, y in everything) or 1.0
+    across, up = panel.width / furthest, panel.heights(highest, whole=False)
+    panel.baseline()
+    for value in ticks(0.0, furthest, 5):
+        place = panel.left + value * across
+        drawing.text(place, panel.bottom + 16, f"{value:g}", TEXT, size=SMALL, anchor="middle")
+    colors = (ACCENT, REFERENCE, *PALETTE[2:])
+    for at, ((name, points), color) in enumerate(zip(series.items(), colors, strict=False)):
+        places = [(panel.left + x * across, panel.bottom - y * up) for x, y in points]
+        for start, end in pairwise(places) if joined else ():
+            drawing.line(start, end, color, 1.5)
+        drawing.dots(places, _DOT, color)
+        if len(series) > 1:
+            drawing.text(panel.left + 8, panel.top + 12 + 15 * at, name, color, size=SMALL)

@@ -12,7 +12,7 @@ from support.openai_server import FakeOpenAI
 from support.workshop import prose
 
 from dagster_project.cli.progress import build_progress
-from raptor_assets.chain import Progress
+from raptor_assets.progress import Progress
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

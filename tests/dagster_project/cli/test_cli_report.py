@@ -75,9 +75,9 @@ def test_json_tells_path_address_and_size(built, opened, tmp_path):
 
 
 def test_the_browser_opens_only_at_a_terminal_and_not_if_told(built, opened, monkeypatch):
-    from dagster_project.cli.commands import report
+    from dagster_project.cli.commands import trees
 
-    monkeypatch.setattr(report, "at_terminal", lambda: True)
+    monkeypatch.setattr(trees, "at_terminal", lambda: True)
     built.call("report", TREE)
     assert [url.startswith("file:///") for url in opened] == [True]
     built.call("report", TREE, "--no-open")
@@ -86,9 +86,9 @@ def test_the_browser_opens_only_at_a_terminal_and_not_if_told(built, opened, mon
 
 
 def test_it_opens_at_a_node_and_refuses_one_of_another_tree(built, opened, monkeypatch):
-    from dagster_project.cli.commands import report
+    from dagster_project.cli.commands import trees
 
-    monkeypatch.setattr(report, "at_terminal", lambda: True)
+    monkeypatch.setattr(trees, "at_terminal", lambda: True)
     node = built.call("tree", TREE, "--json").json["nodes"][-1]["id"]
     printed = built.call("report", TREE, "--node", node)
     assert printed.out.strip().endswith(f".html#node={node}")

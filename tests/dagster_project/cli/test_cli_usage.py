@@ -53,6 +53,7 @@ def test_the_commands_help_names_every_command_and_exit_code():
         ["drop", "a.md"],
         ["init", "--group-by", "nothing"],
         ["status", "--nosuch"],
+        ["curate", "correct", "a-node"],  # told without a home, too
     ],
 )
 def test_a_mistake_on_the_command_line_exits_with_2_and_as_json_where_json_is_asked(

@@ -1,4 +1,4 @@
-"""`raptor import`."""
+"""Trees in and out of a home: `raptor export` and `raptor import`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,40 @@ from dagster_project.cli.output import print_json
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
 from raptor_core.home.folder import hint
+from raptor_core.home.published import published
+from raptor_core.redaction import hide_credentials
 from raptor_core.transfer.importing import read_export
 from raptor_core.transfer.values import ExportFolder
 from raptor_core.tree.components import Components
+
+
+@click.command(epilog="\b\nExample:\n  raptor export backups/monday")
+@click.argument("folder")
+@click.argument("trees", nargs=-1)
+@home_and_json
+def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: bool) -> None:
+    """Write published trees into FOLDER, or an fsspec URL: all of them, or those that are named.
+
+    Nodes and vectors go as Parquet, a file for each tree, with the tables of their partitions and
+    a manifest. `raptor import` reads it into any home or server with the same embedder.
+    """
+    from dagster_project.transfer import export_home
+
+    opened, settings = Home.open(home)
+    with published(opened, settings):
+        """Said in its own words where nothing is published."""
+    export = export_home(opened, settings, folder, trees)
+    shown = hide_credentials(folder)
+    partitions = sorted({table.partition for table in export.tables})
+    if as_json:
+        names = [file.manifest.tree for file in export.trees]
+        sizes = {"n_nodes": export.n_nodes, "n_bytes": export.n_bytes}
+        print_json({"folder": shown, "trees": names, **sizes, "tables_of": partitions})
+        return
+    click.echo(
+        f"exported {len(export.trees)} trees with {export.n_nodes:,} nodes and the tables of "
+        f"{len(partitions)} partitions: {export.n_bytes:,} bytes in {shown}"
+    )
 
 
 @click.command(name="import", epilog="\b\nExample:\n  raptor import backups/monday --home restored")
@@ -21,7 +52,9 @@ from raptor_core.tree.components import Components
 @click.argument("trees", nargs=-1)
 @click.option("--replace", is_flag=True, help="Also trees published with other content.")
 @home_and_json
-def command(folder: str, trees: tuple[str, ...], replace: bool, home: Path, as_json: bool) -> None:
+def import_command(
+    folder: str, trees: tuple[str, ...], replace: bool, home: Path, as_json: bool
+) -> None:
     """Publish the trees of an export: all of them, or those that are named.
 
     Every file is verified before the first is published, each tree is published whole or not at

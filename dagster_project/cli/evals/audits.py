@@ -1,38 +1,143 @@
-"""`raptor eval verdicts`."""
+"""Audits measured: `raptor eval audit`; by hand `raptor eval sheet` and `raptor eval verdicts`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dagster_project.cli.options import home_and_json, make_query, query_options
-from dagster_project.cli.output import print_json
+from dagster_project.cli.options import home_and_json, home_settings, make_query, query_options
+from dagster_project.cli.output import print_json, print_table
 from raptor_assets.hand import keep_hand_findings, same_nodes
 from raptor_assets.project.home import Home
-from raptor_core.audit.base import SentenceFinding
+from raptor_core.audit import make_judge
+from raptor_core.audit.base import Judge, SentenceFinding
 from raptor_core.audit.study import (
     FILLED,
+    PAGE,
     SHEET,
     Drawn,
     StudyFigures,
+    draw,
     hand_findings,
     read_drawn,
     read_verdicts,
     study_figures,
+    write_sheet,
 )
+from raptor_core.disk import replace_file
+from raptor_core.errors import UnknownTreeError
+from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.datasets import load_golden
 from raptor_core.evaluation.golden import GoldenReport, measure_golden, without_nodes
 from raptor_core.evaluation.readers import ChatReader, PairedAnswers, read_pairs
+from raptor_core.evaluation.tables import Table
 from raptor_core.home.published import published
 from raptor_core.models.money.ledger import Ledger
+from raptor_core.nodes import Node
+from raptor_core.report.page import render_sheet
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.components import Components
 from raptor_core.tree.sqlite_cache import SqliteCache
+
+if TYPE_CHECKING:
+    from raptor_core.evaluation.labelled import DatasetScore
+
+SPLIT = "documents whose hash is odd are reported, the others calibrate"
+
+
+@click.command(epilog="\b\nExample:\n  raptor eval audit labelled/ --judge overlap")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--judge",
+    "kind",
+    type=click.Choice(["support", "overlap", "nli", "llm"]),
+    help="Which judge; else the home's setting.",
+)
+@click.option("--model", help="Model of nli or llm; else the home's setting.")
+@home_and_json
+def audit_command(
+    folder: Path, kind: str | None, model: str | None, home: Path, as_json: bool
+) -> None:
+    """Score a judge on labelled summaries, data set by data set.
+
+    FOLDER holds docs.jsonl (doc_id, text) and pairs.jsonl (pair_id, dataset, doc_id, claim,
+    label: 1 for consistent, 0 for not). Half of the documents calibrate, the other is reported;
+    intervals are of 95 %, bootstrapped over documents. A judge that calls an endpoint is paid
+    for every pair, within the home's budget.
+    """
+    from raptor_core.evaluation.labelled import load_labelled, score_judge
+
+    labelled = load_labelled(folder)
+    judge = _judge(home, kind, model)
+    scores = score_judge(labelled, judge)
+    if as_json:
+        datasets = [asdict(score) for score in scores]
+        print_json(
+            {"judge": judge.name, "version": judge.version, "split": SPLIT, "datasets": datasets}
+        )
+    else:
+        _print_scores(judge, scores)
+
+
+def _judge(path: Path, kind: str | None, model: str | None) -> Judge:
+
+    _, settings = home_settings(path, needed=False)
+    given = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
+    settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=given)})
+    return make_judge(settings.audit, ledger=Ledger.of(settings))
+
+
+def _print_scores(judge: Judge, scores: Sequence[DatasetScore]) -> None:
+
+    rows = []
+    for score in scores:
+        figures = (score.auc, score.balanced_accuracy, score.verdict_accuracy)
+        left_out = f" (+{score.n_not_judged} not judged)" if score.n_not_judged else ""
+        told = (interval_text(figure) or "not defined" for figure in figures)
+        rows.append((score.dataset, f"{score.n_pairs}{left_out}", *told))
+    head = ("data set", "pairs", "AUC", "balanced accuracy", "of its verdicts")
+    print_table(Table(f"judge {judge.name} {judge.version}", head, tuple(rows), SPLIT))
+
+
+@click.command(epilog="\b\nExample:\n  raptor eval sheet study/ --nodes 150 --trees 40 --seed 1")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--nodes", type=click.IntRange(min=1), default=150, show_default=True)
+@click.option("--trees", type=click.IntRange(min=1), default=40, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Another draws other nodes.")
+@home_and_json
+def sheet_command(
+    folder: Path, nodes: int, trees: int, seed: int, home: Path, as_json: bool
+) -> None:
+    """Draw summaries for a study of hallucinations by hand, and write a sheet into FOLDER.
+
+    sheet.html is filled in in a browser and saves filled.csv; sheet.csv in a spreadsheet. Each row
+    is a sentence. `raptor eval verdicts FOLDER` reads either.
+    """
+    opened, settings = Home.open(home)
+    by_tree: dict[str, list[Node]] = {}
+    with published(opened, settings) as store:
+        for node in store.nodes():
+            by_tree.setdefault(node.tree, []).append(node)
+    drawn = draw(by_tree, nodes, trees, seed)
+    if not drawn.nodes:
+        raise UnknownTreeError("no published tree has a summary; build longer documents first")
+    write_sheet(folder, drawn)
+    replace_file(folder / PAGE, render_sheet(drawn).encode())
+    n_sentences = sum(len(node.sentences) for node in drawn.nodes)
+    if as_json:
+        counts = {"nodes": len(drawn.nodes), "trees": drawn.n_trees, "sentences": n_sentences}
+        print_json({"folder": str(folder), "seed": seed, "population": drawn.population, **counts})
+        return
+    click.echo(
+        f"drew {len(drawn.nodes)} of {drawn.population} summaries in {drawn.n_trees} trees, "
+        f"{n_sentences} sentences: fill in {folder / PAGE} or {folder / SHEET}"
+    )
+
 
 PAPER = "paper: 6 of 150 (4 %), mostly added or extrapolated; no parent repeated one"
 
@@ -54,7 +159,7 @@ PAPER = "paper: 6 of 150 (4 %), mostly added or extrapolated; no parent repeated
 @click.option("--keep", is_flag=True, help="Keep the verdicts in the home, as findings.")
 @query_options
 @home_and_json
-def command(
+def verdicts_command(
     folder: Path,
     filled: Path | None,
     partly: bool,

@@ -1,4 +1,4 @@
-"""`raptor eval reader`."""
+"""Strategies side by side: `raptor eval retrieval` and `raptor eval reader`."""
 
 from __future__ import annotations
 
@@ -11,19 +11,62 @@ import click
 from click.core import ParameterSource
 
 from dagster_project.cli.evals.common import (
+    cache_of,
     comparison_options,
     dataset_options,
     make_systems,
+    open_beside,
     open_evaluation,
     show,
 )
-from dagster_project.cli.options import budget_options, home_and_json
-from dagster_project.cli.session import bounded
-from raptor_core.evaluation.compare import compare, join, suffixed
+from dagster_project.cli.options import bounded, budget_options, home_and_json
+from raptor_core.evaluation.compare import compare, compare_preset, join, suffixed
+from raptor_core.evaluation.index import tree_statistics
 from raptor_core.evaluation.readers import AnswerMeasurer, AnswerReader, ChatReader, UnifiedQa
 from raptor_core.models.money.ledger import Ledger
+from raptor_core.settings import preset
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.sqlite_cache import SqliteCache
+
+
+@click.command(
+    epilog="\b\nExample:\n  raptor eval retrieval qasper.jsonl --strategy collapsed@0 "
+    "--strategy collapsed"
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@comparison_options("400,1000,2000")
+@click.option(
+    "--beside",
+    "presets",
+    multiple=True,
+    metavar="PRESET",
+    help="A preset to compare with: its own strategy over trees of its own, such as simple. May "
+    "be repeated.",
+)
+@dataset_options
+@home_and_json
+def retrieval_command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
+    """Compare strategies on questions whose answers are known, at equal token budgets.
+
+    FILE is QASPER, QuALITY or the folder of NarrativeQA as they are published, documents with
+    their questions (JSON Lines), or your own questions, as for `raptor eval golden`, with --source
+    naming the documents. Trees are built by the home's settings, and kept in the cache.
+
+    A difference is to the first strategy. Intervals are of 95 %, p is two-sided; both are
+    bootstrapped over documents.
+    """
+    systems = make_systems(values)
+    presets = {name: preset(name) for name in values["presets"]}
+    with open_evaluation(file, home, values) as index:
+        comparison = compare(index, systems, values["budgets"], pooled=values["pooled"])
+        trees = tree_statistics(index)
+    beside = {}
+    for name in presets:
+        with open_beside(index, name, cache_of(home, values)) as there:
+            comparison = compare_preset(comparison, name, there)
+            beside[name] = tree_statistics(there)
+    show(file, index.dataset, trees, comparison, values, beside=beside, as_json=as_json)
+
 
 UNIFIEDQA_TOKENS = 400
 """Context tokens that UnifiedQA reads, as in the paper: it cuts question and context at 512."""
@@ -72,7 +115,7 @@ def _parse_readers(
 @budget_options("the reader")
 @dataset_options
 @home_and_json
-def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
+def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     """Compare strategies by what a reader answers from their contexts.
 
     FILE is as for `raptor eval retrieval`. Without --budget-tokens UnifiedQA is given 400, since it
@@ -84,20 +127,21 @@ def command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     """
     systems = make_systems(values)
     readers = values["readers"]
-    with open_evaluation(file, home, values) as opened:
-        settings = bounded(opened.index.components.settings, **_bounds(values))
+    with open_evaluation(file, home, values) as index:
+        trees = tree_statistics(index)
+        settings = bounded(index.components.settings, values)
         ledger = Ledger.of(settings)
-        log = SqliteCache(opened.cache / "read")
+        log = SqliteCache(cache_of(home, values) / "read")
         read = []
         for kind, model in readers:
             reader = _reader(settings.reader, ledger, kind, model or values["model"])
-            measurer = AnswerMeasurer(opened.index.dataset.name, reader, log)
+            measurer = AnswerMeasurer(index.dataset.name, reader, log)
             compared = compare(
-                opened.index, systems, _budgets(values), pooled=values["pooled"], measurer=measurer
+                index, systems, _budgets(values), pooled=values["pooled"], measurer=measurer
             )
             read.append(suffixed(compared, model or kind) if len(readers) > 1 else compared)
     together = reduce(lambda first, other: join(first, other.found), read)
-    show(file, opened, together, values, ledger, as_json=as_json)
+    show(file, index.dataset, trees, together, values, ledger, as_json=as_json)
 
 
 def _budgets(values: Mapping[str, Any]) -> list[int]:
@@ -107,10 +151,6 @@ def _budgets(values: Mapping[str, Any]) -> list[int]:
     if source is ParameterSource.DEFAULT and "unifiedqa" in kinds:
         return [UNIFIEDQA_TOKENS]
     return list(values["budgets"])
-
-
-def _bounds(values: Mapping[str, Any]) -> dict[str, float | None]:
-    return {name: values[f"max_{name}"] for name in ("calls", "tokens", "usd")}
 
 
 def _reader(settings: ReaderSettings, ledger: Ledger, kind: str, model: str | None) -> AnswerReader:

@@ -1,4 +1,4 @@
-"""`raptor documents`."""
+"""A home and what it reads: `raptor init` and `raptor documents`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,51 @@ from typing import Any
 
 import click
 
-from dagster_project.cli.options import home_and_json
+from dagster_project.cli.options import home_and_json, home_settings, is_missing, kept_sources
 from dagster_project.cli.output import print_json, told_together
-from dagster_project.cli.session import home_settings
+from raptor_assets.project.home import Home
+from raptor_core.errors import SourceError
+from raptor_core.home.folder import hint
 from raptor_core.nodes import told_pages
 from raptor_core.quality.document_text import told_repeated
 from raptor_core.settings import CheckSettings
 from raptor_core.tree.components import Components
 from raptor_core.tree.preview import Preview, Previews
+
+
+@click.command(epilog="\b\nExample:\n  raptor init docs/ --group-by folder")
+@click.argument("sources", nargs=-1)
+@click.option("--preset", default="default", show_default=True, help="Settings to start from.")
+@click.option(
+    "--group-by",
+    type=click.Choice(["document", "folder", "corpus"]),
+    default="document",
+    show_default=True,
+    help="Which documents make one tree.",
+)
+@home_and_json
+def init_command(
+    sources: tuple[str, ...], preset: str, group_by: str, home: Path, as_json: bool
+) -> None:
+    """Make a home with a commented settings file. An existing file is never overwritten."""
+    if missing := [source for source in sources if is_missing(source)]:
+        raise SourceError(f"there is no file or folder {missing[0]!r}; nothing was written")
+    opened = Home.at(home)
+    created = opened.create(sources=kept_sources(sources), preset=preset, group_by=group_by)
+    if as_json:
+        print_json({"home": str(opened.path), "settings": str(opened.settings), "created": created})
+        return
+    if created:
+        click.echo(f"wrote {opened.settings}")
+    else:
+        click.secho(
+            f"kept {opened.settings} as it is: edit it, or add sources with "
+            f"`{hint('build SOURCE', opened.path)}`",
+            fg="yellow",
+        )
+    build = "build" if sources or not created else "build SOURCE"
+    click.echo(f"next: {hint(build, opened.path)}")
+
 
 NAMED = 20
 """Reasons for leaving something out that are told; ``--json`` names all."""
@@ -31,14 +68,14 @@ _KILOBYTE = 1000
 @click.argument("source", required=False)
 @click.argument("name", required=False)
 @home_and_json
-def command(source: str | None, name: str | None, home: Path, as_json: bool) -> None:
+def documents_command(source: str | None, name: str | None, home: Path, as_json: bool) -> None:
     """Show what a build would read. Nothing is written, and no model is called.
 
     SOURCE is a file, a folder or a URL, without one the source of the home; the settings are the
     home's where there is one. With the NAME of a document: its text as it will be cut into chunks.
     What is no file, folder or URL is taken for a NAME in the home's source.
     """
-    if source and not name and "://" not in source and not Path(source).expanduser().exists():
+    if source and not name and is_missing(source):
         source, name = None, source
     _, settings = home_settings(home, needed=not source)
     previews = Previews([source] if source else [], Components(settings))

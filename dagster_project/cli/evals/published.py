@@ -1,18 +1,21 @@
-"""`raptor eval golden`."""
+"""Measured on what is published: `raptor eval golden` and `raptor eval index`."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
 from dagster_project.cli.options import home_and_json, make_query, query_options
-from dagster_project.cli.output import print_json, shorten
+from dagster_project.cli.output import print_json
 from raptor_assets.project.home import Home
+from raptor_assets.tables_markdown import shorten
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.datasets import load_golden
 from raptor_core.evaluation.golden import GoldenReport, golden_values, measure_golden
+from raptor_core.evaluation.search_recall import search_recall
 from raptor_core.home.published import published, require_trees
 from raptor_core.tree.components import Components
 
@@ -26,7 +29,7 @@ from raptor_core.tree.components import Components
 )
 @query_options
 @home_and_json
-def command(
+def golden_command(
     file: Path | None, min_hit_rate: float | None, home: Path, as_json: bool, **values: Any
 ) -> None:
     """Measure retrieval on questions whose answers are known.
@@ -73,3 +76,28 @@ def _print(report: GoldenReport, least: float | None) -> None:
 
 def _color(rank: int) -> str | None:
     return None if rank else "yellow"
+
+
+@click.command(epilog="\b\nExample:\n  raptor eval index --samples 500")
+@click.option("--samples", type=click.IntRange(min=1), default=200, show_default=True)
+@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True)
+@home_and_json
+def index_command(samples: int, top: int, home: Path, as_json: bool) -> None:
+    """Say what the search by vectors misses: how many of the true nearest nodes it finds.
+
+    Vectors of published nodes, drawn with a fixed seed and disturbed a little, are searched for as
+    usual and by comparing every vector, over all trees and within their own. More is found with a
+    higher store.hnsw_ef.
+    """
+    opened, settings = Home.open(home)
+    with published(opened, settings) as store:
+        recall = search_recall(store, samples, top)
+    if as_json:
+        print_json(asdict(recall))
+        return
+    click.echo(f"{recall.n_samples} searches for the nearest {top} nodes")
+    for name, part in (("all trees", recall.all_trees), ("one tree", recall.one_tree)):
+        click.echo(
+            f"{name}: recall@{top} {part.recall:.3f}, median {part.milliseconds:.1f} ms; "
+            f"comparing every vector {part.exact_milliseconds:.1f} ms"
+        )

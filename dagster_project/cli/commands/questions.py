@@ -1,0 +1,328 @@
+"""Questions: `raptor query` and `raptor ask`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import repeat, zip_longest
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from dagster_project.cli.exits import exit_code, fail
+from dagster_project.cli.options import (
+    STRATEGY,
+    home_and_json,
+    make_query,
+    query_options,
+    require_words,
+    why_nothing,
+)
+from dagster_project.cli.output import node_values, print_json, print_wide, told_usd
+from raptor_assets.names import counted
+from raptor_assets.project.home import Home
+from raptor_assets.tables_markdown import shorten
+from raptor_assets.tree_picture import tree_svg
+from raptor_core.errors import MissingKeyError, SettingsError, UnknownTreeError
+from raptor_core.home import HomeRetriever
+from raptor_core.home.overview import OverviewPlan, answer_by, overview_answer
+from raptor_core.models.reading.reader import Answer, Passage, Quote, Reader, best_sentences
+from raptor_core.nodes import told_pages
+from raptor_core.retrieval import Query, Retrieval, SourceSpan
+from raptor_core.store.base import Hit
+from raptor_core.tree.components import Components
+from raptor_core.tree.overview import OVERVIEW
+
+
+@click.command(
+    epilog="\b\nExample:\n  raptor query 'why did the pump fail?' --budget-tokens 500 --layer 0"
+)
+@click.argument("question")
+@query_options
+@click.option(
+    "--beside",
+    multiple=True,
+    type=STRATEGY,
+    help="Another strategy, whose context is shown beside; may be repeated.",
+)
+@click.option(
+    "--svg",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw the trees with the nodes that were chosen into this file.",
+)
+@home_and_json
+def query_command(
+    question: str,
+    beside: tuple[str, ...],
+    svg: Path | None,
+    home: Path,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Retrieve the chunks and summaries that a question should be answered from.
+
+    They come in the strategy's order: the default reads in document order, with scores beside.
+
+    `raptor tree TREE --trace NODE` shows what a summary was made from.
+    """
+    require_words(question)
+    retriever = HomeRetriever(home)
+    query = make_query(retriever.settings, values)
+    strategies = dict.fromkeys((query.strategy, *beside))
+    retrievals = [retriever.search(question, replace(query, strategy=name)) for name in strategies]
+    if svg is not None:
+        _draw(svg, retriever, retrievals)
+    if as_json:
+        first, *others = map(retrieval_values, retrievals)
+        print_json(first | ({"beside": others} if beside else {}))
+    elif not any(one.hits for one in retrievals):
+        click.secho(why_nothing(query), fg="yellow", err=True)
+    elif beside:
+        print_beside(retrievals)
+    else:
+        print_hits(retrievals[0])
+
+
+def _draw(path: Path, retriever: HomeRetriever, retrievals: Sequence[Retrieval]) -> None:
+    """Write the trees that anything was chosen from.
+
+    Raises:
+        SettingsError: the file cannot be written.
+    """
+    names = sorted({hit.node.tree for one in retrievals for hit in one.hits})
+    trees = {name: retriever.nodes(name) for name in names}
+    chosen = {one.query.strategy: [hit.node.id for hit in one.ranked] for one in retrievals}
+    try:
+        path.write_text(tree_svg(trees, chosen, retrievals[0].question), encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"cannot write {path}: {error}; name another file") from error
+
+
+NAMED_DOCUMENTS = 3
+"""Documents of a summary that are named."""
+
+NAMED_SPANS = 3
+"""Spans under a citation that are named; ``--json`` has all."""
+
+
+@click.command(epilog="\b\nExample:\n  raptor ask 'what did the two incidents have in common?'")
+@click.argument("question")
+@query_options
+@click.option("--plan", is_flag=True, help="With --scope corpus: say calls and cost, call nothing.")
+@home_and_json
+def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: Any) -> None:
+    """Answer a question from the trees, with its sources.
+
+    With --scope corpus it is about everything: a layer of the tree above the trees is read in
+    parts, and the parts' answers together, within [budget]. Without a reader the overview itself
+    is the answer.
+
+    Needs a chat endpoint (settings [reader]). Without its key the context is shown with the
+    sentences nearest to the question, what is missing is said, and the exit code is 7.
+    """
+    require_words(question)
+    _, settings = Home.open(home)
+    components = Components(settings)
+    if values["scope"] == "corpus":
+        retriever = HomeRetriever(home, components)
+        query = make_query(settings, values)
+        _ask_corpus(retriever, question, query, only_plan=plan, as_json=as_json)
+        return
+    retrieval = HomeRetriever(home, components).search(question, make_query(settings, values))
+    if not retrieval.hits:
+        raise UnknownTreeError(f"nothing to answer from: {why_nothing(retrieval.query)}")
+    passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
+    try:
+        answer = Reader(settings.reader).read(question, passages)
+    except MissingKeyError as error:
+        quotes = best_sentences(question, passages, components.embedder)
+        _show_context(error, retrieval, quotes, as_json=as_json)
+    _print(answer, retrieval_values(retrieval), as_json=as_json)
+
+
+def _ask_corpus(
+    retriever: HomeRetriever, question: str, query: Query, *, only_plan: bool, as_json: bool
+) -> None:
+
+    plan = retriever.plan_answer(query)
+    if only_plan:
+        _print_corpus(retriever, plan, None, as_json=as_json)
+        return
+    if not as_json:
+        click.secho(_told_plan(plan), dim=True, err=True)
+    try:
+        answer = answer_by(plan, question, retriever.settings)
+    except MissingKeyError as error:
+        answer = overview_answer(retriever.nodes(OVERVIEW), query.budget_tokens)
+        told = f"the overview itself, since no reader can be asked: {error}"
+        click.secho(told, dim=True, err=True)
+    _print_corpus(retriever, plan, answer, as_json=as_json)
+
+
+def _told_plan(plan: OverviewPlan) -> str:
+    tokens = plan.prompt_tokens + plan.completion_tokens
+    return (
+        f"reads the {len(plan.nodes)} nodes of layer {plan.layer} of the tree above the trees: "
+        f"{counted(plan.calls, 'call')}, at the most about {tokens:,} tokens, "
+        f"{told_usd(plan.usd, '.4f')}"
+    )
+
+
+def _print_corpus(
+    retriever: HomeRetriever, plan: OverviewPlan, answer: Answer | None, *, as_json: bool
+) -> None:
+
+    foretold = {
+        "layer": plan.layer,
+        "n_nodes": len(plan.nodes),
+        "calls": plan.calls,
+        "prompt_tokens": plan.prompt_tokens,
+        "completion_tokens": plan.completion_tokens,
+        "usd": plan.usd,
+    }
+    if answer is None:
+        print_json({"plan": foretold}) if as_json else click.echo(_told_plan(plan))
+        return
+    spans = [retriever.trace(passage.node_id).spans for passage in answer.citations]
+    _print(answer, {"plan": foretold}, spans, as_json=as_json)
+
+
+def _show_context(
+    error: MissingKeyError, retrieval: Retrieval, quotes: list[Quote], *, as_json: bool
+) -> NoReturn:
+
+    told: dict[str, Any] = {}
+    if as_json:
+        told = {"quotes": [quote_values(quote) for quote in quotes], **retrieval_values(retrieval)}
+    else:
+        click.secho("No reader can be asked. The sentences nearest to the question:", bold=True)
+        print_quotes(quotes)
+        click.secho("\nThe context that a reader would answer from:", bold=True)
+        print_hits(retrieval)
+    fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **told)
+
+
+def _print(
+    answer: Answer,
+    values: Mapping[str, Any],
+    spans: Sequence[Sequence[SourceSpan]] = (),
+    *,
+    as_json: bool,
+) -> None:
+    """What a reader answers, and what it cites; ``spans`` are of each citation, where traced."""
+    traced = zip(answer.citations, spans or repeat(()), strict=False)
+    if as_json:
+        citations = [
+            passage_values(passage) | ({"spans": [asdict(span) for span in under]} if spans else {})
+            for passage, under in traced
+        ]
+        print_json({"answer": answer.text, "citations": citations, **values})
+        return
+    click.echo(answer.text)
+    for number, (passage, under) in enumerate(traced, 1):
+        click.secho(f"[{number}] {passage.place}  {passage.node_id}", fg="cyan")
+        named = [f"{span.document}[{span.start}:{span.end}]" for span in under[:NAMED_SPANS]]
+        more = f" and {len(under) - len(named)} more" if len(under) > len(named) else ""
+        if named:
+            click.secho(f"    {', '.join(named)}{more}", dim=True)
+    if not answer.citations:
+        click.secho("the answer cites no source", fg="yellow", err=True)
+
+
+def retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
+    """A retrieval as plain values."""
+    return {
+        "question": retrieval.question,
+        "strategy": retrieval.query.strategy,
+        "budget_tokens": retrieval.query.budget_tokens,
+        "n_tokens": retrieval.n_tokens,
+        "n_candidates": retrieval.n_candidates,
+        "n_passed_over": retrieval.n_passed_over,
+        "n_paragraphs": retrieval.n_paragraphs,
+        "nodes": [
+            {"score": round(hit.score, 4), "why": dict(hit.why), **node_values(hit.node)}
+            for hit in retrieval.hits
+        ],
+    }
+
+
+def passage_values(passage: Passage) -> dict[str, Any]:
+    """Where a passage comes from, as plain values; ``span`` is null for a summary."""
+    return {
+        "node": passage.node_id,
+        "documents": list(passage.documents),
+        "span": passage.span and list(passage.span),
+        "pages": list(passage.pages),
+    }
+
+
+def quote_values(quote: Quote) -> dict[str, Any]:
+    """A quoted sentence as plain values; ``span`` is the sentence's own."""
+    return {
+        "text": quote.text,
+        "similarity": round(quote.similarity, 4),
+        **passage_values(quote.passage),
+        "span": quote.span and list(quote.span),
+    }
+
+
+def place(hit: Hit) -> str:
+    """Where a node comes from, in one line."""
+    node = hit.node
+    if node.stands_for:
+        return f"the top of {node.documents[0]}"
+    if node.is_leaf:
+        title = str(node.metadata.get("title", ""))
+        path = " > ".join(dict.fromkeys(name for name in (title, *node.section) if name))
+        where = f"{node.documents[0]}[{node.start}:{node.end}]{told_pages(node.pages)}"
+        return f"{where} {path}" if path else where
+    names = ", ".join(node.documents[:NAMED_DOCUMENTS])
+    hidden = len(node.documents) - NAMED_DOCUMENTS
+    more = f" and {hidden} more" if hidden > 0 else ""
+    return f"summary of {len(node.children)} nodes of {names}{more}"
+
+
+def print_hits(retrieval: Retrieval) -> None:
+    """The hits of a retrieval, readable."""
+    for rank, hit in enumerate(retrieval.hits, 1):
+        kind = "chunk" if hit.node.is_leaf else f"layer {hit.node.layer}"
+        click.secho(f"{rank:>2}. {hit.score:.3f}  {kind:<8} {place(hit)}", fg="cyan")
+        click.secho(f"    {hit.node.id}", dim=True)
+        click.echo(f"    {shorten(hit.node.text)}")
+    budget = retrieval.query.budget_tokens
+    told = f"{len(retrieval.hits)} nodes, {retrieval.n_tokens} of {budget} tokens"
+    click.secho(told, dim=True)
+
+
+def print_beside(retrievals: Sequence[Retrieval]) -> None:
+    """Contexts side by side, each text whole; a node that all have is marked with "="."""
+    from rich.table import Table
+    from rich.text import Text
+
+    everywhere = set.intersection(*({hit.node.id for hit in one.hits} for one in retrievals))
+    table = Table(show_lines=True, expand=True)
+    for one in retrievals:
+        tokens = f"{one.n_tokens:,} of {one.query.budget_tokens:,} tokens"
+        table.add_column(f"{one.query.strategy}: {len(one.hits)} nodes, {tokens}", ratio=1)
+    for row in zip_longest(*(one.hits for one in retrievals)):
+        cells = [
+            Text(
+                f"{'= ' if hit.node.id in everywhere else ''}{hit.score:.3f} {place(hit)}\n", "cyan"
+            ).append(" ".join(hit.node.text.split()), "default")
+            if hit
+            else Text()
+            for hit in row
+        ]
+        table.add_row(*cells)
+    print_wide(table)
+
+
+def print_quotes(quotes: Sequence[Quote]) -> None:
+    """The sentences nearest to a question, with their places."""
+    for quote in quotes:
+        where = quote.passage.place
+        if quote.span:
+            where = f"{quote.passage.documents[0]}[{quote.span[0]}:{quote.span[1]}]"
+        click.echo(f"  “{shorten(quote.text)}”")
+        click.secho(f"      {where}", fg="cyan")
