@@ -57,7 +57,7 @@ def test_a_partition_is_one_runs_at_a_time(workshop):
             first_has_it.set()
             other.join(1)
             order.append("first")
-        other.join(30)
+        other.join()
         turn.close()
     assert order == ["first", "second"]
     (message,) = told
@@ -79,7 +79,7 @@ def test_other_partitions_do_not_wait(workshop):
 
             thread = threading.Thread(target=other)
             thread.start()
-            thread.join(30)
+            thread.join()
             assert told == ["at c and d"]
         turn.close()
 
@@ -97,7 +97,7 @@ def test_a_build_and_a_drop_wait_for_their_turn(workshop):
                 thread.join(3)
                 assert thread.is_alive()
                 assert set(workshop.manifests()) == before
-            thread.join(60)
+            thread.join()
             turn.close()
         assert set(workshop.manifests()) != before
     assert told[0].built == ["a.md"]
@@ -120,7 +120,7 @@ def test_the_one_who_holds_a_turn_is_named(in_database):
             thread.start()
             while not told and thread.is_alive():
                 thread.join(0.05)
-        thread.join(30)
+        thread.join()
         turn.close()
     assert "raptor run 01234567 on " in told[0]
 
@@ -201,5 +201,5 @@ def test_the_pool_bounds_how_many_build_at_once(in_database):
         assert thread.is_alive()
         assert in_database.manifests() == {}
         storage.free_concurrency_slots_for_run(other.run_id)
-        thread.join(60)
+        thread.join()
     assert built == [["a.md"]]

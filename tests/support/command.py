@@ -45,8 +45,13 @@ def raptor(*arguments: object, **environ: str) -> Printed:
 
 @contextmanager
 def embedder_made_by(make: Callable[..., Any]):
-    """Every embedder that settings ask for comes from ``make``, once for equal settings."""
-    with mock.patch.object(raptor_core.tree.components, "make_embedder", functools.cache(make)):
+    """Every embedder comes from ``make``, which takes the settings, once for equal ones."""
+    made = functools.cache(make)
+
+    def make_embedder(settings, _ledger=None):
+        return made(settings)
+
+    with mock.patch.object(raptor_core.tree.components, "make_embedder", make_embedder):
         yield
 
 

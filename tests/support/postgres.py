@@ -100,7 +100,7 @@ class Postgres:
 
     def wait_for_its_end(self, pid: int) -> None:
         """Wait until a killed server's children have noticed; before, a new one would refuse."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while _has_children(pid) and time.monotonic() < deadline:
             time.sleep(0.05)
 

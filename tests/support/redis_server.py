@@ -44,7 +44,7 @@ def redis_server(folder):
     )
     try:
         with redis.Redis.from_url(url) as client:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 120
             while time.monotonic() < deadline:
                 try:
                     client.ping()

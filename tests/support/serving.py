@@ -36,5 +36,5 @@ def serving(home: Path, name: str = "serve", **environ: str) -> Iterator[str]:
         yield address
     finally:
         process.send_signal(signal.SIGINT)
-        log = process.communicate(timeout=30)[0].decode()
+        log = process.communicate(timeout=120)[0].decode()
         assert KEY not in log

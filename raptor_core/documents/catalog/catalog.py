@@ -139,7 +139,8 @@ def is_final(file: SourceFile, first_seen: float, read_at: float) -> bool:
         return True
     if file.modified is None and not file.mark:
         return False  # nothing in the stamp changes with a write of the same size
-    if file.modified is not None and file.modified < read_at - file.clock_seconds:
+    written = file.modified if file.written is None else file.written
+    if written is not None and written < read_at - file.clock_seconds:
         return True
     return read_at - first_seen > file.clock_seconds
 

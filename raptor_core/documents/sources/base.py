@@ -58,7 +58,8 @@ class SourceFile:
     is the file itself. ``path`` is a local path or a URL. ``modified`` is in seconds since 1970
     UTC. ``etag`` is the storage's own version of the content: equal ones mean equal content.
     ``mark`` is whatever else changes when it is written. Each is given where it is known. Two
-    writes may have one time where they are not ``clock_seconds`` apart.
+    writes may have one time where they are not ``clock_seconds`` apart; ``written`` is that time,
+    where ``modified`` may be another that somebody set.
     """
 
     id: str
@@ -68,6 +69,7 @@ class SourceFile:
     etag: str = ""
     mark: str = ""
     clock_seconds: float = CLOCK_SECONDS
+    written: float | None = None
 
     @property
     def extension(self) -> str:

@@ -153,7 +153,8 @@ def _file(path: str, name: str) -> SourceFile | Skipped:
         return Skipped(name, "is not a regular file")
     # A copy may carry an old time of modification along; the inode and its own time tell.
     mark = f"{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
-    return SourceFile(name, path, status.st_size, status.st_mtime, mark=mark)
+    size, modified = status.st_size, status.st_mtime
+    return SourceFile(name, path, size, modified, mark=mark, written=status.st_ctime)
 
 
 def _unstorable(name: str) -> Skipped | None:

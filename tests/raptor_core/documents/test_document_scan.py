@@ -19,8 +19,8 @@ from raptor_core.documents import (
     parser_fingerprint,
     read_documents,
     read_scanned,
-    scan_source,
 )
+from raptor_core.documents import scan_source as scan_at
 from raptor_core.documents.sources import parsing
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
@@ -74,6 +74,11 @@ def of(path, **values):
 
 def at(moment):
     return lambda: moment
+
+
+def scan_source(settings, catalog=None, *, clock=lambda: LATER):
+    """A scan long after the files were written, if nothing else is asked for."""
+    return scan_at(settings, catalog, clock=clock)
 
 
 def ids(scan):
@@ -445,16 +450,20 @@ class TestReadingWhatIsWanted:
         write(folder / "t.jsonl", json.dumps({"id": "row", "text": "First."}))
         scan = scan_source(of(folder))
         reads.clear()
-        corpus, catalog = read_documents(of(folder), scan.catalog, {"a.md"}.__contains__)
+        corpus, catalog = read_documents(
+            of(folder), scan.catalog, {"a.md"}.__contains__, clock=at(LATER)
+        )
         assert ([d.id for d in corpus.documents], reads) == (["a.md"], ["a.md"])
         assert catalog == scan.catalog
         reads.clear()
-        corpus, _ = read_documents(of(folder), catalog, {"row"}.__contains__)
+        corpus, _ = read_documents(of(folder), catalog, {"row"}.__contains__, clock=at(LATER))
         assert ([d.text for d in corpus.documents], reads) == (["First."], ["t.jsonl"])
 
     def test_without_a_catalog_tables_are_searched(self, folder, reads):
         write(folder / "t.jsonl", json.dumps({"id": "row", "text": "First."}))
-        corpus, catalog = read_documents(of(folder), Catalog(), {"b.txt", "row"}.__contains__)
+        corpus, catalog = read_documents(
+            of(folder), Catalog(), {"b.txt", "row"}.__contains__, clock=at(LATER)
+        )
         assert [d.id for d in corpus.documents] == ["b.txt", "row"]
         assert reads == ["b.txt", "t.jsonl"]
         assert scan_source(of(folder), catalog).n_read == 2
@@ -462,7 +471,9 @@ class TestReadingWhatIsWanted:
     def test_what_it_finds_is_in_the_next_catalog(self, folder):
         scan = scan_source(of(folder))
         write(folder / "a.md", "Edited.", modified=2000.0)
-        corpus, catalog = read_documents(of(folder), scan.catalog, {"a.md"}.__contains__)
+        corpus, catalog = read_documents(
+            of(folder), scan.catalog, {"a.md"}.__contains__, clock=at(LATER)
+        )
         assert corpus.documents[0].text == "Edited."
         again = scan_source(of(folder), catalog)
         assert again.n_read == 0
@@ -530,7 +541,7 @@ def test_a_catalog_never_changes_what_is_found(tmp_path_factory, acts):
         elif path.exists():
             (root / other).parent.mkdir(exist_ok=True)
             path.rename(root / other)
-        scan = scan_source(of(root, settle_seconds=0), catalog)
+        scan = scan_at(of(root, settle_seconds=0), catalog)
         catalog = scan.catalog
         assert scan.inventory == scan_source(of(root, settle_seconds=0)).inventory
     assert len(list_files([root])) == len(catalog)

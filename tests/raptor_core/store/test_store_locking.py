@@ -62,7 +62,7 @@ def test_another_thread_waits_its_turn(tmp_path):
         time.sleep(0.1)
         assert not opened.is_set()
         publish(store, make_tree())
-    thread.join(timeout=30)
+    thread.join(timeout=120)
     assert opened.is_set()
 
 

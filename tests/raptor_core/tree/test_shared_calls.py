@@ -19,7 +19,7 @@ def documents(n):
 
 def first_together(n_calls):
     """A ``hold`` that lets the first calls go on only once so many are under way."""
-    numbers, barrier = count(), threading.Barrier(n_calls, timeout=20)
+    numbers, barrier = count(), threading.Barrier(n_calls, timeout=60)
     return lambda _body: barrier.wait() if next(numbers) < n_calls else None
 
 

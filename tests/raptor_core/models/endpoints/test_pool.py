@@ -25,7 +25,7 @@ def test_the_pool_gives_what_is_under_way_when_one_fails_and_begins_no_other():
 
 
 def test_the_pool_keeps_to_its_bound_and_gives_every_result(server):
-    barrier = threading.Barrier(3, timeout=10)
+    barrier = threading.Barrier(3, timeout=60)
     server.hold = lambda _body: barrier.wait()
     client = client_of(server)
     results = run_concurrently(lambda n, stop: (n, client.chat(ask(), stop=stop)), range(12), 3)

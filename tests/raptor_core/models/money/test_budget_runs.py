@@ -74,7 +74,7 @@ def test_tokens_and_dollars_are_not_passed_by_what_the_endpoint_counts(server, b
 
 
 def test_answers_under_way_when_the_budget_ends_are_kept(server):
-    started = threading.Barrier(4, timeout=10)
+    started = threading.Barrier(4, timeout=60)
     server.hold = lambda _body: started.wait()  # four at once, all there when a fifth is refused
     cache = MemoryCache()
     spent, ended = run(server, cache, budget={"calls": 4})

@@ -121,7 +121,7 @@ def test_a_summary_that_only_begins_like_an_apology_is_kept(server):
 
 
 def test_exactly_the_concurrency_is_under_way(server):
-    barrier = threading.Barrier(4, timeout=10)
+    barrier = threading.Barrier(4, timeout=60)
     server.hold = lambda _body: barrier.wait()
     answers = list(summarizer(server, concurrency=4).summarize([requested(n) for n in range(16)]))
     assert all(isinstance(a, Summary) for a in answers)
