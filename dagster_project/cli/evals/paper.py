@@ -1,23 +1,100 @@
-"""`raptor eval paper`."""
+"""`raptor eval paper`: the paper's tables and figures as Markdown, pictures, and one page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from markdown_it import MarkdownIt
 
 from dagster_project.cli.evals.common import DPR, budgets_option, dataset_options, open_evaluation
 from dagster_project.cli.options import home_and_json
 from dagster_project.cli.output import print_json
+from raptor_assets.drawing import (
+    ACCENT,
+    HEIGHT,
+    PALETTE,
+    REFERENCE,
+    ROW,
+    SMALL,
+    TEXT,
+    WIDTH,
+    Drawing,
+    Panel,
+    ticks,
+)
+from raptor_assets.tables_markdown import table_markdown
+from raptor_core.errors import SettingsError
 from raptor_core.evaluation.baselines import Dpr
 from raptor_core.evaluation.measures import ContextMeasurer
+from raptor_core.evaluation.paper.study import (
+    CONTIGUOUS,
+    Study,
+    calls_nothing,
+    measure_study,
+    time_builds,
+    with_contiguous,
+)
+from raptor_core.evaluation.paper.tables import (
+    SPREAD,
+    compression_tables,
+    curve_tables,
+    layer_tables,
+    retriever_tables,
+    scaling_tables,
+    share_tables,
+)
+from raptor_core.evaluation.tables import Table
 from raptor_core.settings import Settings
 
-if TYPE_CHECKING:
-    from raptor_core.evaluation.paper.study import Study
+FIGURES = "figures.json"
+README = "README.md"
+INDEX = "index.html"
+TITLE = "The RAPTOR paper, measured here"
+
+INTRODUCTION = """\
+Made by `raptor eval paper`. "Paper" is Sarthi et al., RAPTOR: Recursive Abstractive Processing for
+Tree-Organized Retrieval, ICLR 2024, arXiv:2401.18059.
+
+**The paper's figures are not comparable with these.** Its tables of retrieval score answers that a
+model gave, on the official data sets, with summaries by gpt-3.5-turbo. These measure what contexts
+hold, with no reader, on the files and settings named below. What can be compared is the order of
+the retrievers within a table, and the sizes of the trees."""
+
+LEFT_OUT = """\
+## Left out
+
+- Tables 1 to 7 and 9 as the paper has them: they score answers, so they need a reader
+  (`raptor eval reader`). The same retrievers are in `retrievers.md`, by what contexts hold; what
+  the paper reports of answers stands beside them.
+- DPR (Tables 1 to 4, 18 and 19) where `--dpr` names no encoders.
+- Tables 11 to 13 and Figure 4: a prompt and examples. `raptor query --beside` shows two contexts
+  side by side, `raptor query --svg` the nodes that a question chose.
+- Figure 6 where summaries or vectors come from an endpoint, which timing would pay for again.
+- Appendix E, a study by hand."""
+
+
+_STYLE = """
+:root { color-scheme: light dark; --text: #1d2430; --soft: #5b6472; --line: #d9dde4;
+  --back: #fff; --band: #f5f6f8; --link: #2f57c4 }
+@media (prefers-color-scheme: dark) { :root { --text: #e3e6eb; --soft: #a2abb8; --line: #333a45;
+  --back: #14171c; --band: #1b1f26; --link: #8aa8ff } }
+body { margin: 0 auto; max-width: 74rem; padding: 1rem; color: var(--text);
+  background: var(--back); font: 1rem/1.5 system-ui, sans-serif }
+p, nav { max-width: 46rem } h2 { margin-top: 3rem } h3 { margin: 2rem 0 .3rem }
+a { color: var(--link) } h3 + p { color: var(--soft); margin: .2rem 0 .6rem }
+.wide { overflow-x: auto } svg { display: block; margin: 1rem 0 }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums }
+th, td { padding: .3rem .7rem; text-align: left; border-bottom: 1px solid var(--line);
+  white-space: nowrap }
+th { background: var(--band) }
+"""
 
 
 @click.command(epilog="\b\nExample:\n  raptor eval paper tables/ qasper.jsonl quality.jsonl")
@@ -42,8 +119,6 @@ def command(
     FOLDER/README.md says which tables need a reader; FOLDER/figures.json holds everything. The
     files are written anew after each data set.
     """
-    from dagster_project.cli.evals.paper_files import write_tables
-
     dpr = Dpr(*values["dpr"]) if values["dpr"] else None
     studies: list[Study] = []
     settings: Settings | None = None
@@ -63,14 +138,6 @@ def _measure(
     file: Path, home: Path, values: Mapping[str, Any], dpr: Dpr | None
 ) -> tuple[Study, Settings]:
     """One data set; the contiguous trees are left out where they would be the same."""
-    from raptor_core.evaluation.paper.study import (
-        CONTIGUOUS,
-        calls_nothing,
-        measure_study,
-        time_builds,
-        with_contiguous,
-    )
-
     budgets = values["budgets"]
     with open_evaluation(file, home, values) as index:
         settings = index.components.settings
@@ -91,3 +158,229 @@ def _tell(system: str, budget_tokens: int) -> None:
 
 def _tell_build(n_tokens: int) -> None:
     click.echo(f"building {n_tokens:,} tokens", err=True)
+
+
+@dataclass(frozen=True)
+class Section:
+    """What one file holds.
+
+    Attributes:
+        file: its name.
+        title: in words.
+        of: the tables and figures of the paper that it stands for.
+        given: tables; several data sets may share one of the paper's.
+        pictures: SVG by the name of its file.
+    """
+
+    file: str
+    title: str
+    of: str
+    given: Sequence[Table]
+    pictures: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> list[Table]:
+        """Each once, though several data sets share one of the paper's."""
+        return list(dict.fromkeys(self.given))
+
+
+def write_tables(
+    folder: Path, files: Sequence[Path], studies: Sequence[Study], settings: Settings
+) -> list[Path]:
+    """Write all tables of the studies so far, in place of those that are there.
+
+    Raises:
+        SettingsError: the folder cannot be written.
+    """
+    sections = list(_sections(studies))
+    readme = _readme(_measured(files, studies), sections, settings)
+    texts = {
+        README: readme,
+        INDEX: _page(readme, sections),
+        **{section.file: _markdown(section) for section in sections},
+        **{name: svg for section in sections for name, svg in section.pictures.items()},
+        FIGURES: json.dumps([study.values() for study in studies], indent=2) + "\n",
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"cannot write {folder}: {error}; name another folder") from error
+    return [folder / name for name in texts]
+
+
+def _sections(studies: Sequence[Study]) -> Iterator[Section]:
+    retrievers = [table for study in studies for table in retriever_tables(study)]
+    measured = [study for study in studies if study.measure]
+    yield Section(
+        "retrievers.md", "Retrievers with and without the tree", "Tables 1 to 7 and 9", retrievers
+    )
+    yield Section(
+        "curve.md",
+        "The collapsed tree and traversal by length of the context",
+        "Figure 3",
+        curve_tables(studies),
+        {f"curve-{at}.svg": curve_svg(study) for at, study in enumerate(measured, 1)},
+    )
+    yield Section("layers.md", "Subsets of layers", "Tables 8 and 14 to 17", layer_tables(studies))
+    yield Section(
+        "shares.md",
+        "Nodes by layer",
+        "Tables 18 to 21, Figure 7",
+        share_tables(studies),
+        {f"shares-{at}.svg": shares_svg(study) for at, study in enumerate(studies, 1)},
+    )
+    yield Section("compression.md", "Sizes of the trees", "Table 10", compression_tables(studies))
+    yield Section(
+        "scaling.md",
+        "Tokens and time by length of the document",
+        "Figures 5 and 6",
+        scaling_tables(studies),
+        {f"scaling-{at}.svg": scaling_svg(study) for at, study in enumerate(studies, 1)},
+    )
+
+
+def _markdown(section: Section) -> str:
+    pictures = (f"![{section.title}]({name})" for name in section.pictures)
+    tables = map(table_markdown, section.tables)
+    return "\n\n".join([f"# {section.title} ({section.of})", *pictures, *tables]) + "\n"
+
+
+def _page(readme: str, sections: Sequence[Section]) -> str:
+    """The README with all sections below it, as HTML that needs no network."""
+    body = _html(readme)
+    for section in sections:
+        anchor = section.file.removesuffix(".md")
+        body = body.replace(f'href="{section.file}"', f'href="#{anchor}"')
+        told = _html(_markdown(section)).replace("h2>", "h3>").replace("/h1>", "/h2>")
+        for name, svg in section.pictures.items():
+            shown = f'<p><img src="{name}" alt="{escape(section.title)}" /></p>'
+            told = told.replace(shown, f'<div class="wide" tabindex="0">{svg}</div>')
+        body += told.replace("<h1>", f'<h2 id="{anchor}">')
+    head = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    )
+    return (
+        f"{head}<title>{TITLE}</title><style>{_STYLE}</style></head>"
+        f"<body><main>{body}</main></body></html>\n"
+    )
+
+
+def _html(markdown: str) -> str:
+    """Of Markdown with tables; HTML in it is shown as text."""
+    html: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
+    html = html.replace("<table>", '<div class="wide" tabindex="0"><table>')
+    return html.replace("</table>", "</table></div>").replace("<th>", '<th scope="col">')
+
+
+def _readme(measured: Table, sections: Sequence[Section], settings: Settings) -> str:
+    contents = [f"- [{one.title}]({one.file}): {one.of}" for one in sections]
+    contents += [f"- [All of it as one page]({INDEX})", f"- [Everything, as JSON]({FIGURES})"]
+    parts = [f"# {TITLE}", INTRODUCTION, table_markdown(measured), _made(settings)]
+    return "\n\n".join([*parts, "## Tables", "\n".join(contents), LEFT_OUT]) + "\n"
+
+
+def _measured(files: Sequence[Path], studies: Sequence[Study]) -> Table:
+    head = ("data set", "file", "documents", "questions", "nodes by layer")
+    rows = (
+        (
+            study.name,
+            file.name,
+            f"{study.n_documents:,}",
+            f"{study.n_questions:,}",
+            ", ".join(f"{n:,}" for n in study.trees.nodes_by_layer),
+        )
+        for file, study in zip(files, studies, strict=False)
+    )
+    return Table("Measured on", head, tuple(rows))
+
+
+def _made(settings: Settings) -> str:
+    """The settings that the figures depend on most."""
+    summarizer, embedder, own = settings.summarizer, settings.embedder, settings.components
+    summaries = summarizer.model if summarizer.kind == "openai" else "extracted sentences"
+    model = "all-MiniLM-L6-v2 (bundled)" if embedder.kind == "bundled" else embedder.model
+    return (
+        f"Embedder {own.embedder or model}; summaries: {own.summarizer or summaries}; chunks of "
+        f"{settings.chunking.max_tokens} tokens; clustering {settings.clustering.method}; "
+        f"default strategy {settings.retrieval.strategy}."
+    )
+
+
+Points = Sequence[tuple[float, float]]
+
+_DOT = 5.0
+_TITLE = 76.0
+"""Pixels of a panel of rows that are none."""
+
+
+def scaling_svg(study: Study) -> str:
+    """Thousand tokens of calls, and seconds where they were measured, in panels side by side."""
+    drawing = Drawing(WIDTH * (2 if study.times else 1), HEIGHT)
+    asked = [(p.document_tokens / 1000, p.prompt_tokens / 1000) for p in study.tokens]
+    answered = [(p.document_tokens / 1000, p.completion_tokens / 1000) for p in study.tokens]
+    title = f"{study.name}: thousand tokens of calls"
+    x_label = "thousand tokens of the document"
+    _scatter(Panel.of(drawing, 0), title, x_label, {"prompts": asked, "completions": answered})
+    if study.times:
+        timed = [(p.document_tokens / 1000, p.seconds) for p in study.times]
+        _scatter(Panel.of(drawing, 1), f"{study.name}: seconds", x_label, {"seconds": timed})
+    return drawing.svg()
+
+
+def curve_svg(study: Study) -> str:
+    """The measure by the length of the context: the collapsed tree and traversal (Figure 3)."""
+    drawing = Drawing(WIDTH, HEIGHT)
+    series: dict[str, list[tuple[float, float]]] = {}
+    for line in study.curve:
+        value = line.figures[study.measure].mean.value or 0.0
+        series.setdefault(line.system.partition(":")[0], []).append((line.mean_tokens, value))
+    title = f"{study.name}: {study.measure.replace('_', ' ')}"
+    _scatter(Panel.of(drawing, 0), title, "tokens of a context", series, joined=True)
+    return drawing.svg()
+
+
+def shares_svg(study: Study) -> str:
+    """Nodes of a context by layer at the largest budget, a panel for each strategy (Figure 7)."""
+    budget = max(line.budget_tokens for line in study.retrievers.lines)
+    lines = [
+        line
+        for line in study.retrievers.lines
+        if line.system in SPREAD and line.layers and line.budget_tokens == budget
+    ]
+    height = _TITLE + ROW * study.n_layers
+    drawing = Drawing(WIDTH * len(lines), height)
+    for at, line in enumerate(lines):
+        panel = Panel.of(drawing, at, height)
+        panel.title(f"{study.name}: {line.system}, {budget:,} tokens")
+        shares = [line.layers.get(layer, 0.0) for layer in range(study.n_layers)]
+        panel.rows(
+            [(f"layer {layer}", share, f"{share:.1%}") for layer, share in enumerate(shares)]
+        )
+    return drawing.svg()
+
+
+def _scatter(
+    panel: Panel, title: str, x_label: str, series: Mapping[str, Points], *, joined: bool = False
+) -> None:
+    """Both axes from 0; the names of several series stand under one another on the left."""
+    drawing = panel.drawing
+    panel.title(title, x_label)
+    everything = [point for points in series.values() for point in points]
+    furthest = max(x for x, _ in everything)
+    highest = max(y for _, y in everything) or 1.0
+    across, up = panel.width / furthest, panel.heights(highest, whole=False)
+    panel.baseline()
+    for value in ticks(0.0, furthest, 5):
+        place = panel.left + value * across
+        drawing.text(place, panel.bottom + 16, f"{value:g}", TEXT, size=SMALL, anchor="middle")
+    colors = (ACCENT, REFERENCE, *PALETTE[2:])
+    for at, ((name, points), color) in enumerate(zip(series.items(), colors, strict=False)):
+        places = [(panel.left + x * across, panel.bottom - y * up) for x, y in points]
+        for start, end in pairwise(places) if joined else ():
+            drawing.line(start, end, color, 1.5)
+        drawing.dots(places, _DOT, color)
+        if len(series) > 1:
+            drawing.text(panel.left + 8, panel.top + 12 + 15 * at, name, color, size=SMALL)
