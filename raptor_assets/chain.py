@@ -139,9 +139,6 @@ class _Run:
         assert own is not None, f"{key} is not of this chain"  # noqa: S101 - Dagster selects ours
         return own
 
-    def _shown(self, key: dg.AssetKey) -> dg.AssetKey:
-        return keys.shown(self._corpus, key)
-
     def events(self) -> Events:
         """Log everything, then fail if a partition did; under the keys that Dagster has.
 
@@ -150,7 +147,7 @@ class _Run:
             StoreError: the store's key may not write; nothing was begun.
         """
         for event in self._events():
-            key = self._shown(event.asset_key)
+            key = keys.shown(self._corpus, event.asset_key)
             if isinstance(event, dg.AssetCheckEvaluation):
                 yield replace(event, asset_key=key)
             else:
@@ -275,7 +272,7 @@ class _Run:
         step = str(self._context.op_execution_context.op_handle)
         for name in names:
             planned = AssetMaterializationPlannedData(
-                self._shown(key), partition=name, partitions_subset=None
+                keys.shown(self._corpus, key), partition=name, partitions_subset=None
             )
             told = DagsterEvent.build_asset_materialization_planned_event(
                 run.job_name, step, planned

@@ -25,7 +25,6 @@ QDRANT = "qdrant_layers_io_manager"
 
 _IO_MANAGER = "dagster/io_manager_key"
 
-
 TREES = Schema(
     ("tree", "string", "name of the published tree"),
     ("build_id", "string", "digest of all nodes"),
@@ -116,12 +115,13 @@ Described = tuple[dg.AssetKey, str, set[str]]
 
 
 def _described(settings: Settings) -> Iterator[Described]:
-    yield keys.DOCUMENTS, "The partition's documents as they were read from the source.", _PARQUET
+    documents = "The partition's documents as they were read from the source."
+    yield keys.DOCUMENTS, documents, {"parquet"}
     leaves = (
         "The leaves: spans of the documents, cut at sentence ends, of at most "
         f"{settings.chunking.max_tokens} tokens."
     )
-    yield keys.CHUNKS, leaves, _PARQUET
+    yield keys.CHUNKS, leaves, {"parquet"}
     yield _embeddings(0, settings)
     for layer in range(1, settings.tree.max_layers + 1):
         yield from _layer(layer, settings)
@@ -135,9 +135,6 @@ def _described(settings: Settings) -> Iterator[Described]:
         "documents, to search, with findings marked, statistics and cost."
     )
     yield keys.REPORT, page, {"html"}
-
-
-_PARQUET = {"parquet"}
 
 
 def _layer(layer: int, settings: Settings) -> Iterator[Described]:

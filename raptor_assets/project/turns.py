@@ -162,7 +162,8 @@ class _DatabaseTurn(Turn):
             self._connection = engine.connect()
             for setting, value in _SERVER_KEEPALIVES.items():
                 self._connection.execute(text(f"set {setting} = {value}"))
-            while not self._lock(_run_key(run_id)):  # a process that had it ends just now
+            key = _lock_number("run", run_id)
+            while not self._lock(key):  # a process that had it ends just now
                 time.sleep(_POLL_SECONDS)
 
     def _key(self, partition: str) -> int:
@@ -225,11 +226,7 @@ def _holder(connection: Any, key: int) -> str:
     return str(connection.execute(text(_HOLDER), {"key": key}).scalar() or "")
 
 
-def _run_key(run_id: str) -> int:
-    return _lock_number("run", run_id)
-
-
 def living_runs(instance: dg.DagsterInstance, run_ids: Collection[str]) -> set[str]:
     """Those of the runs whose process holds its lock, on any machine; PostgreSQL only."""
     with instance.event_log_storage.index_connection() as connection:  # type: ignore[attr-defined]
-        return {run_id for run_id in run_ids if _holder(connection, _run_key(run_id))}
+        return {run_id for run_id in run_ids if _holder(connection, _lock_number("run", run_id))}
