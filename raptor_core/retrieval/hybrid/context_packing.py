@@ -28,7 +28,7 @@ class Packing:
             taken; all of them where none was.
         n_paragraphs: whole paragraphs that it holds.
         why: what each score is made of, by node id.
-        parts: of the chunks that it holds, the parts of paragraphs, by node id.
+        cuts: of the chunks that it holds in part, which parts of paragraphs, by node id.
     """
 
     budget_tokens: int
@@ -39,7 +39,7 @@ class Packing:
     n_passed_over: int = 0
     n_paragraphs: int = 0
     why: dict[str, Mapping[str, float]] = field(default_factory=dict)
-    parts: dict[str, slice] = field(default_factory=dict)
+    cuts: dict[str, slice] = field(default_factory=dict)
 
     def add_summaries(self, ranked: Ranked, share: float) -> None:
         """Take summaries, best first, while they fit ``share`` of the budget; ties by node id."""
@@ -94,8 +94,7 @@ class Packing:
             n_taken[document[best]] += 1
             if n_taken[document[best]] == max_per_document:
                 left[document == document[best]] = -np.inf
-        for chunk in filling.taken:
-            self.parts[leaves.id(chunk)] = filling.parts(chunk)
+        self.cuts |= {leaves.id(chunk): parts for chunk, parts in filling.cuts().items()}
 
     def _is_full(self) -> bool:
         return self.most is not None and len(self.ids) >= self.most
@@ -114,8 +113,7 @@ class Packing:
         """What it holds, in document order; without nodes that were removed meanwhile."""
         score_of = dict(zip(self.ids, self.scores, strict=True))
         nodes = store.nodes(Where(ids=tuple(self.ids)))
-        parts = self.parts
-        shown = [cut(n, parts[n.id]) if n.id in parts and n.paragraphs else n for n in nodes]
+        shown = [cut(n, self.cuts[n.id]) if n.id in self.cuts else n for n in nodes]
         found = [Hit(node, score_of[node.id], self.why[node.id]) for node in shown]
         return in_document_order(found)
 

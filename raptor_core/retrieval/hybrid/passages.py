@@ -120,10 +120,14 @@ class Filling:
         before = self._ends[first] - self._ends[min(first, part)]
         return before + self._ends[max(last, part) + 1] - self._ends[last + 1]
 
-    def parts(self, chunk: int) -> slice:
-        """The parts of a chunk that are taken, counted from its first."""
-        first, last = self.taken[chunk]
-        return slice(first - self._begins[chunk], last + 1 - self._begins[chunk])
+    def cuts(self) -> dict[int, slice]:
+        """Of the chunks that are taken in part, which parts, counted from the chunk's first."""
+        cuts = {}
+        for chunk, (first, last) in self.taken.items():
+            begin, end = self._begins[chunk : chunk + 2]
+            if last + 1 - first < end - begin:
+                cuts[chunk] = slice(first - begin, last + 1 - begin)
+        return cuts
 
 
 def cut(node: Node, parts: slice) -> Node:

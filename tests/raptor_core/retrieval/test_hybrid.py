@@ -129,7 +129,7 @@ def test_a_paragraph_is_taken_with_all_of_its_parts_and_nothing_else():
     ]
     packing = packed(nodes, [5, 4, 0], budget=60)
     assert (packing.n_tokens, packing.n_paragraphs) == (55, 1)
-    assert packing.parts == {uid("a"): slice(0, 1), uid("b"): slice(0, 1)}
+    assert packing.cuts == {uid("b"): slice(0, 1)}
     everything = packed(nodes, [5, 4, 0], budget=100)
     assert (everything.n_tokens, everything.n_paragraphs) == (100, 3)
 
@@ -148,8 +148,9 @@ def test_between_two_parts_of_a_chunk_all_of_it_is_taken_and_counted():
     filling = Filling(passages)
     filling.take(0)
     assert filling.n_tokens.tolist() == [0, 10, 29]
+    assert filling.cuts() == {0: slice(0, 1)}
     filling.take(2)
-    assert filling.parts(0) == slice(0, 3)
+    assert filling.cuts() == {}
     assert filling.n_tokens.tolist() == [0, 0, 0]
 
 
@@ -256,8 +257,17 @@ def test_the_paragraph_that_answers_comes_whole_between_those_around_it(manual):
         assert hit.node.text == MANUAL[hit.node.start : hit.node.end]
         assert sum(hit.why.values()) == pytest.approx(hit.score, abs=1e-4)
         assert {"dense", "neighbours"} <= set(hit.why)
-    named = retriever.search("what does log_depth control", Query(budget_tokens=170, top_k=2))
-    assert (len(named.hits), named.n_paragraphs) == (2, 0)
+
+
+@pytest.mark.parametrize("bound", [{"top_k": 2}, {"max_per_document": 2}])
+def test_where_chunks_are_counted_each_comes_whole(manual, bound):
+    trees, components = manual
+    (tree,) = trees.values()
+    retriever = Retriever.from_trees([tree], components)
+    found = retriever.search("what does log_depth control", Query(budget_tokens=170, **bound))
+    assert (len(found.hits), found.n_paragraphs) == (2, 0)
+    assert all(hit.node in tree.layers[0].nodes for hit in found.hits)
+    assert any(len(hit.node.paragraphs) > 1 for hit in found.hits)
 
 
 @pytest.mark.parametrize("wanted", ["| full | longest | reads and rows |", "archive = on\n```"])
