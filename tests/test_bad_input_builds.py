@@ -64,7 +64,7 @@ def seen(place):
 
 @pytest.fixture(scope="module", autouse=True)
 def small_embedder():
-    with embedder_made_by(lambda _settings: HashingEmbedder()):
+    with embedder_made_by(lambda *_: HashingEmbedder()):
         yield
 
 
@@ -136,7 +136,7 @@ class Other(HashingEmbedder):
 
 def test_another_embedder_is_built_beside_and_switched_to_at_the_end(published):
     before = seen(published)
-    with embedder_made_by(lambda _settings: Other()):
+    with embedder_made_by(lambda *_: Other()):
         asked = published.call("query", "river", "--json")
         assert (asked.code, asked.json["error"]) == (1, "StoreMismatchError")
         for name in NAMES[:2]:
@@ -157,7 +157,7 @@ def test_a_build_with_another_embedder_that_fails_leaves_readers_the_old_collect
             raise ModelError("the new model cannot be loaded")
 
     before = seen(published)
-    with embedder_made_by(lambda _settings: Broken()):
+    with embedder_made_by(lambda *_: Broken()):
         assert published.call("build", "--json").code != 0
     assert seen(published) == before
     assert build(published)["built"] == NAMES

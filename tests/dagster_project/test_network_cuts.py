@@ -129,7 +129,7 @@ def network(tmp_path_factory, qdrant_server):
             FakeOpenAI() as endpoint,
             Link(int(store.url.rpartition(":")[2])) as to_store,
             Link(endpoint.port) as to_endpoint,
-            embedder_made_by(lambda _settings: HashingEmbedder()),
+            embedder_made_by(lambda *_: HashingEmbedder()),
         ):
             root = tmp_path_factory.mktemp("network")
             made = Network(root, store, endpoint, to_store, to_endpoint)

@@ -105,7 +105,7 @@ def test_a_server_killed_in_a_run_loses_nothing(postgres, place):
     assert postgres.password not in failed.stdout + failed.stderr
     log = place.root / "finished.log"
     before = log.read_text().splitlines()
-    with embedder_made_by(lambda _settings: LoggedEmbedder(log)):
+    with embedder_made_by(lambda *_: LoggedEmbedder(log)):
         assert place.call("build", "--json").json["built"] == ["a.md"]
         status = place.call("status", "--json", "--check", "--cost")
     texts = log.read_text().splitlines()

@@ -30,6 +30,7 @@ def reads(monkeypatch):
     return told
 
 
+@pytest.mark.usefixtures("later")
 def test_a_tick_and_its_run_read_the_changed_file_alone(start, reads):
     workshop, daemon = start()
     for path in workshop.docs.rglob("*.md"):
@@ -67,6 +68,7 @@ def test_a_tree_published_while_the_record_is_read_is_not_asked_for_again(start)
     assert meanwhile.tokens == asked.tokens
 
 
+@pytest.mark.usefixtures("later")
 def test_a_build_reads_the_changed_file_alone_and_one_without_changes_none(start, reads):
     workshop, _ = start()
     for path in workshop.docs.rglob("*.md"):

@@ -12,6 +12,8 @@ from raptor_core.documents import Catalog, parser_fingerprint, scan_source
 from raptor_core.settings import SourceSettings
 from raptor_core.tables.files import TableStore
 
+pytestmark = pytest.mark.usefixtures("later")
+
 
 @pytest.fixture
 def docs(tmp_path):

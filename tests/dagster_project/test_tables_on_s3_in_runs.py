@@ -27,7 +27,7 @@ def place(bucket, tmp_path):
 def test_build_rebuild_query_report_and_drop(s3, place, bucket, tmp_path):
     place.write("b.md", prose(8, seed=2))
     embedder = HashingEmbedder()
-    with embedder_made_by(lambda _settings: embedder):
+    with embedder_made_by(lambda *_: embedder):
         assert place.call("build", "--json").json["built"] == ["a.md", "b.md"]
         first = s3.keys(bucket)
         assert not list((place.home / "tables").rglob("*.parquet"))
@@ -53,7 +53,7 @@ def test_build_rebuild_query_report_and_drop(s3, place, bucket, tmp_path):
 
 
 def test_a_server_that_is_gone_stops_the_build_before_anything_is_lost(place, monkeypatch):
-    with embedder_made_by(lambda _settings: HashingEmbedder()):
+    with embedder_made_by(lambda *_: HashingEmbedder()):
         assert place.call("build").code == 0
         place.write("a.md", prose(9))
         with monkeypatch.context() as patch:

@@ -41,7 +41,7 @@ def die(*_args, **_kwargs):
 
 def build(root):
     """`raptor build`."""
-    with embedder_made_by(lambda _settings: HashingEmbedder()):
+    with embedder_made_by(lambda *_: HashingEmbedder()):
         main(["build", "--json", "--home", str(root / "home")])
 
 
@@ -97,7 +97,7 @@ def build_as_the_database_dies(root, server, at):
         return vectors
 
     LoggedEmbedder.embed = dying
-    with embedder_made_by(lambda _settings: LoggedEmbedder(root / "finished.log")):
+    with embedder_made_by(lambda *_: LoggedEmbedder(root / "finished.log")):
         main(["build", "--home", str(root / "home")])
 
 

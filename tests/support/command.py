@@ -45,13 +45,8 @@ def raptor(*arguments: object, **environ: str) -> Printed:
 
 @contextmanager
 def embedder_made_by(make: Callable[..., Any]):
-    """Every embedder comes from ``make``, which takes the settings, once for equal ones."""
-    made = functools.cache(make)
-
-    def make_embedder(settings, _ledger=None):
-        return made(settings)
-
-    with mock.patch.object(raptor_core.tree.components, "make_embedder", make_embedder):
+    """Every embedder comes from ``make``, called as ``make_embedder`` is, once for equal values."""
+    with mock.patch.object(raptor_core.tree.components, "make_embedder", functools.cache(make)):
         yield
 
 

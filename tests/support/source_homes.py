@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 
 import pytest
 
@@ -33,6 +34,15 @@ def built(tmp_path_factory):
         return made[by]
 
     return root_of
+
+
+@pytest.fixture
+def later(monkeypatch):
+    """The source is looked at an hour after it was written, whatever times its files carry."""
+    from raptor_core.documents import read_documents, scan_source
+
+    for function in (scan_source, read_documents):
+        monkeypatch.setitem(function.__kwdefaults__, "clock", lambda: time.time() + 3600)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def call(tmp_path):
 
     def run(*arguments, **environ):
         where = ("--home", tmp_path / "home", "--budget-tokens", "40,400")
-        with embedder_made_by(lambda _settings: HashingEmbedder()):
+        with embedder_made_by(lambda *_: HashingEmbedder()):
             return raptor("eval", "paper", *arguments, *where, **{**small, **environ})
 
     return run

@@ -16,7 +16,7 @@ def call(tmp_path):
         def run(*arguments):
             environ = {**small, "RAPTOR_READER__BASE_URL": server.base_url}
             where = ("--home", tmp_path / "home", "--budget-tokens", "400")
-            with embedder_made_by(lambda _settings: HashingEmbedder()):
+            with embedder_made_by(lambda *_: HashingEmbedder()):
                 return raptor("eval", "reader", file, *arguments, *where, **environ)
 
         run.server = server

@@ -14,7 +14,7 @@ def call(tmp_path):
 
     def run(file, *arguments):
         where = ("--home", tmp_path / "home")
-        with embedder_made_by(lambda _settings: HashingEmbedder()):
+        with embedder_made_by(lambda *_: HashingEmbedder()):
             return raptor("eval", "retrieval", file, *arguments, *where, **small)
 
     return run
