@@ -143,7 +143,7 @@ class Bucket:
 
 def test_forty_callers_of_a_slow_endpoint_learn_its_rate_and_all_get_through(server):
     bucket = server.refuse = Bucket(per_second=60, size=4)
-    answers = call_all(client_of(server, RetryPolicy()), 100, 40)
+    answers = call_all(client_of(server, RetryPolicy(8)), 100, 40)
     assert len(answers) == 100
     assert bucket.n_refused < 200
 
