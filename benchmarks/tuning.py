@@ -1,6 +1,7 @@
 """What the weights of "hybrid" are worth on documents that they were not chosen on.
 
     python benchmarks/tuning.py qasper.jsonl
+    python benchmarks/tuning.py qasper.jsonl --settings 20 --reranker sentences
 
 The file is a data set of `raptor eval retrieval` whose questions name their evidence, each asked of
 its own document. Settings are drawn at random around the shipped ones. The documents are dealt into
@@ -12,6 +13,9 @@ over them. Intervals are 95 % bootstrap intervals over documents, differences pa
 that was on these very documents, they know the fold that is held out, so that the row in which they
 are among the choices is no clean test. "best drawn, in hindsight" chooses on the questions that it
 is measured on: what it gains over "cross-validated" is what choosing pretends.
+
+With `--reranker` all of them take a second look, each with a weight that is drawn too, and
+"without the second look" are the shipped settings and the drawn ones, cross-validated, without it.
 
 Trees come from the cache of evaluations and are built where they are not there. Every read of the
 store is remembered, so that further settings only score and pack.
@@ -39,6 +43,7 @@ from raptor_core.evaluation.datasets import Question, open_dataset
 from raptor_core.evaluation.index import Index, open_index
 from raptor_core.evaluation.measures import evidence_recall
 from raptor_core.evaluation.systems import make_system
+from raptor_core.identity import digest
 from raptor_core.settings import HybridSettings
 
 BUDGETS_TOKENS = (400, 1000, 2000)
@@ -60,10 +65,19 @@ def main() -> None:
     if not asked:
         raise SystemExit(f"{arguments.file}: no question names its evidence")
     drawn = [draw(rng) for _ in range(arguments.settings)]
+    weights = np.random.default_rng(arguments.seed).uniform(0.5, 3.5, len(drawn)).tolist()
+    ways = [Way(HybridSettings()), *map(Way, drawn)]
+    if arguments.reranker:
+        drawn = [
+            one.model_copy(update={"reranker": w}) for one, w in zip(drawn, weights, strict=True)
+        ]
+        ways += [Way(one, arguments.reranker) for one in (HybridSettings(), *drawn)]
     with open_index(
         replace(dataset, questions=asked), Components(settings), arguments.cache
     ) as index:
-        (flat, shipped, *others), documents = measure(index, [HybridSettings(), *drawn])
+        (flat, *measured), documents = measure(index, ways)
+    n_ways = 1 + len(drawn)
+    shipped, *others = measured[-n_ways:]
     recall = np.array(others)
     print(f"{recall.shape[1]} questions of {len(set(documents))} documents, ", end="")
     print(f"{len(drawn)} settings drawn, {arguments.folds} folds, {arguments.deals} deals\n")
@@ -77,6 +91,10 @@ def main() -> None:
         f"{VALIDATED}, shipped among them": cross_validate(among, dealt)[0],
         "best drawn, in hindsight": recall[best(recall)],
     }
+    if arguments.reranker:
+        rows["shipped, without the second look"] = measured[0]
+        before = np.array(measured[1:n_ways])
+        rows[f"{VALIDATED}, without the second look"] = cross_validate(before, dealt)[0]
     print_rows(rows, documents)
     print_chosen(chosen, drawn)
 
@@ -93,15 +111,29 @@ def draw(rng: np.random.Generator) -> HybridSettings:
 
 
 @dataclass(frozen=True)
+class Way:
+    """Settings of the strategy, and the reranker that it asks."""
+
+    weights: HybridSettings
+    reranker: str = ""
+
+
+@dataclass(frozen=True)
 class Weighted:
-    """The strategy by settings of its own; a way of a comparison."""
+    """The strategy in one way; a system of a comparison."""
 
     name: str
-    weights: HybridSettings
+    way: Way
 
     def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
-        query = Query("hybrid", budget_tokens, where=asked.where, hybrid=self.weights)
+        query = Query(
+            "hybrid",
+            budget_tokens,
+            where=asked.where,
+            hybrid=self.way.weights,
+            reranker=self.way.reranker,
+        )
         texts = [question.text for question in asked.questions]
         return list(map(Context.of, index.retriever.search_vectors(texts, asked.vectors, query)))
 
@@ -133,24 +165,24 @@ class RememberingStore:
 class RecallMeasurer:
     """Evidence recall; many settings give the same context, which is measured once."""
 
-    known: dict[tuple[str, ...], Measured] = field(default_factory=dict)
+    known: dict[tuple[str, str], Measured] = field(default_factory=dict)
 
     def measure(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Measured]:
         """See ``Measurer.measure``."""
         return list(map(self._one, questions, contexts))
 
     def _one(self, question: Question, context: Context) -> Measured:
-        key = (question.id, *(node.id for node in context.nodes))
+        key = (question.id, digest(context.text))
         if key not in self.known:
             found = evidence_recall(question.evidence, context.text)
             self.known[key] = Measured({MEASURE: found})
         return self.known[key]
 
 
-def measure(index: Index, weights: Sequence[HybridSettings]) -> tuple[Recall, list[str]]:
-    """Recall of flat and of each settings, and the document of each question."""
+def measure(index: Index, ways: Sequence[Way]) -> tuple[Recall, list[str]]:
+    """Recall of flat and of each way, and the document of each question."""
     reading: Any = RememberingStore(index.store)
-    systems = [Weighted(str(row), one) for row, one in enumerate(weights)]
+    systems = [Weighted(str(row), one) for row, one in enumerate(ways)]
     found = compare(
         replace(index, store=reading),
         [make_system("flat"), *systems],
@@ -220,13 +252,13 @@ def print_rows(rows: dict[str, Recall], documents: Sequence[str]) -> None:
 
 
 def print_chosen(chosen: Counter[int], drawn: Sequence[HybridSettings]) -> None:
-    print("\n| chosen in folds | lexical | neighbours | paragraph | summaries |")
-    print("| --- " * 5 + "|")
+    print("\n| chosen in folds | lexical | neighbours | paragraph | summaries | reranker |")
+    print("| --- " * 6 + "|")
     for row, times in chosen.most_common(8):
         one = drawn[row]
         near = " / ".join(f"{weight:.2f}" for weight in one.neighbours)
         cells = (f"{one.lexical:.2f}", near, f"{one.paragraph:.2f}")
-        print(f"| {times} | {' | '.join(cells)} | {one.summaries:.2f} |")
+        print(f"| {times} | {' | '.join(cells)} | {one.summaries:.2f} | {one.reranker:.2f} |")
 
 
 def _arguments() -> argparse.Namespace:
@@ -236,6 +268,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--settings", type=int, default=200, help="settings that are drawn")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--deals", type=int, default=20, help="times that folds are dealt")
+    parser.add_argument("--reranker", default="", help='as retrieval.reranker, e.g. "sentences"')
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal, Protocol
 
+from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Node
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
@@ -39,7 +40,7 @@ class Query:
             the best ``top_k``; None takes those.
         beam_width: beam only, summaries that are kept on each layer.
         max_per_document: hybrid only, chunks of one document at most; None is any number.
-        reranker: hybrid only, name of a cross-encoder; empty for none.
+        reranker: hybrid only, name of a cross-encoder, or "sentences"; empty for none.
         hybrid: hybrid only, the weights of its signals.
         scope: of a home, "corpus" looks first in the tree above the trees, for the trees to search.
     """
@@ -79,14 +80,18 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions and their vectors, row for row, shape ``(len(texts), n_dims)``."""
+    """Questions and their vectors, row for row, shape ``(len(texts), n_dims)``.
+
+    ``embedder`` made them; None where the strategy needs no more of it.
+    """
 
     texts: tuple[str, ...]
     vectors: Vectors
+    embedder: Embedder | None = None
 
     def one(self, row: int) -> Questions:
         """One of them."""
-        return Questions(self.texts[row : row + 1], self.vectors[row : row + 1])
+        return Questions(self.texts[row : row + 1], self.vectors[row : row + 1], self.embedder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,22 +176,12 @@ def fill_budgets(
     Args:
         search: gives candidates for each question, best first, at most as many as it is given.
     """
-    most = max(LAYER_TOP_K, query.budget_tokens // SHORT_NODE_TOKENS)
     if query.top_k:
-        most = query.top_k * SPARE
+        return fit_budgets(questions, query, search(query.top_k * SPARE), query.top_k)
+    most = max(LAYER_TOP_K, query.budget_tokens // SHORT_NODE_TOKENS)
     while True:
-        found = fit_budgets(questions, query, search(most), query.top_k)
-        if all(_is_ended(one, most) for one in found):
+        found = fit_budgets(questions, query, search(most))
+        # What was passed over shows that the budget ended a context, not the search.
+        if all(one.n_passed_over or one.n_candidates < most for one in found):
             return found
         most *= 4
-
-
-def _is_ended(found: Retrieval, most: int) -> bool:
-    """Whether to search for more than ``most`` candidates is of no use.
-
-    What was passed over shows that the budget ended a context, not the search; unless nothing is
-    in it, because the nearest nodes are all too long for a small budget.
-    """
-    if found.n_candidates < most:
-        return True
-    return bool(found.hits) and bool(found.query.top_k or found.n_passed_over)

@@ -102,7 +102,7 @@ class Retriever(AsyncSearch):
             )
         if not questions:
             return []
-        asked = Questions(tuple(questions), vectors)
+        asked = Questions(tuple(questions), vectors, self._embedder)
         strategy, store = STRATEGIES[query.strategy], self._store
         return store.steady(lambda: strategy.retrieve(asked, query, store))
 

@@ -27,7 +27,7 @@ class HybridSettings(Part):
         document: of the three best chunks of its document, where documents compete.
         diversity: what a passage loses, times log(1 + n), once n of its document are taken, where
             documents compete.
-        reranker: of the cross-encoder's score, where ``retrieval.reranker`` names one.
+        reranker: of the second look, where ``retrieval.reranker`` asks for one.
         summaries: share of the budget that summaries may take when the question is as thematic
             as can be; 0 takes chunks only.
         candidates: nodes that each search of all documents finds.
@@ -59,9 +59,10 @@ class RetrievalSettings(Part):
             layer.
         beam_width: summaries that "beam" keeps on each layer.
         max_per_document: chunks of one document at most, for "hybrid"; 0 is any number.
-        reranker: cross-encoder that reads the question with each of the best chunks, for "hybrid":
-            a sentence-transformers model, such as "cross-encoder/ms-marco-MiniLM-L6-v2", or a
-            folder; empty for none.
+        reranker: a second look at the best that "hybrid" finds: "sentences" embeds the sentences of
+            the best paragraphs with each question, which helps contexts of some 400 tokens;
+            else a cross-encoder of sentence-transformers, such as
+            "cross-encoder/ms-marco-MiniLM-L6-v2", or its folder; empty for none.
     """
 
     strategy: Strategy = "hybrid"

@@ -60,6 +60,7 @@ class Packing:
         scores: Scores,
         diversity: float = 0.0,
         max_per_document: int | None = None,
+        reread: Scores | None = None,
     ) -> None:
         """Take passages while they fit the budget, always the one that is the best now.
 
@@ -69,7 +70,10 @@ class Packing:
         Args:
             leaves: the chunks.
             passages, scores: what they are packed in, with a score for each passage.
+            reread: what a second look at the passages adds to their scores.
         """
+        reread = np.zeros(len(scores)) if reread is None else reread
+        scores = scores + reread
         filling = Filling(passages)
         lead = leaves.outlines.take(passages.leading())
         rows = _best_first(lead, scores)
@@ -90,7 +94,7 @@ class Packing:
             self.n_tokens += int(filling.n_tokens[rows[best]])
             self.n_paragraphs += int(passages.is_paragraph[rows[best]])
             for chunk in filling.take(rows[best]):
-                self._take(leaves, chunk, float(scores[rows[best]]))
+                self._take(leaves, chunk, float(scores[rows[best]]), float(reread[rows[best]]))
             n_taken[document[best]] += 1
             if n_taken[document[best]] == max_per_document:
                 left[document == document[best]] = -np.inf
@@ -99,11 +103,13 @@ class Packing:
     def _is_full(self) -> bool:
         return self.most is not None and len(self.ids) >= self.most
 
-    def _take(self, nodes: Ranked, at: int, score: float) -> None:
+    def _take(self, nodes: Ranked, at: int, score: float, reread: float = 0.0) -> None:
         """Note a node, with the score of what it comes for; it may come for several passages."""
         name = nodes.id(at)
         if name not in self.why:
             parts = {part: round(float(given[at]), 6) for part, given in nodes.parts.items()}
+            if reread:
+                parts["reranker"] = round(reread, 6)
             parts["paragraph"] = round(score - sum(parts.values()), 6)
             self.why[name] = {part: given for part, given in parts.items() if given}
             self.ids.append(name)

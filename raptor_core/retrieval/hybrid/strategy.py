@@ -6,7 +6,7 @@ from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.passages import Passages
 from raptor_core.retrieval.hybrid.pool import Pool, gather
-from raptor_core.retrieval.hybrid.reranking import reranked
+from raptor_core.retrieval.hybrid.reranking import SENTENCES, reranked, reread
 from raptor_core.retrieval.hybrid.scoring import Ranked, surrounded
 from raptor_core.retrieval.hybrid.themes import theme
 from raptor_core.store.protocols import Searcher
@@ -24,11 +24,12 @@ class Hybrid:
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
         pools = gather(questions, query, store)
-        pairs = zip(questions.texts, pools, strict=True)
-        return [_retrieval(question, pool, query, store) for question, pool in pairs]
+        return [
+            _retrieval(questions.one(row), pool, query, store) for row, pool in enumerate(pools)
+        ]
 
 
-def _retrieval(question: str, pool: Pool, query: Query, store: Searcher) -> Retrieval:
+def _retrieval(question: Questions, pool: Pool, query: Query, store: Searcher) -> Retrieval:
     weights = query.hybrid
     leaves, summaries = (Ranked.of(part, weights.lexical) for part in (pool.leaves, pool.summaries))
     own = leaves.scores
@@ -37,15 +38,19 @@ def _retrieval(question: str, pool: Pool, query: Query, store: Searcher) -> Retr
     packing.add_summaries(summaries, share)
     if len(own):
         found = surrounded(leaves, weights)
-        if query.reranker:
-            found = reranked(question, found, query, store)
+        if query.reranker not in ("", SENTENCES):
+            found = reranked(question.texts[0], found, query, store)
         whole = query.top_k is None and query.max_per_document is None
         passages = Passages.of(leaves.outlines, query.budget_tokens, whole=whole)
         scores = passages.scores(own, found.scores, weights.paragraph)
-        packing.add_leaves(found, passages, scores, weights.diversity, query.max_per_document)
+        added = None
+        if query.reranker == SENTENCES:
+            added = reread(question, found, passages, scores, query, store)
+        how = weights.diversity, query.max_per_document
+        packing.add_leaves(found, passages, scores, *how, reread=added)
     hits = packing.hits(store)
     return Retrieval(
-        question=question,
+        question=question.texts[0],
         query=query,
         hits=tuple(hits),
         n_tokens=sum(hit.node.n_tokens for hit in hits),
