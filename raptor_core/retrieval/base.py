@@ -176,12 +176,22 @@ def fill_budgets(
     Args:
         search: gives candidates for each question, best first, at most as many as it is given.
     """
-    if query.top_k:
-        return fit_budgets(questions, query, search(query.top_k * SPARE), query.top_k)
     most = max(LAYER_TOP_K, query.budget_tokens // SHORT_NODE_TOKENS)
+    if query.top_k:
+        most = query.top_k * SPARE
     while True:
-        found = fit_budgets(questions, query, search(most))
-        # What was passed over shows that the budget ended a context, not the search.
-        if all(one.n_passed_over or one.n_candidates < most for one in found):
+        found = fit_budgets(questions, query, search(most), query.top_k)
+        if all(_is_ended(one, most) for one in found):
             return found
         most *= 4
+
+
+def _is_ended(found: Retrieval, most: int) -> bool:
+    """Whether to search for more than ``most`` candidates is of no use.
+
+    What was passed over shows that the budget ended a context, not the search; unless nothing is
+    in it, because the nearest nodes are all too long for a small budget.
+    """
+    if found.n_candidates < most:
+        return True
+    return bool(found.hits) and bool(found.query.top_k or found.n_passed_over)

@@ -84,6 +84,20 @@ def test_a_node_that_does_not_fit_is_passed_over_and_the_next_is_taken(retriever
     assert nothing.context == ""
 
 
+@pytest.mark.parametrize("strategy", sorted(set(STRATEGIES) - {"traversal"}))
+@pytest.mark.parametrize("top_k", [None, 1])
+def test_a_small_budget_gets_a_node_that_fits_however_many_nearer_ones_do_not(
+    components, strategy, top_k
+):
+    near = [f"The {TOPICS[0]} of {n} was checked by both crews of the ship." for n in range(60)]
+    short = "The tide."
+    texts = {"a.md": [Document("a.md", "\n\n".join(near))], "b.md": [Document("b.md", short)]}
+    trees = build_trees(texts, components=components)
+    retriever = Retriever.from_trees(list(trees.values()), components)
+    found = retriever.search(near[0], Query(strategy, budget_tokens=5, top_k=top_k))
+    assert found.context == short
+
+
 def test_traversal_follows_algorithm_one(retriever, trees, components):
     tree = trees["a.md"]
     vector = components.embedder.embed([QUESTION])[0]
