@@ -179,11 +179,14 @@ def fill_budgets(
     most = max(LAYER_TOP_K, query.budget_tokens // SHORT_NODE_TOKENS)
     if query.top_k:
         most = query.top_k * SPARE
-    while True:
+    ended: dict[int, Retrieval] = {}
+    while len(ended) < len(questions.texts):
         found = fit_budgets(questions, query, search(most), query.top_k)
-        if all(_is_ended(one, most) for one in found):
-            return found
+        # One that ended stays as it is: what is asked beside it changes nothing.
+        now = ((row, one) for row, one in enumerate(found) if _is_ended(one, most))
+        ended = {**dict(now), **ended}
         most *= 4
+    return [ended[row] for row in range(len(questions.texts))]
 
 
 def _is_ended(found: Retrieval, most: int) -> bool:

@@ -84,18 +84,36 @@ def test_a_node_that_does_not_fit_is_passed_over_and_the_next_is_taken(retriever
     assert nothing.context == ""
 
 
+NEAR = [f"The {TOPICS[0]} of {n} was checked by both crews of the ship." for n in range(60)]
+SHORT = "The tide."
+
+
+@pytest.fixture(scope="module")
+def uneven(components):
+    """Many chunks that are near in meaning, and a short one that is not."""
+    texts = {"a.md": [Document("a.md", "\n\n".join(NEAR))], "b.md": [Document("b.md", SHORT)]}
+    return Retriever.from_trees(
+        list(build_trees(texts, components=components).values()), components
+    )
+
+
 @pytest.mark.parametrize("strategy", sorted(set(STRATEGIES) - {"traversal"}))
 @pytest.mark.parametrize("top_k", [None, 1])
 def test_a_small_budget_gets_a_node_that_fits_however_many_nearer_ones_do_not(
-    components, strategy, top_k
+    uneven, strategy, top_k
 ):
-    near = [f"The {TOPICS[0]} of {n} was checked by both crews of the ship." for n in range(60)]
-    short = "The tide."
-    texts = {"a.md": [Document("a.md", "\n\n".join(near))], "b.md": [Document("b.md", short)]}
-    trees = build_trees(texts, components=components)
-    retriever = Retriever.from_trees(list(trees.values()), components)
-    found = retriever.search(near[0], Query(strategy, budget_tokens=5, top_k=top_k))
-    assert found.context == short
+    found = uneven.search(NEAR[0], Query(strategy, budget_tokens=5, top_k=top_k))
+    assert found.context == SHORT
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("budget", [1, 5, 60, 2000])
+def test_a_question_beside_one_that_takes_a_longer_search_gets_what_it_gets_alone(
+    uneven, strategy, budget
+):
+    questions, query = [NEAR[0], SHORT, "crews", "nosuch"], Query(strategy, budget)
+    alone = [uneven.search(question, query) for question in questions]
+    assert uneven.search_many(questions, query) == alone
 
 
 def test_traversal_follows_algorithm_one(retriever, trees, components):
