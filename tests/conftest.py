@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -33,6 +34,9 @@ def pytest_configure(config):
 
     ``support.examples`` scales what asks for a number of its own.
     """
+    # A shell's background jobs ignore SIGINT. Processes of tests would inherit that, and Dagster
+    # treats SIGTERM alike: each of them would be waited for in vain before it is killed.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     hypothesis.settings.load_profile("quick" if config.option.markexpr == QUICK else "raptor")
     # Half of the time of small builds is waiting for a disk that is to hold nothing.
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > NEEDED_BYTES:
