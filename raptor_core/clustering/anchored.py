@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusterer
-from raptor_core.clustering.groups import Rows, match_origins
+from raptor_core.clustering.groups import Rows, match_origins, uncovered, unit
 from raptor_core.clustering.guards import BLOCK_ROWS, Grid, Guard
 from raptor_core.clustering.reduction import on_grid
 from raptor_core.vectors import Vectors
@@ -112,18 +112,11 @@ class _Run:
                     self.warm.add(len(self.groups))
                 self.groups.append(np.array(rows, dtype=np.int64))
         self.counts["merged_remnants"] = sum(len(rows) == 1 for rows in kept)
-        homeless = self.homeless()
+        homeless = uncovered(self.groups, len(self.n_tokens))
         self.counts["placed_rows"] = len(homeless)
         if len(homeless):
             self.settle(homeless)
         return [part for at in range(len(self.groups)) for part in self.bounded(at)]
-
-    def homeless(self) -> Rows:
-        """Rows that are in no group."""
-        covered = np.zeros(len(self.n_tokens), dtype=bool)
-        for rows in self.groups:
-            covered[rows] = True
-        return np.flatnonzero(~covered)
 
     def settle(self, rows: Rows) -> None:
         """Give every one of ``rows`` a group, old or new."""
@@ -213,12 +206,6 @@ class _OldGroups:
             self._sizes[at] += 1
             self._tokens[at] += self._guard.n_tokens[row]
             self._groups[at] = np.append(self._groups[at], row)
-
-
-def unit(grid: Grid) -> Doubles:
-    """Rows of norm 1."""
-    norms = np.sqrt(np.einsum("ij,ij->i", grid, grid))
-    return np.asarray(grid / np.maximum(norms, 1e-12)[:, None])
 
 
 def mutual_similarity(grid: Grid) -> float:

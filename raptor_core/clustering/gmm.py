@@ -16,6 +16,7 @@ from raptor_core.clustering.base import Clusters
 from raptor_core.clustering.groups import Rows
 from raptor_core.clustering.guards import Guard, GuardedClusterer
 from raptor_core.clustering.kmeans import coarse_parts
+from raptor_core.clustering.mixture import soft_members
 from raptor_core.clustering.reduction import Doubles
 from raptor_core.errors import ClusteringError
 
@@ -40,38 +41,26 @@ class GmmClusterer(GuardedClusterer):
         def groups(rows: Rows) -> list[Rows]:
             found = []
             for part in coarse_parts(grid[rows], MAX_ROWS, self.settings.seed):
-                for one, likely in self._mixed(grid[rows[part]]):
+                likely = responsibilities(grid[rows[part]], self.settings.seed)
+                for one, of in soft_members(likely, self.settings.threshold)[0]:
                     found.append(rows[part][one])
-                    fitted[tuple(found[-1].tolist())] = likely
+                    fitted[tuple(found[-1].tolist())] = of
             return found
 
         found = groups(np.arange(len(grid)))
         done = guard.finish(found, groups, {"components": float(len(found))})
         return replace(done, responsibilities=tuple(fitted.get(rows, ()) for rows in done.members))
 
-    def _mixed(self, points: Doubles) -> list[tuple[Rows, tuple[float, ...]]]:
-        """Rows of each component that has some, and its responsibilities for them.
 
-        A row above no threshold is its likeliest's.
-        """
-        n_components = max(1, len(points) // NODES_PER_COMPONENT)
-        if n_components == 1:
-            return [(np.arange(len(points)), (1.0,) * len(points))]
-        likely = responsibilities(points, n_components, self.settings.seed)
-        chosen = likely > self.settings.threshold
-        chosen[np.arange(len(points)), likely.argmax(axis=1)] = True
-        pairs = zip(chosen.T, np.round(likely, 4).T, strict=True)
-        return [
-            (np.flatnonzero(rows), tuple(of[rows].tolist())) for rows, of in pairs if rows.any()
-        ]
-
-
-def responsibilities(points: Doubles, n_components: int, seed: int) -> NDArray[np.float64]:
-    """Probability of each component for each row, shape ``(len(points), n_components)``.
+def responsibilities(points: Doubles, seed: int) -> NDArray[np.float64]:
+    """Probability of each component for each row, shape ``(n_components, len(points))``.
 
     Raises:
         ClusteringError: no covariance can be inverted.
     """
+    n_components = len(points) // NODES_PER_COMPONENT
+    if n_components < 2:
+        return np.ones((1, len(points)))
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
@@ -85,7 +74,7 @@ def responsibilities(points: Doubles, n_components: int, seed: int) -> NDArray[n
                 mixture.fit(points)
             except ValueError:  # a covariance is not positive definite
                 continue
-        found: NDArray[np.float64] = mixture.predict_proba(points)
+        found: NDArray[np.float64] = mixture.predict_proba(points).T
         return found
     raise ClusteringError(
         f"a mixture of {n_components} components does not fit {len(points)} vectors; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,20 @@ def squared_distance(points: NDArray[np.float64], to: NDArray[np.float64]) -> ND
     gaps = points - to
     result: NDArray[np.float64] = np.einsum("ij,ij->i", gaps, gaps)
     return result
+
+
+def unit(rows: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """``rows``, shape ``(n, d)``, each of norm 1."""
+    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return np.asarray(rows / np.maximum(norms, 1e-12)[:, None])
+
+
+def uncovered(groups: Sequence[Rows], n_rows: int) -> Rows:
+    """Rows, of ``n_rows``, that are in none of the groups, ascending."""
+    covered = np.zeros(n_rows, dtype=bool)
+    for rows in groups:
+        covered[rows] = True
+    return np.flatnonzero(~covered)
 
 
 def without_subsets(groups: list[Rows], counts: Counter[str]) -> list[Rows]:

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters
-from raptor_core.clustering.groups import Rows, divides, squared_distance, without_subsets
+from raptor_core.clustering.groups import (
+    Rows,
+    divides,
+    squared_distance,
+    uncovered,
+    unit,
+    without_subsets,
+)
 from raptor_core.clustering.reduction import on_grid
 from raptor_core.errors import ClusteringError
 from raptor_core.identity import fingerprint
@@ -181,10 +188,7 @@ class Guard:
         A lone row for which none has room shares the nearest row that it fits with.
         """
         kept = [rows for rows in groups if len(rows) > 1]
-        covered = np.zeros(len(self.n_tokens), dtype=bool)
-        for rows in kept:
-            covered[rows] = True
-        lone = np.flatnonzero(~covered)
+        lone = uncovered(kept, len(self.n_tokens))
         if not len(lone):
             return kept
         counts["merged_singletons"] += len(lone)
@@ -224,8 +228,7 @@ class Guard:
         sums = np.empty((len(groups), self.grid.shape[1]))
         for at, rows in enumerate(groups):
             sums[at] = self.grid[rows].sum(axis=0, dtype=np.float64)
-        norms = np.sqrt(np.einsum("ij,ij->i", sums, sums))
-        return np.asarray(sums / np.maximum(norms, 1e-12)[:, None])
+        return unit(sums)
 
     def shrunk(self, groups: list[Rows], limit: int, counts: Counter[str]) -> list[Rows]:
         """At most ``limit`` groups where the budget allows it: the most similar ones merged."""

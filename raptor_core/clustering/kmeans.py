@@ -51,11 +51,7 @@ class KMeansClusterer(GuardedClusterer):
 
 def coarse_parts(grid: Grid, max_rows: int, seed: int) -> list[Rows]:
     """Disjoint parts of at most ``max_rows`` rows each, rows ascending."""
-
-    def wanted_parts(rows: Rows) -> int:
-        return -(-len(rows) // max_rows)
-
-    return split(rounded(grid), np.arange(len(grid)), wanted_parts, seed)
+    return split(rounded(grid), np.arange(len(grid)), lambda rows: -(-len(rows) // max_rows), seed)
 
 
 def rounded(vectors: Vectors | Grid) -> Singles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -11,12 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.groups import Rows
-from raptor_core.clustering.workers import n_workers
 
 REGULARIZATION = 1e-6
 TOLERANCE = 1e-3
 MAX_ROUNDS = 100
 MAX_KMEANS_ROUNDS = 300
+MAX_WORKERS = 8
+
+
+def n_workers() -> int:
+    """Processors that this process may use, 8 at most; no result depends on it."""
+    if hasattr(os, "sched_getaffinity"):
+        return min(MAX_WORKERS, len(os.sched_getaffinity(0)))
+    return min(MAX_WORKERS, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,18 +93,17 @@ def best_mixture(
 
 
 def soft_members(
-    mixture: Mixture, threshold: float
+    responsibilities: NDArray[np.float64], threshold: float
 ) -> tuple[list[tuple[Rows, tuple[float, ...]]], int]:
     """Rows of each component that is not empty, and how many rows were above no threshold.
 
-    With the rows stand the component's responsibilities for them.
-
-    A row belongs to every component whose responsibility for it exceeds ``threshold``; one
-    above no threshold goes to its most probable component.
+    With the rows stand the component's ``responsibilities``, shape ``(n_components, n_points)``,
+    for them. A row belongs to every component whose responsibility for it exceeds ``threshold``;
+    one above no threshold goes to its most probable component.
     """
-    above = mixture.responsibilities > threshold
+    above = responsibilities > threshold
     forced = np.flatnonzero(~above.any(axis=0))
-    above[mixture.responsibilities[:, forced].argmax(axis=0), forced] = True
-    likely = np.round(mixture.responsibilities, 4)
+    above[responsibilities[:, forced].argmax(axis=0), forced] = True
+    likely = np.round(responsibilities, 4)
     found = [(np.flatnonzero(rows), of[rows]) for rows, of in zip(above, likely, strict=True)]
     return [(rows, tuple(of.tolist())) for rows, of in found if len(rows)], len(forced)

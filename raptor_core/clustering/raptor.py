@@ -13,9 +13,8 @@ from raptor_core.clustering.base import Clusters
 from raptor_core.clustering.groups import Rows
 from raptor_core.clustering.guards import Guard, GuardedClusterer
 from raptor_core.clustering.kmeans import coarse_parts
-from raptor_core.clustering.mixture import Mixture, best_mixture, soft_members
+from raptor_core.clustering.mixture import Mixture, best_mixture, n_workers, soft_members
 from raptor_core.clustering.reduction import Doubles, umap_layout
-from raptor_core.clustering.workers import n_workers
 from raptor_core.settings.trees import ClusteringSettings
 
 MAX_GLOBAL_ROWS = 8192
@@ -120,7 +119,7 @@ class _Run:
         if len(rows) <= self.settings.dimensions + 1 or not (points != points[0]).any():
             return [rows], 0
         mixture = self.clusterer.mixture(points, n_neighbors, pool)
-        members, forced = soft_members(mixture, self.settings.threshold)
+        members, forced = soft_members(mixture.responsibilities, self.settings.threshold)
         found = [(rows[member], likely) for member, likely in members]
         self.fitted.update((tuple(part.tolist()), likely) for part, likely in found)
         return [part for part, _ in found], forced

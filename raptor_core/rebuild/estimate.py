@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from raptor_core.models.money.usage import summary_cost
 from raptor_core.nodes import Node, Tree
 from raptor_core.quality.sizes import PAPER_CHILDREN
-from raptor_core.rebuild.values import LayerPlan
+from raptor_core.rebuild.values import LayerPlan, nodes_of
 from raptor_core.settings import Settings
 
 CHAT_SHARE = 0.65
@@ -46,28 +46,18 @@ def estimated_layers(
         fitting = settings.clustering.max_tokens * n_below / max(tokens, 1)
         n_nodes = max(1, round(n_below / max(2.0, min(children, fitting))))
         completions = round(n_nodes * _summary_tokens(tokens / n_nodes, settings))
-        n_old = len(published.layers[layer].nodes) if _has(published, layer) and published else 0
+        n_old = len(nodes_of(published, layer))
         yield LayerPlan(
-            layer=layer,
-            n_kept=0,
+            layer,
             n_added=n_nodes,
             n_removed=n_old,
-            n_touched=0,
             n_new=n_nodes,
-            n_split=0,
             n_merged=n_old,
             fitted="built from scratch",
-            n_reused=0,
             lower_bound=n_nodes,
             cost=summary_cost(n_nodes, tokens + overhead * n_nodes, completions, settings),
-            drift=0.0,
-            cohesion=0.0,
         )
         n_below, tokens = n_nodes, completions
-
-
-def _has(tree: Tree | None, layer: int) -> bool:
-    return tree is not None and layer < len(tree.layers)
 
 
 def _summary_tokens(below: float, settings: Settings) -> float:

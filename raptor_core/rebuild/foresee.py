@@ -11,7 +11,7 @@ from raptor_core.curation import CURATED
 from raptor_core.models.money.usage import Cost, summary_cost
 from raptor_core.models.summarizing.prompts import prompt_tokens
 from raptor_core.nodes import Layer, Node, Tree
-from raptor_core.rebuild.values import LayerPlan
+from raptor_core.rebuild.values import LayerPlan, nodes_of
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering, cluster_top
 from raptor_core.tree.components import Components
@@ -47,8 +47,7 @@ def _expected(
 ) -> tuple[Node, ...]:
     """The nodes of a layer in order, as long as those in their slots were, or as their mean."""
     number = clustering.layer + 1
-    before = previous.layers[number].nodes if number < len(previous.layers) else ()
-    lengths = {node.slot: node.n_tokens for node in before}
+    lengths = {node.slot: node.n_tokens for node in nodes_of(previous, number)}
     summaries = [node.n_tokens for layer in previous.layers[1:] for node in layer.nodes]
     mean = round(sum(summaries) / len(summaries)) if summaries else 0
     usual = mean or components.settings.summarizer.max_tokens
@@ -73,7 +72,7 @@ def layer_plans(
     fresh, gone = now - before, before - now
     below: Sequence[Node] = leaves.nodes
     for layer in found:
-        old = _layer(previous, layer.clustering.layer + 1)
+        old = nodes_of(previous, layer.clustering.layer + 1)
         given = components.curation.texts(node.content_key for node in layer.nodes)
         fresh = _changed(layer.nodes, old, fresh, given)
         gone = {node.id for node in old if not gone.isdisjoint(node.children)}
@@ -105,10 +104,6 @@ def _changed(
             or (node.id not in known and (node.content_key in given or node.slot in before))
         )
     }
-
-
-def _layer(tree: Tree, number: int) -> Sequence[Node]:
-    return tree.layers[number].nodes if number < len(tree.layers) else ()
 
 
 def _layer_plan(

@@ -190,24 +190,10 @@ def _beside(vectors: Sequence[Vectors | None], known: Sequence[int], row: int) -
 
 def _vanished(previous: Tree, n_layers: int) -> list[LayerPlan]:
     """Layers of the published tree that the new one does not reach."""
+    sizes = [len(layer.nodes) for layer in previous.layers]
     return [
-        LayerPlan(
-            layer=number,
-            n_kept=0,
-            n_added=0,
-            n_removed=len(previous.layers[number].nodes),
-            n_touched=0,
-            n_new=0,
-            n_split=0,
-            n_merged=len(previous.layers[number].nodes),
-            fitted="",
-            n_reused=0,
-            lower_bound=0,
-            cost=NOTHING,
-            drift=0.0,
-            cohesion=0.0,
-        )
-        for number in range(n_layers + 1, len(previous.layers))
+        LayerPlan(number, n_removed=sizes[number], n_merged=sizes[number])
+        for number in range(n_layers + 1, len(sizes))
     ]
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
 from typing import Any, Literal
 
 from raptor_core.models.money.usage import Cost
+from raptor_core.nodes import Node, Tree
 
 NOTHING = Cost()
 ESTIMATE_ERROR = 0.25
@@ -41,19 +42,19 @@ class LayerPlan:
     """
 
     layer: int
-    n_kept: int
-    n_added: int
-    n_removed: int
-    n_touched: int
-    n_new: int
-    n_split: int
-    n_merged: int
-    fitted: str
-    n_reused: int
-    lower_bound: int
-    cost: Cost
-    drift: float
-    cohesion: float
+    n_kept: int = 0
+    n_added: int = 0
+    n_removed: int = 0
+    n_touched: int = 0
+    n_new: int = 0
+    n_split: int = 0
+    n_merged: int = 0
+    fitted: str = ""
+    n_reused: int = 0
+    lower_bound: int = 0
+    cost: Cost = NOTHING
+    drift: float = 0.0
+    cohesion: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,11 @@ class RebuildPlan:
             "lower_bound": self.lower_bound,
             "trees": [{**asdict(tree), "summaries": asdict(tree.summaries)} for tree in self.trees],
         }
+
+
+def nodes_of(tree: Tree | None, layer: int) -> Sequence[Node]:
+    """The nodes of a layer; none where the tree, or the layer, is not there."""
+    return tree.layers[layer].nodes if tree and layer < len(tree.layers) else ()
 
 
 def _sum(costs: Iterable[Cost]) -> Cost:

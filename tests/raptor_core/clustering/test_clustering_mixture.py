@@ -89,21 +89,21 @@ def test_the_scan_stops_after_patience_values_without_a_better_one(monkeypatch):
 
 
 def test_a_row_above_no_threshold_goes_to_its_most_probable_component():
-    found = Mixture(np.array([[0.9, 0.3, 0.05], [0.05, 0.32, 0.9], [0.05, 0.38, 0.05]]), 0.0, 2)
+    found = np.array([[0.9, 0.3, 0.05], [0.05, 0.32, 0.9], [0.05, 0.38, 0.05]])
     members, forced = soft_members(found, 0.5)
     assert [rows.tolist() for rows, _ in members] == [[0], [2], [1]]
     assert forced == 1
 
 
 def test_a_row_belongs_to_every_component_above_the_threshold():
-    found = Mixture(np.array([[0.95, 0.5], [0.05, 0.5]]), 0.0, 2)
+    found = np.array([[0.95, 0.5], [0.05, 0.5]])
     members, forced = soft_members(found, 0.1)
     assert [rows.tolist() for rows, _ in members] == [[0, 1], [1]]
     assert forced == 0
 
 
 def test_empty_components_have_no_members():
-    found = Mixture(np.array([[1.0, 1.0], [0.0, 0.0]]), 0.0, 2)
+    found = np.array([[1.0, 1.0], [0.0, 0.0]])
     assert [(rows.tolist(), of) for rows, of in soft_members(found, 0.1)[0]] == [
         ([0, 1], (1.0, 1.0))
     ]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.hashing import HashingEmbedder
 
-from raptor_core.clustering.gmm import NODES_PER_COMPONENT, responsibilities
+from raptor_core.clustering.gmm import responsibilities
 from raptor_core.documents.base import Document
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.settings import preset
@@ -68,11 +68,11 @@ def test_the_beam_finds_five_chunks_about_the_question(tree, components):
 
 def test_a_component_for_every_ten_nodes_and_memberships_that_sum_to_one():
     points = np.random.default_rng(0).normal(size=(60, 16))
-    found = responsibilities(points, 60 // NODES_PER_COMPONENT, 224)
-    assert found.shape == (60, 6)
-    np.testing.assert_allclose(found.sum(axis=1), 1)
+    found = responsibilities(points, 224)
+    assert found.shape == (6, 60)
+    np.testing.assert_allclose(found.sum(axis=0), 1)
 
 
 def test_rows_that_are_all_the_same_fit_too():
-    found = responsibilities(np.ones((40, 384)), 4, 224)
+    found = responsibilities(np.ones((40, 384)), 224)
     assert np.isfinite(found).all()
