@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -14,7 +14,7 @@ from raptor_assets.project.home import Home
 from raptor_core.documents.base import MetadataValue
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.retrieval import Query
+from raptor_core.retrieval import Query, Retrieval
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.base import BudgetSettings
 from raptor_core.settings.retrieval import Strategy
@@ -156,11 +156,35 @@ def require_words(question: str) -> None:
         raise click.BadParameter("the question is empty", param_hint="QUESTION")
 
 
-def make_query(settings: Settings, values: Mapping[str, Any]) -> Query:
-    """The query of a command line over the settings' defaults."""
+_TAKEN_BY = {
+    "start_layer": ("--start-layer", "traversal", "beam"),
+    "n_layers": ("--layers-down", "traversal"),
+    "threshold": ("--threshold", "traversal"),
+    "beam_width": ("--beam-width", "beam"),
+    "max_per_document": ("--max-per-document", "hybrid"),
+}
+"""Options that some strategies alone take."""
+
+
+def make_query(
+    settings: Settings, values: Mapping[str, Any], beside: Collection[str] = ()
+) -> Query:
+    """The query of a command line over the settings' defaults.
+
+    Args:
+        beside: other strategies that are asked with the same options.
+
+    Raises:
+        BadParameter: an option that none of the strategies takes.
+    """
     names = {option.name for option in fields(Query)} & values.keys()
     given = {name: values[name] for name in names if values[name] is not None}
-    return replace(Query.from_settings(settings), where=make_where(values), **given)
+    query = replace(Query.from_settings(settings), where=make_where(values), **given)
+    for name, (option, *takers) in _TAKEN_BY.items():
+        if name in given and not {query.strategy, *beside} & set(takers):
+            told = f"the strategy {query.strategy} does not take it; add --strategy {takers[0]}"
+            raise click.BadParameter(told, param_hint=option)
+    return query
 
 
 def make_where(values: Mapping[str, Any]) -> Where:
@@ -173,8 +197,10 @@ def make_where(values: Mapping[str, Any]) -> Where:
     )
 
 
-def why_nothing(query: Query) -> str:
-    """What to say where no node was found."""
+def why_nothing(query: Query, retrievals: Sequence[Retrieval]) -> str:
+    """What to say where none of the retrievals that a query asked for found a node."""
+    if any(one.n_passed_over for one in retrievals):
+        return f"no node fits into {query.budget_tokens} tokens; raise --budget-tokens"
     where = query.where
     filters = {
         "--tree": where.trees,
@@ -186,11 +212,14 @@ def why_nothing(query: Query) -> str:
             for reading in (readings if isinstance(readings, tuple) else (readings,))
             if isinstance(reading, str)
         ],
+        "--threshold": [] if query.threshold is None else [query.threshold],
     }
     given = [f"{option} {value}" for option, values in filters.items() for value in values or ()]
+    if query.scope == "corpus" and given:
+        given[0] = f"in the trees that the tree above them leads to, {given[0]}"
     if given:
         return f"no node matches {', '.join(given)}; leave a filter out, or see `raptor status`"
-    return f"no node fits into {query.budget_tokens} tokens; raise --budget-tokens"
+    return "no node matches the question; ask with other words, or with another --strategy"
 
 
 def _metadata(items: Iterable[str]) -> dict[str, tuple[MetadataValue, ...]]:

@@ -18,7 +18,7 @@ from dagster_project.serving.answers import (
 from raptor_assets.project.home import Home
 from raptor_core.errors import MissingKeyError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.overview import answer_by, overview_answer
+from raptor_core.home.overview import answer_by, overview_answer, refuse_narrowing
 from raptor_core.models.reading.reader import Passage, Reader
 from raptor_core.report.data import report_values
 from raptor_core.retrieval import Retrieval
@@ -44,7 +44,12 @@ LayersOnly = Annotated[
     list[Annotated[int, Field(ge=0, le=1000)]] | None,
     Field(max_length=1000, description="Only these layers; 0 holds the chunks."),
 ]
-Value = Name | bool | Annotated[int, Field(ge=-(2**53), le=2**53)]
+Value = (
+    Name
+    | bool
+    | Annotated[int, Field(ge=-(2**53), le=2**53)]
+    | Annotated[float, Field(allow_inf_nan=False)]
+)
 MetadataOnly = Annotated[
     dict[Name, Value] | None,
     Field(max_length=100, description="Only nodes whose metadata has all these values."),
@@ -109,6 +114,7 @@ class Reading:
     def ask(self, asked: Asked) -> Answered:
         """Answer a question from what a search finds, by the reader of the home's settings."""
         if asked.scope == "corpus":
+            refuse_narrowing(asked.model_dump(exclude={"question", "budget_tokens", "scope"}))
             return self._ask_corpus(asked.question, asked.budget_tokens)
         retrieval = self._search(**dict(asked))
         if not retrieval.hits:
@@ -124,12 +130,14 @@ class Reading:
             retriever.query, budget_tokens=budget_tokens or retriever.query.budget_tokens
         )
         plan = retriever.plan_answer(query)
+        read = plan.nodes
         try:
             answer = answer_by(plan, question, retriever.settings)
         except MissingKeyError:
             answer = overview_answer(retriever.nodes(OVERVIEW), query.budget_tokens)
-        hits = tuple(Hit(node, 0.0) for node in plan.nodes)
-        n_tokens = sum(node.n_tokens for node in plan.nodes)
+            read = retriever.above.nodes_of([passage.node_id for passage in answer.citations])
+        hits = tuple(Hit(node, 0.0) for node in read)
+        n_tokens = sum(node.n_tokens for node in read)
         retrieval = Retrieval(question, query, hits, n_tokens, len(hits), 0)
         return Answered.of(answer, retrieval)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from raptor_core.errors import UnknownTreeError
+from raptor_core.errors import SettingsError, UnknownTreeError
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import cost_usd
 from raptor_core.models.reading.reader import Answer, Passage, Reader
@@ -45,6 +45,22 @@ class OverviewPlan:
     def nodes(self) -> list[Node]:
         """All that is read."""
         return [node for part in self.parts for node in part]
+
+
+def refuse_narrowing(given: Mapping[str, object]) -> None:
+    """Refuse what narrows a search: an answer about the whole corpus reads a layer, all of it.
+
+    Args:
+        given: what narrows a search, by name; empty values narrow nothing.
+
+    Raises:
+        SettingsError: names those that were given.
+    """
+    if named := [name for name, value in given.items() if value not in (None, (), [], {})]:
+        raise SettingsError(
+            f"an answer about the whole corpus reads all of it, and takes no {', '.join(named)}; "
+            "leave them out, or ask with the scope trees"
+        )
 
 
 def plan_answer(nodes: Sequence[Node], settings: Settings, budget_tokens: int) -> OverviewPlan:

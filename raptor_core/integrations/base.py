@@ -37,6 +37,15 @@ def asked(searcher: RetrieverLike, query: Query | None, top_k: int | None) -> Qu
     return replace(query or searcher.query, top_k=top_k)
 
 
+def bounded(found: Retrieval, top_k: int | None) -> list[Hit]:
+    """The hits in the strategy's order; of more than ``top_k``, as a walk finds, the best.
+
+    None is no bound.
+    """
+    kept = {hit.node.id for hit in found.ranked[:top_k]}
+    return [hit for hit in found.hits if hit.node.id in kept]
+
+
 def hit_metadata(hit: Hit) -> dict[str, Any]:
     """Where a node comes from, as plain values.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.integrations.base import RetrieverLike, asked, hit_metadata
+from raptor_core.integrations.base import RetrieverLike, asked, bounded, hit_metadata
 from raptor_core.retrieval import Query, Retrieval
 
 try:
@@ -42,7 +42,9 @@ class RaptorRetriever(BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002  # LangChain's signature
         k: int | None = None,
     ) -> list[Document]:
-        return _documents(self.searcher.search(query, self._asked(k)))
+        most = self.k if k is None else k
+        given = asked(self.searcher, self.query, most)
+        return _documents(self.searcher.search(query, given), most)
 
     async def _aget_relevant_documents(
         self,
@@ -51,14 +53,13 @@ class RaptorRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,  # noqa: ARG002  # LangChain's signature
         k: int | None = None,
     ) -> list[Document]:
-        return _documents(await self.searcher.asearch(query, self._asked(k)))
+        most = self.k if k is None else k
+        given = asked(self.searcher, self.query, most)
+        return _documents(await self.searcher.asearch(query, given), most)
 
-    def _asked(self, k: int | None) -> Query | None:
-        return asked(self.searcher, self.query, self.k if k is None else k)
 
-
-def _documents(found: Retrieval) -> list[Document]:
+def _documents(found: Retrieval, most: int | None) -> list[Document]:
     return [
         Document(page_content=hit.node.text, id=hit.node.id, metadata=hit_metadata(hit))
-        for hit in found.hits
+        for hit in bounded(found, most)
     ]

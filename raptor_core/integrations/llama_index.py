@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.integrations.base import RetrieverLike, asked, hit_metadata
+from raptor_core.integrations.base import RetrieverLike, asked, bounded, hit_metadata
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.store.base import Hit
 
@@ -40,16 +40,19 @@ class RaptorRetriever(BaseRetriever):
         super().__init__()
         self._searcher = searcher
         self._query = asked(searcher, query, similarity_top_k)
+        self._top_k = similarity_top_k
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _nodes(self._searcher.search(query_bundle.query_str, self._query))
+        found = self._searcher.search(query_bundle.query_str, self._query)
+        return _nodes(found, self._top_k)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _nodes(await self._searcher.asearch(query_bundle.query_str, self._query))
+        found = await self._searcher.asearch(query_bundle.query_str, self._query)
+        return _nodes(found, self._top_k)
 
 
-def _nodes(found: Retrieval) -> list[NodeWithScore]:
-    return [NodeWithScore(node=_node(hit), score=hit.score) for hit in found.hits]
+def _nodes(found: Retrieval, most: int | None) -> list[NodeWithScore]:
+    return [NodeWithScore(node=_node(hit), score=hit.score) for hit in bounded(found, most)]
 
 
 def _node(hit: Hit) -> TextNode:

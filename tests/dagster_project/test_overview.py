@@ -10,13 +10,14 @@ from support.workshop import SMALL, Workshop, prose
 
 from dagster_project.execute import build_above
 from dagster_project.forecast import forecast
+from dagster_project.serving.reading import Asked, Reading
 from dagster_project.status import read_status
 from raptor_assets import build_raptor_corpus
 from raptor_assets.names import CorpusNames
 from raptor_assets.project.overview import BELOW_UNDER_WAY, OverviewHome, overview_names
 from raptor_assets.project.source_state import look
 from raptor_core import build_trees
-from raptor_core.errors import UnknownTreeError
+from raptor_core.errors import SettingsError, UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import published
 from raptor_core.nodes import TOP_NODE
@@ -210,6 +211,24 @@ def test_a_question_about_everything_is_planned_over_a_layer(built):
     assert all(sum(node.n_tokens for node in part) <= 200 for part in plan.parts)
     layer = [node for node in built.nodes_above() if node.layer == plan.layer]
     assert sorted(node.id for node in plan.nodes) == sorted(node.id for node in layer)
+
+
+def test_an_answer_about_everything_names_what_it_was_made_from(built):
+    asked = {"question": "what is it about?", "scope": "corpus", "budget_tokens": 200}
+    told = Reading(built.reader).ask(Asked.model_validate(asked))
+    cited = [citation.node for citation in told.citations]
+    assert cited
+    assert cited == [node.id for node in told.found.nodes]
+    assert told.found.n_tokens == sum(node.n_tokens for node in told.found.nodes)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("trees", ["00.md"]), ("layers", [0]), ("strategy", "flat")]
+)
+def test_an_answer_about_everything_refuses_what_would_narrow_it(built, name, value):
+    asked = Asked.model_validate({"question": "what?", "scope": "corpus", name: value})
+    with pytest.raises(SettingsError, match=f"takes no {name}"):
+        Reading(built.reader).ask(asked)
 
 
 def test_the_lineage_shows_it_above_the_trees(workshop):

@@ -26,7 +26,7 @@ from raptor_assets.tables_markdown import shorten
 from raptor_assets.tree_picture import tree_svg
 from raptor_core.errors import MissingKeyError, SettingsError, UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.overview import OverviewPlan, answer_by, overview_answer
+from raptor_core.home.overview import OverviewPlan, answer_by, overview_answer, refuse_narrowing
 from raptor_core.models.reading.reader import Answer, Passage, Quote, Reader, best_sentences
 from raptor_core.nodes import told_pages
 from raptor_core.retrieval import Query, Retrieval, SourceSpan
@@ -68,7 +68,7 @@ def query_command(
     """
     require_words(question)
     retriever = HomeRetriever(home)
-    query = make_query(retriever.settings, values)
+    query = make_query(retriever.settings, values, beside)
     strategies = dict.fromkeys((query.strategy, *beside))
     retrievals = [retriever.search(question, replace(query, strategy=name)) for name in strategies]
     if svg is not None:
@@ -77,7 +77,7 @@ def query_command(
         first, *others = map(retrieval_values, retrievals)
         print_json(first | ({"beside": others} if beside else {}))
     elif not any(one.hits for one in retrievals):
-        click.secho(why_nothing(query), fg="yellow", err=True)
+        click.secho(why_nothing(query, retrievals), fg="yellow", err=True)
     elif beside:
         print_beside(retrievals)
     else:
@@ -125,13 +125,15 @@ def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: 
     _, settings = Home.open(home)
     components = Components(settings)
     if values["scope"] == "corpus":
+        refuse_narrowing({k: v for k, v in values.items() if k not in ("scope", "budget_tokens")})
         retriever = HomeRetriever(home, components)
         query = make_query(settings, values)
         _ask_corpus(retriever, question, query, only_plan=plan, as_json=as_json)
         return
-    retrieval = HomeRetriever(home, components).search(question, make_query(settings, values))
+    query = make_query(settings, values)
+    retrieval = HomeRetriever(home, components).search(question, query)
     if not retrieval.hits:
-        raise UnknownTreeError(f"nothing to answer from: {why_nothing(retrieval.query)}")
+        raise UnknownTreeError(f"nothing to answer from: {why_nothing(query, [retrieval])}")
     passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
     try:
         answer = Reader(settings.reader).read(question, passages)

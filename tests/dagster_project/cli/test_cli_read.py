@@ -236,6 +236,31 @@ def test_a_query_that_matches_nothing_says_why(built):
     assert (asked.code, asked.json["error"]) == (4, "UnknownTreeError")
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--tree", "soup.md", "--budget-tokens", 1), "no node fits into 1 tokens"),
+        (("--layer", 9, "--strategy", "collapsed"), "no node matches --layer 9"),
+        (("--strategy", "traversal", "--threshold", 0.999), "no node matches --threshold 0.999"),
+        (("--strategy", "lexical"), "no node matches the question"),
+    ],
+)
+def test_where_nothing_is_found_the_command_says_what_kept_it_out(built, given, told):
+    assert told in built.call("query", "zyzzyva", *given).err
+
+
+@pytest.mark.parametrize(
+    "option", ["--threshold", "--layers-down", "--start-layer", "--beam-width"]
+)
+def test_an_option_that_the_strategy_does_not_take_is_refused(built, option):
+    refused = built.call("query", "crabs", option, 1)
+    assert refused.code == 2
+    assert f"Invalid value for {option}" in refused.err
+    assert "hybrid" in refused.err
+    beside = built.call("query", "crabs", option, 1, "--beside", "traversal", "--beside", "beam")
+    assert beside.code == 0
+
+
 def test_ask_without_a_key_quotes_the_context_and_exits_with_7(built):
     printed = built.call("ask", QUESTION)
     assert printed.code == 7

@@ -12,7 +12,7 @@ from langchain_tests.integration_tests import RetrieversIntegrationTests
 
 from raptor_core.errors import MissingExtraError, SettingsError
 from raptor_core.integrations.langchain import RaptorRetriever
-from raptor_core.retrieval import Query
+from raptor_core.retrieval import STRATEGIES, Query
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +50,16 @@ def test_waiting_and_batches_give_the_same(retriever, mixed):
     assert asyncio.run(ours.ainvoke(QUESTION)) == alone[0]
     assert ours.batch(questions) == alone
     assert asyncio.run(ours.abatch(questions)) == alone
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_no_strategy_gives_more_than_were_asked_for(retriever, strategy):
+    query = Query(strategy, 100_000)
+    found = retriever.search(QUESTION, replace(query, top_k=2))
+    best = {hit.node.id for hit in found.ranked[:2]}
+    ours = RaptorRetriever(searcher=retriever, query=query)
+    assert {document.id for document in ours.invoke(QUESTION, k=2)} == best
+    assert {document.id for document in asyncio.run(ours.ainvoke(QUESTION, k=2))} == best
 
 
 def test_it_stands_in_a_chain(retriever):
