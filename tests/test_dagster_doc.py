@@ -1,6 +1,7 @@
 """The project of docs/dagster.md: loaded and checked by Dagster's commands, run by its daemon."""
 
 import csv
+import json
 import os
 import runpy
 import shutil
@@ -48,11 +49,25 @@ def defs():
 """
 
 
+IN_TURN = """
+import json, sys
+from dagster_dg_cli.cli import cli
+for words in json.loads(sys.argv[1]):
+    cli(words, standalone_mode=False)
+"""
+"""Commands of dg in one process: to import it takes longer than to carry one out."""
+
+
 def call(folder, *command, **environment):
     """What a command of Dagster said, once it succeeded."""
+    return call_python(folder, "-m", *command, **environment)
+
+
+def call_python(folder, *arguments, **environment):
+    """What Python said, once it succeeded."""
     given = {"DAGSTER_HOME": str(folder / "instance"), "PYTHONPATH": PROCESS_PATH, **environment}
     done = subprocess.run(
-        [sys.executable, "-m", *command],
+        [sys.executable, *arguments],
         cwd=folder,
         env={**os.environ, **given},
         capture_output=True,
@@ -190,19 +205,19 @@ def test_the_component_is_listed_checked_and_scaffolded(tmp_path):
         "COLUMNS": "200",
     }
 
-    def dg_command(*words):
-        return call(tmp_path, "dagster_dg_cli.cli", *words, **environment)
-
-    assert "raptor_assets.RaptorCorpusComponent" in dg_command("list", "components")
-    dg_command(
-        *("scaffold", "defs", "raptor_assets.RaptorCorpusComponent", "guides"),
-        *("--name", "guides", "--path", "guides"),
-    )
-    assert "All component YAML validated" in dg_command("check", "yaml")
-    listed = dg_command("list", "defs")  # which loads them all
+    scaffold = ["scaffold", "defs", "raptor_assets.RaptorCorpusComponent", "guides"]
+    commands = [
+        ["list", "components"],
+        [*scaffold, "--name", "guides", "--path", "guides"],
+        ["check", "yaml"],
+        ["list", "defs"],  # which loads them all
+    ]
+    told = call_python(tmp_path, "-c", IN_TURN, json.dumps(commands), **environment)
+    components, _, listed = told.partition("All component YAML validated")
+    assert "raptor_assets.RaptorCorpusComponent" in components
     assert "handbook/tree" in listed
     assert "guides_source_sensor" in listed
     wrong = yaml.replace("paths:", "path:")
     (package / "defs" / "handbook" / "defs.yaml").write_text(wrong)
     with pytest.raises(AssertionError, match=r"unknown setting source\.path; did you mean paths"):
-        dg_command("check", "defs")
+        call(tmp_path, "dagster_dg_cli.cli", "check", "defs", **environment)
