@@ -17,9 +17,11 @@ from raptor_core.curation import (
 from raptor_core.documents import partition_key, tree_name
 from raptor_core.errors import CurationError
 from raptor_core.home import HomeRetriever
+from raptor_core.home.published import overview_folder
 from raptor_core.nodes import Node
 from raptor_core.tables.curation import decide, read_decisions, take_back
 from raptor_core.tables.values import table_to_documents
+from raptor_core.tree.overview import OVERVIEW
 
 ABOUT_CHARS = 120
 
@@ -53,11 +55,14 @@ class Curator:
     def __init__(self, home: str | Path | None = None) -> None:
         self._home, self._settings = Home.open(home)
         self._tables = self._home.table_store(self._settings)
+        above, settings = overview_folder(self._home, self._settings)
+        self._above = Home(above.path).table_store(settings)
         self._published = HomeRetriever(self._home.path)
 
     def decisions(self) -> list[Decision]:
         """All that were ever made, oldest first."""
-        return read_decisions(self._tables)
+        every = [*read_decisions(self._tables), *read_decisions(self._above)]
+        return sorted(every, key=lambda decision: decision.id)
 
     def set_document_aside(self, document: str, author: Author) -> Decision:
         """Leave a document out of its tree from the next build on."""
@@ -107,7 +112,9 @@ class Curator:
 
     def take_back(self, decision_id: str, author: Author) -> Decision:
         """Take a decision back, from the next build on."""
-        return take_back(self._tables, decision_id, who=author.who, why=author.why)
+        above = decision_id in {decision.id for decision in read_decisions(self._above)}
+        tables = self._above if above else self._tables
+        return take_back(tables, decision_id, who=author.who, why=author.why)
 
     def _summary(self, node_id: str) -> tuple[Node, tuple[Node, ...]]:
         family = self._published.family(node_id)
@@ -123,7 +130,7 @@ class Curator:
     ) -> Decision:
         beginning = " ".join(about.split())[:ABOUT_CHARS]
         return decide(
-            self._tables,
+            self._above if tree == OVERVIEW else self._tables,
             kind,
             tree,
             subject,

@@ -85,6 +85,7 @@ def _above(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ...]:
     if len({document.source for document in tops}) < below.settings.corpus.min_trees:
         return ()
     components, previous = above.components(), {}
+    components.curation = above.curation()
     if above.store.exists():
         with above.store.open_existing() as store:
             published = published_tree(store, OVERVIEW)

@@ -8,6 +8,7 @@ from support.command import raptor
 from support.summarizers import ScriptedSummarizer
 from support.workshop import SMALL, Workshop, prose
 
+from dagster_project.curating import Author, Curator
 from dagster_project.execute import build_above
 from dagster_project.forecast import forecast
 from dagster_project.serving.reading import Asked, Reading
@@ -139,6 +140,26 @@ def test_a_document_that_goes_or_comes_changes_it_and_nothing_of_it_is_left(work
     assert text not in json.dumps(
         (workshop.home.path / OVERVIEW / "source" / "documents.jsonl").read_text()
     )
+
+
+def test_what_is_decided_about_it_stands_after_the_next_build(workshop):
+    workshop.build_all()
+    (workshop.home.path / "raptor.toml").write_text("[corpus]\nenabled = true\n")
+    top, *_, leaf = sorted(workshop.nodes_above(), key=lambda node: -node.layer)
+    curator, author = Curator(workshop.home.path), Author("Ines")
+    curator.correct(top.id, "All of it is about the sea.", author)
+    workshop.above()
+    assert "All of it is about the sea." in [node.text for node in workshop.nodes_above()]
+    curator.set_chunk_aside(leaf.id, author)
+    workshop.above()
+    assert leaf.text not in [node.text for node in workshop.nodes_above()]
+    scan = look(TableStore(str(workshop.home.path / "tables")), workshop.settings.source)
+    told = forecast(workshop.home, workshop.settings, scan, components=workshop.components)
+    assert [tree.action for tree in told.plan.trees] == ["keep"]
+    for decision in curator.decisions():
+        curator.take_back(decision.id, author)
+    workshop.above()
+    assert {top.text, leaf.text} <= {node.text for node in workshop.nodes_above()}
 
 
 def test_with_too_few_trees_there_is_none(workshop):
