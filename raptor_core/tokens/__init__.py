@@ -3,11 +3,7 @@
 from raptor_core.errors import SettingsError
 from raptor_core.settings.models import EmbedderSettings, TokensSettings
 from raptor_core.tokens.base import TokenCounter, WordCounter
-from raptor_core.tokens.embedder import (
-    TokenizerCounter,
-    bundled_model_folder,
-    model_tokenizer,
-)
+from raptor_core.tokens.embedder import TokenizerCounter, bundled_counter, model_tokenizer
 from raptor_core.tokens.tiktoken_counter import TiktokenCounter
 
 __all__ = ["TiktokenCounter", "TokenCounter", "TokenizerCounter", "WordCounter", "make_counter"]
@@ -30,5 +26,5 @@ def make_counter(tokens: TokensSettings, embedder: EmbedderSettings) -> TokenCou
             'shows no tokenizer: set tokens.counter = "tiktoken"'
         )
     if embedder.kind == "bundled":
-        return TokenizerCounter(bundled_model_folder() / "tokenizer.json")
+        return bundled_counter()
     return TokenizerCounter(model_tokenizer(embedder.model, embedder.revision))

