@@ -19,7 +19,7 @@ from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import DamagedTableError, DamagedTreeError, RaptorError, StoreError
 from raptor_core.models.money.usage import Usage
-from raptor_core.nodes import Layer, Node, Tree
+from raptor_core.nodes import Layer, Node, Tree, grouped
 from raptor_core.quality.checks import Verdict
 from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
@@ -220,9 +220,7 @@ class PartitionState:
 
     def put_nodes(self, layer: int, nodes: Sequence[Node]) -> None:
         """Keep what a step made; ``nodes`` of any trees, in document order within each."""
-        by_tree: dict[str, list[Node]] = {}
-        for node in nodes:
-            by_tree.setdefault(node.tree, []).append(node)
+        by_tree = grouped(nodes, lambda node: node.tree)
         self._nodes[layer] = {tree: tuple(members) for tree, members in by_tree.items()}
         self._layers.pop(layer, None)
         self._verdicts.pop(layer, None)

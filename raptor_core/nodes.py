@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from raptor_core.documents.base import MetadataValue
 from raptor_core.vectors import Vectors
@@ -202,6 +203,17 @@ class Tree:
     def n_nodes(self) -> int:
         """Nodes in all layers."""
         return sum(len(layer.nodes) for layer in self.layers)
+
+
+Key = TypeVar("Key")
+
+
+def grouped(nodes: Iterable[Node], key: Callable[[Node], Key]) -> dict[Key, list[Node]]:
+    """The nodes by what ``key`` gives of each; keys and nodes stay in order."""
+    groups: dict[Key, list[Node]] = {}
+    for node in nodes:
+        groups.setdefault(key(node), []).append(node)
+    return groups
 
 
 def told_pages(pages: tuple[int, ...]) -> str:

@@ -10,7 +10,7 @@ from raptor_core.audit.base import Audited, Judge, Judgement, SentenceFinding
 from raptor_core.audit.terms import Terms, names, number_forms, numbers, terms, word_forms, words
 from raptor_core.curation import RIGHT, WRONG, Curation
 from raptor_core.identity import digest
-from raptor_core.nodes import Node
+from raptor_core.nodes import Node, grouped
 
 Known = Mapping[str, Sequence[SentenceFinding]]
 """Findings of earlier audits by ``audit_key``."""
@@ -202,11 +202,8 @@ def sample(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:
     A choice by hash keeps its nodes when others come and go, so that a rebuild audits little
     that was audited before.
     """
-    layers: dict[int, list[Node]] = {}
-    for node in nodes:
-        if not node.is_leaf:
-            layers.setdefault(node.layer, []).append(node)
     chosen: set[str] = set()
+    layers = grouped((node for node in nodes if not node.is_leaf), lambda node: node.layer)
     for summaries in layers.values():
         wanted = max(minimum, math.ceil(rate * len(summaries)))
         by_hash = sorted((digest("audit", node.id), node.id) for node in summaries)

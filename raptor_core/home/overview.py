@@ -9,7 +9,7 @@ from raptor_core.errors import SettingsError, UnknownTreeError
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import cost_usd
 from raptor_core.models.reading.reader import Answer, Passage, Reader
-from raptor_core.nodes import Node
+from raptor_core.nodes import Node, grouped
 from raptor_core.settings import Settings
 
 ANSWERS = "answers"
@@ -65,7 +65,7 @@ def refuse_narrowing(given: Mapping[str, object]) -> None:
 
 def plan_answer(nodes: Sequence[Node], settings: Settings, budget_tokens: int) -> OverviewPlan:
     """The plan over all nodes of the tree above the trees; ``budget_tokens`` are of one context."""
-    layers = _layers(nodes)
+    layers = grouped(nodes, lambda node: node.layer)
     cut = {number: _parts(members, budget_tokens) for number, members in layers.items()}
     layer = min((n for n, parts in cut.items() if len(parts) <= MAX_PARTS), default=max(cut))
     parts, reader = cut[layer], settings.reader
@@ -74,13 +74,6 @@ def plan_answer(nodes: Sequence[Node], settings: Settings, budget_tokens: int) -
     read = sum(node.n_tokens for node in layers[layer]) + between + calls * _PROMPT_TOKENS
     usd = cost_usd(settings.prices.get(reader.model), read, calls * reader.max_tokens)
     return OverviewPlan(layer, parts, calls, read, calls * reader.max_tokens, usd)
-
-
-def _layers(nodes: Sequence[Node]) -> dict[int, list[Node]]:
-    layers: dict[int, list[Node]] = {}
-    for node in nodes:
-        layers.setdefault(node.layer, []).append(node)
-    return layers
 
 
 def _parts(nodes: Sequence[Node], budget_tokens: int) -> tuple[tuple[Node, ...], ...]:
@@ -120,7 +113,7 @@ def no_overview(settings: Settings) -> UnknownTreeError:
 
 def overview_answer(nodes: Sequence[Node], budget_tokens: int) -> Answer:
     """The overview itself, where no reader can be asked: the most detailed layer that fits."""
-    layers = _layers(nodes)
+    layers = grouped(nodes, lambda node: node.layer)
     sizes = {number: sum(node.n_tokens for node in members) for number, members in layers.items()}
     shown = layers[min((n for n in sizes if sizes[n] <= budget_tokens), default=max(sizes))]
     lines = [

@@ -88,7 +88,7 @@ class CheckInfo:
             measured.passed,
             self.severity,
             measured.summary,
-            dict(measured.numbers),
+            {name: float(number) for name, number in measured.numbers.items()},
             tuple(measured.worst)[:N_WORST],
             "" if measured.passed else measured.remedy,
         )

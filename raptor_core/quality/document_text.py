@@ -246,11 +246,11 @@ def evaluate_document_text(report: OddTextReport, checks: CheckSettings) -> Verd
     odd, repeated = report.documents, report.repeated
     share = len(odd) / max(1, report.checked)
     numbers = {
-        "documents": float(report.checked),
-        "odd": float(len(odd)),
+        "documents": report.checked,
+        "odd": len(odd),
         "odd_share": share,
-        "compared": float(report.compared),
-        "repeated_lines": float(len(repeated)),
+        "compared": report.compared,
+        "repeated_lines": len(repeated),
         "repeated_share": report.repeated_share,
     }
     repeats = report.repeated_share > checks.max_repeated

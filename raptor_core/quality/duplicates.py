@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from raptor_core.audit.collage import folded
 from raptor_core.blas import one_blas_thread
-from raptor_core.nodes import Node
+from raptor_core.nodes import Node, grouped
 from raptor_core.quality.checks import (
     CheckedLayer,
     CheckedTrees,
@@ -155,14 +155,8 @@ _ABOUT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Twin:
-    """A summary, the one that it repeats, and how alike they are, in [0, 1], by what."""
-
-    node: Node
-    other: Node
-    likeness: float
-    by: str
+Twin = tuple[Node, Node, float]
+"""A summary, the one that it repeats, and how alike they are, in [0, 1]."""
 
 
 @check("near_duplicates", "warn", _ABOUT)
@@ -171,16 +165,13 @@ def near_duplicates(layer: CheckedLayer) -> Measured:
 
     Equal documents in two trees give equal summaries, so only pairs of one tree count.
     """
-    by_tree: dict[str, list[Node]] = {}
-    for node in layer.summaries:
-        by_tree.setdefault(node.tree, []).append(node)
     checks = layer.settings.checks
     twins = [
-        Twin(nodes[pair.first], nodes[pair.second], pair.likeness, "words")
-        for nodes in by_tree.values()
+        (nodes[pair.first], nodes[pair.second], pair.likeness)
+        for nodes in grouped(layer.summaries, lambda node: node.tree).values()
         for pair in pairs_by_words([node.text for node in nodes], checks.near_duplicate)
     ]
-    return _measured(len(layer.summaries), twins, checks)
+    return _measured(len(layer.summaries), twins, "words", checks)
 
 
 @check("near_duplicates", "warn", _ABOUT)
@@ -192,8 +183,8 @@ def near_duplicate_vectors(checked: CheckedTrees) -> Measured:
         nodes = layer.nodes
         n_checked += len(nodes)
         pairs = pairs_by_vectors(layer.vectors, checks.near_duplicate_similarity)
-        twins += [Twin(nodes[p.first], nodes[p.second], p.likeness, "cosine") for p in pairs]
-    return _measured(n_checked, twins, checks)
+        twins += [(nodes[p.first], nodes[p.second], p.likeness) for p in pairs]
+    return _measured(n_checked, twins, "cosine", checks)
 
 
 def count_repeated(twins: Sequence[Twin]) -> int:
@@ -203,19 +194,19 @@ def count_repeated(twins: Sequence[Twin]) -> int:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    ends = [[twin.node.id for twin in twins], [twin.other.id for twin in twins]]
+    ends = [[node.id for node, *_ in twins], [other.id for _, other, _ in twins]]
     ids, rows = np.unique(ends, return_inverse=True)
     graph = coo_array((np.ones(len(twins)), rows.reshape(2, -1)), shape=(len(ids), len(ids)))
     return len(ids) - int(connected_components(graph, directed=False)[0])
 
 
-def _measured(n_checked: int, twins: Sequence[Twin], checks: CheckSettings) -> Measured:
+def _measured(n_checked: int, twins: Sequence[Twin], by: str, checks: CheckSettings) -> Measured:
     n_repeated = count_repeated(twins)
     share = n_repeated / max(1, n_checked)
-    numbers = {
-        "summaries": float(n_checked),
-        "near_duplicates": float(n_repeated),
-        "near_duplicate_pairs": float(len(twins)),
+    numbers: dict[str, float] = {
+        "summaries": n_checked,
+        "near_duplicates": n_repeated,
+        "near_duplicate_pairs": len(twins),
     }
     summary = "No summary to compare."
     if n_checked:
@@ -225,8 +216,8 @@ def _measured(n_checked: int, twins: Sequence[Twin], checks: CheckSettings) -> M
             f"layer (at most {percent(checks.max_near_duplicates)})."
         )
     worst = [
-        WorstNode.of(t.node, t.likeness, f"as {t.other.id} ({t.by} {t.likeness:.2f})")
-        for t in sorted(twins, key=lambda twin: (-twin.likeness, twin.node.id))
+        WorstNode.of(node, likeness, f"as {other.id} ({by} {likeness:.2f})")
+        for node, other, likeness in sorted(twins, key=lambda twin: (-twin[2], twin[0].id))
     ]
     remedy = (
         "Look for copied documents first; else raise clustering.threshold, so that fewer nodes "

@@ -34,15 +34,15 @@ def evaluate_audit(report: AuditReport, settings: Settings, nodes: Iterable[Node
     """
     share, n_audited = report.unsupported_share, len(report.audited)
     n_bad, n_unknown = len(report.unsupported_nodes), len(report.not_judged)
-    numbers = {
-        "summaries": float(report.population),
-        "audited": float(n_audited),
-        "audited_unsupported": float(n_bad),
-        "sentences": float(len(report.findings)),
-        "sentences_unsupported": float(len(report.unsupported)),
-        "sentences_not_judged": float(n_unknown),
-        "findings_marked_right": float(report.n_right),
-        "findings_marked_wrong": float(report.n_wrong),
+    numbers: dict[str, float] = {
+        "summaries": report.population,
+        "audited": n_audited,
+        "audited_unsupported": n_bad,
+        "sentences": len(report.findings),
+        "sentences_unsupported": len(report.unsupported),
+        "sentences_not_judged": n_unknown,
+        "findings_marked_right": report.n_right,
+        "findings_marked_wrong": report.n_wrong,
     }
     summary = "No summary was audited."
     if n_audited:

@@ -88,9 +88,9 @@ def prompt_injection(checked: CheckedTrees) -> Measured:
     n_leaves = sum(node.is_leaf for node, _ in ordering)
     bound, share = checked.settings.checks.max_injected, len(ordering) / n_nodes if n_nodes else 0.0
     numbers = {
-        "nodes": float(n_nodes),
-        "chunks_with_orders": float(n_leaves),
-        "summaries_with_orders": float(len(ordering) - n_leaves),
+        "nodes": n_nodes,
+        "chunks_with_orders": n_leaves,
+        "summaries_with_orders": len(ordering) - n_leaves,
         "share_with_orders": share,
     }
     summary = (

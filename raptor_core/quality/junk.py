@@ -74,9 +74,9 @@ def junk_text(layer: CheckedLayer) -> Measured:
     kinds = Counter(junk.kind for _, junk in junk_nodes)
     n_checked = len(layer.written)
     numbers = {
-        "summaries": float(n_checked),
-        "junk": float(len(junk_nodes)),
-        **{f"junk_{kind}": float(kinds[kind]) for kind in _JUDGED},
+        "summaries": n_checked,
+        "junk": len(junk_nodes),
+        **{f"junk_{kind}": kinds[kind] for kind in _JUDGED},
     }
     summary = f"None of {n_checked} summaries is junk."
     if kinds:
@@ -157,17 +157,15 @@ def truncation(layer: CheckedLayer) -> Measured:
         key=lambda pair: (-pair[0].n_tokens, pair[0].id),
     )
     numbers = {
-        "summaries": float(len(checked)),
-        "truncated": float(len(cut)),
-        "at_limit": float(sum(node.n_tokens >= limit for node in checked)),
-        "limit_tokens": float(limit),
+        "summaries": len(checked),
+        "truncated": len(cut),
+        "at_limit": sum(node.n_tokens >= limit for node in checked),
+        "limit_tokens": limit,
     }
     summary = f"None of {len(checked)} summaries stops in mid sentence."
     if cut:
         summary = f"{len(cut)} of {len(checked)} summaries stop in mid sentence."
-    worst = [
-        WorstNode.of(node, float(node.n_tokens), f"stops at “…{end[-40:]}”") for node, end in cut
-    ]
+    worst = [WorstNode.of(node, node.n_tokens, f"stops at “…{end[-40:]}”") for node, end in cut]
     remedy = "Raise summarizer.max_tokens or the endpoint's own limit, then build again."
     return Measured(not cut, summary, numbers, worst, remedy)
 

@@ -235,10 +235,10 @@ def language_switch(layer: CheckedLayer) -> Measured:
         switch = find_switch(mine, [known(child) for child in children])
         if switch:
             switched.append(WorstNode.of(node, 1.0, f"{switch[0]}, its children {switch[1]}"))
-    numbers = {
-        "summaries": float(n_checked),
-        "plain_language": float(n_judged),
-        "switched": float(len(switched)),
+    numbers: dict[str, float] = {
+        "summaries": n_checked,
+        "plain_language": n_judged,
+        "switched": len(switched),
     }
     summary, share = "No summary to look at.", len(switched) / max(1, n_checked)
     if n_checked:

@@ -46,7 +46,7 @@ def cluster_size(layer: CheckedLayer) -> Measured:
             f"Summaries have {children.mean:.1f} children on average "
             f"(bounds {low:g} to {high:g}, paper {PAPER_CHILDREN})."
         )
-    numbers = {"clusters": float(children.n), **children.numbers("children")}
+    numbers = {"clusters": children.n, **children.numbers("children")}
     if parents := parent_counts(layer.summaries):
         several = sum(n > 1 for n in parents.values()) / len(parents)
         numbers["several_parents_share"] = round(several, DIGITS)
@@ -83,8 +83,8 @@ def token_budget(layer: CheckedLayer) -> Measured:
     over = sorted((s for s in sized if s[0] > budget), key=lambda s: (-s[0], s[1].id))
     tokens = distribution([n_tokens for n_tokens, _ in sized])
     numbers = {
-        "over_budget": float(len(over)),
-        "budget_tokens": float(budget),
+        "over_budget": len(over),
+        "budget_tokens": budget,
         **tokens.numbers("cluster_tokens"),
     }
     summary = (
@@ -148,8 +148,8 @@ def compression_ratio(layer: CheckedLayer) -> Measured:
     ratio = distribution([one.ratio for one in measured])
     child_tokens = [one.child_tokens / len(one.node.children) for one in measured]
     numbers = {
-        "summaries": float(ratio.n),
-        "unmeasured": float(len(layer.summaries) - ratio.n),
+        "summaries": ratio.n,
+        "unmeasured": len(layer.summaries) - ratio.n,
         **ratio.numbers("ratio"),
         **distribution([one.node.n_tokens for one in measured]).numbers("summary_tokens"),
         **distribution(child_tokens).numbers("child_tokens"),
@@ -219,7 +219,7 @@ def chunk_length(given: CheckedChunks) -> Measured:
     share = len(cut) / len(borders) if borders else 0.0
     judged = given.settings.chunking.method != "windows"
     tokens = distribution([node.n_tokens for node in given.chunks])
-    numbers = {"chunks": float(tokens.n), **tokens.numbers("chunk_tokens")}
+    numbers = {"chunks": tokens.n, **tokens.numbers("chunk_tokens")}
     numbers["over_limit_share"] = round(len(over) / max(1, tokens.n), DIGITS)
     if borders:
         numbers["cut_sentences_share"] = round(share, DIGITS)

@@ -66,10 +66,10 @@ def embedding(given: Embedded) -> Measured:
         "whose vector has another norm than 1": [sized[row][0] for row in np.flatnonzero(askew)],
     }
     counted = ("missing", "foreign", "of_other_dimension", "not_finite", "not_unit")
-    numbers = {"nodes": float(len(nodes)), "n_dims": float(identity.n_dims)}
+    numbers: dict[str, float] = {"nodes": len(nodes), "n_dims": identity.n_dims}
     for what, members in zip(counted, wrong.values(), strict=True):
-        numbers[f"vectors_{what}"] = float(len(members))
-    numbers["vectors_equal"] = float(len(equal))
+        numbers[f"vectors_{what}"] = len(members)
+    numbers["vectors_equal"] = len(equal)
     share, bound = len(equal) / max(1, len(nodes)), given.checks.max_equal_vectors
     if nodes:
         numbers["vectors_equal_share"] = round(share, DIGITS)
@@ -85,7 +85,7 @@ def embedding(given: Embedded) -> Measured:
     told = "; ".join(f"{len(members)} nodes {what}" for what, members in wrong.items() if members)
     summary = told or f"All {len(nodes)} nodes have sound vectors of {identity.embedder_model}"
     worst = [
-        WorstNode.of(n, float(n.n_tokens), f"node {what}")
+        WorstNode.of(n, n.n_tokens, f"node {what}")
         for what, members in (wrong if told else {_EQUAL: equal}).items()
         for n in members
     ]
@@ -155,10 +155,10 @@ def store(trees: Sequence[StoredTree]) -> Measured:
         n_expected += len(expected)
         n_disagreeing += sum(tree.manifest.layer_sizes if tree.manifest else ()) != len(expected)
     numbers = {
-        "points_live": float(n_live),
-        "points_expected": float(n_expected),
-        **{f"points_{what}": float(len(ids)) for what, ids in wrong.items()},
-        "manifests_disagreeing": float(n_disagreeing),
+        "points_live": n_live,
+        "points_expected": n_expected,
+        **{f"points_{what}": len(ids) for what, ids in wrong.items()},
+        "manifests_disagreeing": n_disagreeing,
     }
     told = [f"{len(ids)} points {what}" for what, ids in wrong.items() if ids]
     if n_disagreeing:
@@ -202,8 +202,8 @@ def staleness(hashes: DocumentHashes) -> Measured:
         "vanished": built.keys() - there.keys(),
     }
     numbers = {
-        "documents": float(len(built)),
-        **{f"documents_{what}": float(len(places)) for what, places in differing.items()},
+        "documents": len(built),
+        **{f"documents_{what}": len(places) for what, places in differing.items()},
     }
     told = ", ".join(f"{len(places)} {what}" for what, places in differing.items() if places)
     summary = f"All {len(built)} documents are as the source holds them."

@@ -83,8 +83,8 @@ def _repeated(nodes: Iterable[Node]) -> list[Node]:
 
 def _coverage_measured(n_checked: int, broken: Sequence[Sequence[Node]]) -> Measured:
     by_fault = dict(zip(_BROKEN, broken, strict=True))
-    numbers = {"nodes_checked": float(n_checked)}
-    numbers |= {_BROKEN[what]: float(len(nodes)) for what, nodes in by_fault.items()}
+    numbers = {"nodes_checked": n_checked}
+    numbers |= {_BROKEN[what]: len(nodes) for what, nodes in by_fault.items()}
     told = "; ".join(f"{len(nodes)} nodes {what}" for what, nodes in by_fault.items() if nodes)
     worst = [
         WorstNode.of(n, len(n.children), f"node {what}")
@@ -117,10 +117,10 @@ def shrink(checked: CheckedTrees) -> Measured:
     ]
     growing = [step for step in steps if step[3] >= step[2]]
     n_growing = len({tree for tree, *_ in growing})
-    numbers = {
-        "trees": float(len(by_tree)),
-        "trees_not_shrinking": float(n_growing),
-        "layers_maximum": float(max(map(len, by_tree.values()), default=0)),
+    numbers: dict[str, float] = {
+        "trees": len(by_tree),
+        "trees_not_shrinking": n_growing,
+        "layers_maximum": max(map(len, by_tree.values()), default=0),
     }
     if ratios := [above / below for *_, below, above in steps if below]:
         numbers["shrink_worst"] = max(ratios)
@@ -191,16 +191,16 @@ def staircase(checked: CheckedTrees) -> Measured:
     flat.sort(key=lambda step: (-step.ratio, step.first.tree))
     tall = [height for height in heights if height.extra > checks.max_extra_layers]
     tall.sort(key=lambda height: (-height.extra, height.top.tree))
-    numbers = {
-        "trees": float(len(heights)),
-        "flat_layers": float(len(flat)),
-        "tall_trees": float(len(tall)),
+    numbers: dict[str, float] = {
+        "trees": len(heights),
+        "flat_layers": len(flat),
+        "tall_trees": len(tall),
     }
     if ratios := [step.ratio for step in steps]:
         numbers["shrink_worst"] = round(max(ratios), DIGITS)
         numbers["shrink_mean"] = round(sum(ratios) / len(ratios), DIGITS)
     if heights:
-        numbers["extra_layers_maximum"] = float(max(height.extra for height in heights))
+        numbers["extra_layers_maximum"] = max(height.extra for height in heights)
     worst = [
         WorstNode.of(s.first, s.ratio, f"layer {s.first.layer}: {s.nodes} over {s.below}")
         for s in flat

@@ -12,7 +12,7 @@ from typing import Any
 
 from raptor_core.documents.base import Document
 from raptor_core.models.money.usage import Usage
-from raptor_core.nodes import Node
+from raptor_core.nodes import Node, grouped
 from raptor_core.quality.sizes import PAPER_CHILDREN, PAPER_RATIO, compressions, parent_counts
 from raptor_core.redaction import hide_credentials
 from raptor_core.report.layout import atlas_values, tree_titles
@@ -28,9 +28,7 @@ def layer_values(nodes: Sequence[Node]) -> list[Values]:
     Children per summary and compression, a summary's tokens over its children's, are None for the
     leaves; parents per node, more than 1 by soft membership, None for the top layer.
     """
-    layers: dict[int, list[Node]] = {}
-    for node in nodes:
-        layers.setdefault(node.layer, []).append(node)
+    layers = grouped(nodes, lambda node: node.layer)
     by_id, parents = {node.id: node for node in nodes}, parent_counts(nodes)
     return [_layer(layer, layers[layer], by_id, parents) for layer in sorted(layers)]
 

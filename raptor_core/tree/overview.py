@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from raptor_core.chunking.base import Chunk
 from raptor_core.documents.base import Document
 from raptor_core.identity import fingerprint
-from raptor_core.nodes import TOP_NODE, Node, Tree
+from raptor_core.nodes import TOP_NODE, Node, Tree, grouped
 from raptor_core.settings import GroupingSettings, Settings, SourceSettings
 from raptor_core.store.base import Where
 from raptor_core.store.protocols import Searcher
@@ -74,9 +74,7 @@ def top_documents(nodes: Iterable[Node]) -> list[Document]:
     It goes by the name of its tree, with its number where the tree has several, and has the title
     of the tree's document, or else what the node is called.
     """
-    by_tree: dict[str, list[Node]] = {}
-    for node in nodes:
-        by_tree.setdefault(node.tree, []).append(node)
+    by_tree = grouped(nodes, lambda node: node.tree)
     return [
         Document(
             id=tree if len(tops) == 1 else f"{tree}#{number}",

@@ -14,7 +14,7 @@ from raptor_core.documents.base import MetadataValue
 from raptor_core.identity import embedding_key, summary_content_key, summary_id
 from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
-from raptor_core.nodes import Layer, Node
+from raptor_core.nodes import Layer, Node, grouped
 from raptor_core.quality.junk import Junk, find_junk
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering
@@ -165,10 +165,8 @@ def _summarize_drafts(
     for draft in drafts:
         if draft.key in failures:
             failed.setdefault(draft.node.tree, {})[draft.key] = failures[draft.key]
-    layers: dict[str, list[Node]] = {}
-    for node in sorted(nodes, key=lambda node: node.order):
-        if node.tree not in failed:
-            layers.setdefault(node.tree, []).append(node)
+    whole = (node for node in nodes if node.tree not in failed)
+    layers = grouped(sorted(whole, key=lambda node: node.order), lambda node: node.tree)
     return Summarized(
         layers={tree: tuple(of_tree) for tree, of_tree in layers.items()},
         failed={tree: tuple(of_tree.values()) for tree, of_tree in failed.items()},

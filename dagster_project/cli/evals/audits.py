@@ -37,7 +37,7 @@ from raptor_core.evaluation.readers import ChatReader, PairedAnswers, read_pairs
 from raptor_core.evaluation.tables import Table
 from raptor_core.home.published import published
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.nodes import Node
+from raptor_core.nodes import grouped
 from raptor_core.report.page import render_sheet
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -119,10 +119,8 @@ def sheet_command(
     is a sentence. `raptor eval verdicts FOLDER` reads either.
     """
     opened, settings = Home.open(home)
-    by_tree: dict[str, list[Node]] = {}
     with published(opened, settings) as store:
-        for node in store.nodes():
-            by_tree.setdefault(node.tree, []).append(node)
+        by_tree = grouped(store.nodes(), lambda node: node.tree)
     drawn = draw(by_tree, nodes, trees, seed)
     if not drawn.nodes:
         raise UnknownTreeError("no published tree has a summary; build longer documents first")

@@ -27,7 +27,7 @@ from raptor_core.evaluation.index import Index, TreeStatistics, tree_statistics
 from raptor_core.evaluation.measures import ContextMeasurer
 from raptor_core.evaluation.systems import DPR, make_system
 from raptor_core.models.summarizing.prompts import prompt_overhead, prompt_tokens
-from raptor_core.nodes import Node
+from raptor_core.nodes import grouped
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
 
@@ -84,11 +84,8 @@ def token_points(index: Index) -> list[TokenPoint]:
     # For the extractive summarizer, as if a chat model were asked.
     asked = index.components.settings.summarizer.model_copy(update={"kind": "openai"})
     overhead = prompt_overhead(asked, index.components.counter)
-    by_tree: dict[str, list[Node]] = {}
-    for node in nodes:
-        by_tree.setdefault(node.tree, []).append(node)
     points = []
-    for tree_nodes in by_tree.values():
+    for tree_nodes in grouped(nodes, lambda node: node.tree).values():
         summaries = [node for node in tree_nodes if not node.is_leaf]
         given = ([by_id[child].n_tokens for child in node.children] for node in summaries)
         points.append(
