@@ -205,7 +205,8 @@ def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildRepo
     resources = Resources(settings, home)
     report = BuildReport(Changes((), (), (), tuple(partitions), (), {}))
     with open_instance(home) as instance:
-        _refuse_unknown(partitions, instance.get_dynamic_partitions(resources.names.partitions))
+        known = instance.get_dynamic_partitions(resources.names.partitions)
+        refuse_unknown("partition is called", partitions, known)
         _Runner(instance, resources, report, ignore_progress).drop(partitions)
     return report
 
@@ -279,9 +280,5 @@ def _chosen(changes: Changes, partitions: Collection[str] | None, *, force: bool
     due = in_source if force else set(changes.to_build)
     if partitions is None:
         return due
-    _refuse_unknown(partitions, in_source)
+    refuse_unknown("partition is called", partitions, in_source)
     return due & set(partitions)
-
-
-def _refuse_unknown(given: Collection[str], known: Collection[str]) -> None:
-    refuse_unknown("partition is called", [name for name in given if name not in known], known)

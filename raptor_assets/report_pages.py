@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from raptor_assets.tables_markdown import Markdown, escape_cell
 from raptor_core.disk import disk_errors, replace_file
-from raptor_core.report.files import report_file_name, safe_name
+from raptor_core.report.files import safe_name
 from raptor_core.settings import Settings
 
 
@@ -71,7 +71,7 @@ def page_url(settings: Settings, partition: str) -> str | None:
     """Address of a partition's page; None where the pages are served nowhere."""
     if not settings.report.url:
         return None
-    return f"{settings.report.url.rstrip('/')}/{quote(report_file_name(partition), safe='')}"
+    return f"{settings.report.url.rstrip('/')}/{quote(safe_name(partition), safe='')}.html"
 
 
 def node_link(settings: Settings, partition: str | None) -> NodeLink:

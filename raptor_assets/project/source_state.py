@@ -78,7 +78,7 @@ def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> in
         table = tables.read(KEY, _name(number))
     except TableError:  # a cache that cannot be read is as good as none
         return 0
-    notes = table_properties(table)
+    notes = table_properties(table.schema)
     if notes.get(_PARSERS) != parsers:
         return 0
     catalog.update(_READINGS.rows(table))

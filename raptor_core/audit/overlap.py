@@ -8,6 +8,7 @@ from raptor_core.audit.base import Audited, Judgement, SentenceFinding, Text, se
 from raptor_core.audit.terms import MAX_CAPITALS, Needs, Terms, lacking, needs_of, terms, union
 
 MIN_SUPPORT = 0.5
+"""Share of content words below which a sentence is unsupported."""
 
 
 class OverlapJudge:
@@ -22,10 +23,6 @@ class OverlapJudge:
 
     name = "overlap"
     version = "1"
-
-    def __init__(self, min_support: float = MIN_SUPPORT) -> None:
-        """``min_support`` is a share in [0, 1]."""
-        self._min_support = min_support
 
     def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
         """See ``Judge.judge``."""
@@ -49,7 +46,7 @@ class OverlapJudge:
         broken = lacking(needs.exact, held)
         n_content = len(needs.content)
         score = 1 - len(wanting) / n_content if n_content else float(not broken)
-        supported = score >= self._min_support and not broken
+        supported = score >= MIN_SUPPORT and not broken
         judgement: Judgement = "supported" if supported else "unsupported"
         missing = tuple(dict.fromkeys(broken + wanting))
         return SentenceFinding(node_id, sentence, judgement, score, missing, evidence)

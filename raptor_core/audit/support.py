@@ -107,7 +107,7 @@ class Passages:
         near = union([self._terms[row] for row in order])
         n_similar = max(1, min(_N_SIMILAR, len(self.texts) // 4))
         closeness = float(similarity[order[:n_similar]].mean())
-        same = _share(float(similarity[order[0]]), _ALIKE, _SAME)
+        same = float(np.clip((float(similarity[order[0]]) - _ALIKE) / (_SAME - _ALIKE), 0, 1))
         wanting = lacking(needs.content, self._held)
         no_number = lacking(needs.numbers, self._held)
         no_name = lacking(needs.names, self._held)
@@ -135,11 +135,6 @@ class Passages:
             least = max(1, len(wanted) - 1)
             n_unmatched += not any(len(wanted & held) >= least for held in self._negated)
         return n_unmatched
-
-
-def _share(value: float, least: float, most: float) -> float:
-    """0 up to ``least``, 1 from ``most`` on, and a straight line between them."""
-    return min(1.0, max(0.0, (value - least) / (most - least)))
 
 
 def _n_opposites(said: Sequence[Word], near: Terms) -> int:

@@ -37,12 +37,10 @@ _MIN_ACRONYM = 3
 MAX_CAPITALS = 0.2
 """In a text where more of the content words carry a capital, as in German, it tells no name."""
 
-_SMALL = {
+_VALUES = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
     "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14,
     "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20,
-}  # fmt: skip
-_LARGE = {
     "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
     "hundred": 100, "thousand": 1000, "dozen": 12, "once": 1, "twice": 2, "first": 1, "second": 2,
     "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
@@ -207,7 +205,7 @@ def _stem(word: str) -> str:
 
 
 # After the stemmer, since number words are looked up by stem.
-_NUMBER_WORDS = {_stem(word): str(value) for word, value in (_SMALL | _LARGE).items()}
+_NUMBER_WORDS = {_stem(word): str(value) for word, value in _VALUES.items()}
 
 
 _MARKER = re.compile(r"^\s*(?:\(?\d{1,3}[.):]|[-*•])\s+")

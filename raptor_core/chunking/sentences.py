@@ -43,14 +43,9 @@ def sentences_of(text: str, block: Paragraph) -> list[Span]:
     if block.kind == "lines":
         lines = _LINE.finditer(text, block.start, block.end)
         return [span for line in lines for span in stripped(text, line.span())]
-    cuts = sorted({*_ends(text, block), *_items(text, block)})
+    items = (match.start() + 1 for match in _ITEM.finditer(text, block.start, block.end))
+    cuts = sorted({*_ends(text, block), *items})
     return list(stripped(text, [block.start, *cuts, block.end]))
-
-
-def _items(text: str, block: Paragraph) -> Iterator[int]:
-    """Where list items begin."""
-    for match in _ITEM.finditer(text, block.start, block.end):
-        yield match.start() + 1
 
 
 def _ends(text: str, block: Paragraph) -> Iterator[int]:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -100,21 +101,21 @@ class _Run:
         regions, forced = self.mixed(rows, n_neighbors, self.pool)
         self.counts["global_components"] += len(regions)
         self.counts["forced_rows"] += forced
+        local = partial(self.mixed, n_neighbors=self.settings.local_neighbors, pool=None)
         found: list[Rows] = []
-        for groups, forced in self.pool.map(self.local, regions):
+        for groups, forced in self.pool.map(local, regions):
             self.counts["local_components"] += len(groups)
             self.counts["forced_rows"] += forced
             found.extend(groups)
         return found
 
-    def local(self, rows: Rows) -> tuple[list[Rows], int]:
-        """Soft groups of one global cluster, and how many rows were above no threshold."""
-        return self.mixed(rows, self.settings.local_neighbors, None)
-
     def mixed(
         self, rows: Rows, n_neighbors: int, pool: ThreadPoolExecutor | None
     ) -> tuple[list[Rows], int]:
-        """Soft groups by one reduction and one mixture; all rows as one where they are few."""
+        """Soft groups by one reduction and one mixture; all rows as one where they are few.
+
+        Also how many rows were above no threshold.
+        """
         points = self.grid[rows]
         if len(rows) <= self.settings.dimensions + 1 or not (points != points[0]).any():
             return [rows], 0

@@ -46,9 +46,7 @@ def nearest(grid: Doubles, k: int) -> tuple[Ints, Doubles]:
         block = grid[start:stop] @ grid.T
         block /= -norms
         block[np.arange(stop - start), np.arange(start, stop)] = np.inf
-        found = (
-            np.argpartition(block, k - 1, axis=1)[:, :k] if k < n - 1 else others(start, stop, n)
-        )
+        found = np.argpartition(block, k - 1, axis=1)[:, :k]
         found.sort(axis=1)
         values = np.take_along_axis(block, found, axis=1)
         order = np.argsort(values, axis=1, kind="stable")
@@ -57,13 +55,6 @@ def nearest(grid: Doubles, k: int) -> tuple[Ints, Doubles]:
         distances[start:stop] = 1.0 + ordered / norms[start:stop, None]
     distances[distances < 1e-9] = 0.0
     return rows, distances
-
-
-def others(start: int, stop: int, n: int) -> Ints:
-    """For rows ``start`` to ``stop``: all rows but itself, shape ``(stop - start, n - 1)``."""
-    columns = np.arange(n - 1)[None, :]
-    result: Ints = columns + (columns >= np.arange(start, stop)[:, None])
-    return result
 
 
 def fuzzy_graph(rows: Ints, weights: Doubles) -> tuple[Ints, Ints, Doubles]:

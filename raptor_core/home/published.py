@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from raptor_core.errors import UnknownTreeError
@@ -72,21 +72,19 @@ def require_trees(store: VectorStore, names: Sequence[str]) -> list[Manifest]:
         UnknownTreeError: names them, and some that there are.
     """
     manifests = store.manifests(names)
-    known = {manifest.tree for manifest in manifests}
-    unknown = [name for name in names if name not in known]
-    if unknown:
+    if unknown := set(names) - {manifest.tree for manifest in manifests}:
         everything = {manifest.tree for manifest in store.manifests()}
-        refuse_unknown("tree is published as", unknown, everything)
+        refuse_unknown("tree is published as", names, everything - unknown)
     return manifests
 
 
-def refuse_unknown(what: str, unknown: Sequence[str], known: Collection[str]) -> None:
-    """Refuse names that nothing has.
+def refuse_unknown(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Refuse names that are not among the known ones.
 
     Raises:
         UnknownTreeError: names them, and some that there are.
     """
-    if unknown:
+    if unknown := [name for name in names if name not in known]:
         some = ", ".join(sorted(known)[:5]) or "none"
         raise UnknownTreeError(
             f"no {what} {', '.join(map(repr, unknown))}; there are {len(known)}: {some}"

@@ -17,22 +17,18 @@ from raptor_core.models.summarizing.base import Unfit
 from raptor_core.quality.checks import CheckedLayer, Measured, WorstNode, check
 from raptor_core.quality.junk_signs import (
     MIN_CHILD_LETTERS,
-    PHRASES,
-    SHAPES,
+    SIGNS,
     last_fragment,
     letterless,
     open_end,
 )
 from raptor_core.quality.languages import find_switch, writing
 
-_DETECTORS: dict[str, Callable[[str], str | None]] = {**SHAPES, **PHRASES}
-KINDS = tuple(_DETECTORS)
-"""Signs of junk, in the order in which they are looked for."""
 TRUNCATED = "truncated"
 """The sign that has a check of its own, ``truncation``."""
-_JUDGED = tuple(kind for kind in KINDS if kind != TRUNCATED)
-_CHILD_DETECTORS: dict[str, Callable[[str], str | None]] = {
-    **_DETECTORS,
+_JUDGED = tuple(kind for kind in SIGNS if kind != TRUNCATED)
+_CHILD_SIGNS: dict[str, Callable[[str], str | None]] = {
+    **SIGNS,
     "letterless": partial(letterless, bound=MIN_CHILD_LETTERS),
 }
 _MIN_QUOTE_CHARS = 12
@@ -49,13 +45,13 @@ class Junk:
     excerpt: str
 
 
-def find_junk(text: str, children: Sequence[str] = (), kinds: Sequence[str] = KINDS) -> Junk | None:
+def find_junk(text: str, children: Sequence[str], kinds: Iterable[str] = SIGNS) -> Junk | None:
     """The first sign, of these ``kinds``, that ``text`` is no summary of ``children``, or None.
 
     Cheap enough for every answer of a model: the children are read only when there is a sign.
     """
     for kind in kinds:
-        excerpt = _DETECTORS[kind](text)
+        excerpt = SIGNS[kind](text)
         if excerpt is not None and not _shared(kind, text, excerpt, children):
             return Junk(kind, excerpt)
     return None
@@ -103,7 +99,7 @@ def _shows(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool:
     if kind == TRUNCATED:
         tail = folded(text)[-_TAIL_CHARS:]
         return _quoted(tail, texts) or _quoted(last_fragment(tail), texts)
-    detect = _CHILD_DETECTORS[kind]
+    detect = _CHILD_SIGNS[kind]
     if any(detect(child) is not None for child in children):
         return True
     if kind == "loop":

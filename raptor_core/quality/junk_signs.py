@@ -151,14 +151,6 @@ def _period(codes: NDArray[np.uint32], at_least: int) -> tuple[int, int] | None:
     return None
 
 
-SHAPES: dict[str, Callable[[str], str | None]] = {
-    "empty": empty,
-    "truncated": truncated,
-    "loop": loop,
-    "letterless": letterless,
-}
-
-
 _LEAD = (
     r"^[\s\"'“”‘’*_#>`\[(-]{0,12}(?:(?:summary|answer|response|output|result)\s*:\s*)?"
     r"[\s\"'“*]{0,6}"
@@ -213,9 +205,14 @@ def _is_json(text: str) -> bool:
         return False
 
 
-PHRASES: dict[str, Callable[[str], str | None]] = {
+SIGNS: dict[str, Callable[[str], str | None]] = {
+    "empty": empty,
+    "truncated": truncated,
+    "loop": loop,
+    "letterless": letterless,
     "error": error,
     "refusal": lambda text: _find("refusals", text),
     "page": page,
     "prompt_echo": lambda text: _find("echoes", text) or _find("leading echoes", text),
 }
+"""What a sign finds in a text, or None; in the order in which they are looked for."""

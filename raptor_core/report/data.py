@@ -6,7 +6,7 @@ Names are short because they are repeated for every node. ``web/model.js`` reads
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -193,17 +193,14 @@ def _spans(tree: ReportTree) -> dict[str, tuple[int, int]]:
             leaves.setdefault(node.documents[0], []).append(node)
     spans: dict[str, tuple[int, int]] = {}
     for name, members in leaves.items():
-        places = utf16_offsets(documents[name].text, _ends(members))
+        ends = {place for leaf in members for place in (leaf.start, leaf.end)}
+        places = utf16_offsets(documents[name].text, ends)
         spans |= {leaf.id: (places[leaf.start], places[leaf.end]) for leaf in members}
     return spans
 
 
 def _agrees(document: Document | None, leaf: Node) -> bool:
     return document is not None and document.text[leaf.start : leaf.end] == leaf.text
-
-
-def _ends(leaves: Iterable[Node]) -> set[int]:
-    return {place for leaf in leaves for place in (leaf.start, leaf.end)}
 
 
 def _findings(report: Report, indexes: Mapping[str, int]) -> list[Values] | None:

@@ -9,17 +9,12 @@ from raptor_core.identity import bounded, percent_encoded
 _PLAIN = frozenset(" -_.,()=@+")
 
 
-def report_file_name(name: str) -> str:
-    """A file name, ending in ``.html``, that no other name has.
+def safe_name(name: str) -> str:
+    """A name of a folder, or of a file but for its ending, that no other name has.
 
     Letters, digits and a few marks stay, in any script; all else is percent-encoded, "%" and a
     leading point too.
     """
-    return f"{safe_name(name)}.html"
-
-
-def safe_name(name: str) -> str:
-    """The same without the ending, for a folder."""
     safe = "".join(char if _is_safe(char) else percent_encoded(char) for char in name) or "%"
     if safe[0] in ". ":
         safe = percent_encoded(safe[0]) + safe[1:]

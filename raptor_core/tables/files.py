@@ -96,7 +96,7 @@ class TableStore:
     def properties(self, key: Sequence[str], partition: str) -> dict[str, str] | None:
         """The properties of a table that is whole, without decoding its rows; None without one."""
         schema = self._take(table_name(key, partition), lambda file: file.schema_arrow)
-        return None if schema is None else _properties(schema)
+        return None if schema is None else table_properties(schema)
 
     def names(self, key: Sequence[str]) -> list[str]:
         """Names of all tables of a key, sorted."""
@@ -128,12 +128,8 @@ def table_name(key: Sequence[str], partition: str) -> str:
     return posixpath.join(*key, f"{quote(partition, safe=' ')}{_EXTENSION}")
 
 
-def table_properties(table: pa.Table) -> dict[str, str]:
-    """The properties with which a table that was read had been written."""
-    return _properties(table.schema)
-
-
-def _properties(schema: pa.Schema) -> dict[str, str]:
+def table_properties(schema: pa.Schema) -> dict[str, str]:
+    """The properties with which a table of this schema, as it was read, had been written."""
     notes = {name.decode(): text.decode() for name, text in (schema.metadata or {}).items()}
     return {
         name.removeprefix(_PROPERTY_PREFIX): text

@@ -349,6 +349,5 @@ def choose_partitions(
     of_tree = {name: partition_key(name, settings.grouping) for name in names}
     is_tree = {name for name in names if name in known.get(of_tree[name], {})}
     keys = [of_tree[n] if n in is_tree and n not in known else n for n in names]
-    unknown = [key for key in keys if key not in known]
-    refuse_unknown("partition of the source is called", unknown, known)
+    refuse_unknown("partition of the source is called", keys, known)
     return tuple(keys)

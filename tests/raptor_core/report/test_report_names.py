@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_core.report.files import report_file_name
+from raptor_core.report.files import safe_name
 
 NAMES = [
     "",
@@ -27,12 +27,12 @@ NAMES = [
 
 
 def test_every_name_has_a_file_of_its_own():
-    assert len({report_file_name(name) for name in NAMES}) == len(NAMES)
+    assert len({safe_name(name) for name in NAMES}) == len(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_can_be_written_in_one_folder(tmp_path, name):
-    path = tmp_path / report_file_name(name)
+    path = tmp_path / f"{safe_name(name)}.html"
     path.write_text(name, encoding="utf-8", errors="surrogatepass")
     assert path.resolve().parent == tmp_path.resolve()
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
@@ -41,5 +41,5 @@ def test_a_name_can_be_written_in_one_folder(tmp_path, name):
 
 
 def test_a_name_stays_readable():
-    assert report_file_name("guides/pumps.md") == "guides%2Fpumps.md.html"
-    assert report_file_name("手冊") == "手冊.html"
+    assert safe_name("guides/pumps.md") == "guides%2Fpumps.md"
+    assert safe_name("手冊") == "手冊"
