@@ -227,10 +227,9 @@ class FindingsStep(Step):
     def check(self, state: PartitionState) -> list[Verdict]:
         """See ``Step.check``; what no run has judged yet is judged, and not kept."""
         context = state.context
-        audit = self._audit(state, state.recorded(self.key))
-        (report,) = _audited([audit], context)
+        (report,) = _audited([self._audit(state, state.recorded(self.key))], context)
         shown = report.marked(context.components.curation)
-        return [evaluate_audit(shown, context.settings, audit.nodes)]
+        return [evaluate_audit(shown, context.settings)]
 
     def _audit(self, state: PartitionState, before: Record | None) -> Audit:
         table = state.context.tables.read(self.key.path, state.name) if before else None
@@ -253,7 +252,7 @@ class FindingsStep(Step):
         version = findings_version(report)
         if before is None or (before.data_version, before.inputs) != (version, inputs):
             state.save(self.key, audit_to_table(report), version, inputs)
-        verdicts = [evaluate_audit(shown, context.settings, nodes)]
+        verdicts = [evaluate_audit(shown, context.settings)]
         metadata = findings_metadata(shown, usage, node_link(context.settings, state.name))
         n_rows, reused = len(shown.findings), report.n_judged == 0
         return StepResult(state, version, metadata, n_rows, reused, verdicts)

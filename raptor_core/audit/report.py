@@ -171,7 +171,7 @@ def run_audits(
     asked = RememberingJudge(judge, {key: f for one in audits for key, f in one.known.items()})
     chosen = [sample(one.nodes, rate, minimum) for one in audits]
     items = [
-        [with_children(node, one.below) for node in nodes]
+        [Audited(n, tuple(one.below[c] for c in n.children if c in one.below)) for n in nodes]
         for one, nodes in zip(audits, chosen, strict=True)
     ]
     n_judged = [sum(not asked.knows(item) for item in of_layer) for of_layer in items]
@@ -188,11 +188,6 @@ def run_audits(
         )
         for one, nodes, of_layer, n in zip(audits, chosen, items, n_judged, strict=True)
     ]
-
-
-def with_children(node: Node, below: Mapping[str, Node]) -> Audited:
-    """The summary with those of its children that are known."""
-    return Audited(node, tuple(below[child] for child in node.children if child in below))
 
 
 def sample(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:

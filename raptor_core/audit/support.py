@@ -189,10 +189,11 @@ class SupportJudge:
     @one_blas_thread
     def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
         """See ``Judge.judge``."""
-        split = [
-            [(text, _is_quoted(text, item)) for text in sentence_texts(item.node.text)]
-            for item in summaries
-        ]
+        split = []
+        for item in summaries:
+            children = [child.text for child in item.children]
+            texts = sentence_texts(item.node.text)
+            split.append([(text, is_collage(text, children, QUOTED_CHARS)) for text in texts])
         doubtful = [
             item
             for item, claims in zip(summaries, split, strict=True)
@@ -244,10 +245,6 @@ def _weigh(
     known = Passages(texts, np.stack([vectors[text] for text in texts]))
     weighed = {text: known.weigh(text, vectors[text]) for text in claims}
     return {text: (claim, *held[claim.nearest]) for text, claim in weighed.items()}
-
-
-def _is_quoted(sentence: str, item: Audited) -> bool:
-    return is_collage(sentence, [child.text for child in item.children], QUOTED_CHARS)
 
 
 def _quoted(item: Audited, sentence: str) -> SentenceFinding:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -25,10 +24,10 @@ class HomeFolder:
     path: Path
 
     @classmethod
-    def at(cls, path: str | Path | None = None, environ: Mapping[str, str] | None = None) -> Self:
+    def at(cls, path: str | Path | None = None) -> Self:
         """The home at a path; without one, what ``RAPTOR_HOME`` names, else ``.raptor``."""
-        named = path or (os.environ if environ is None else environ).get(HOME_VARIABLE)
-        return cls(Path(named or DEFAULT_HOME).expanduser().absolute())
+        named = path or os.environ.get(HOME_VARIABLE) or DEFAULT_HOME
+        return cls(Path(named).expanduser().absolute())
 
     @classmethod
     def open(cls, path: str | Path | None = None) -> tuple[Self, Settings]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
-from raptor_core.nodes import Node
 from raptor_core.quality.checks import N_WORST, CheckInfo, Measured, Verdict, WorstNode
 from raptor_core.quality.statistics import DIGITS
 from raptor_core.settings import AuditSettings, Settings
@@ -27,11 +25,8 @@ def audit_check(settings: AuditSettings) -> CheckInfo:
     return replace(HALLUCINATION, severity="error") if blocks else HALLUCINATION
 
 
-def evaluate_audit(report: AuditReport, settings: Settings, nodes: Iterable[Node] = ()) -> Verdict:
-    """Whether at most ``max_unsupported`` of the judged summaries hold such a sentence.
-
-    ``nodes`` tell the trees of those that are named.
-    """
+def evaluate_audit(report: AuditReport, settings: Settings) -> Verdict:
+    """Whether at most ``max_unsupported`` of the judged summaries hold such a sentence."""
     share, n_audited = report.unsupported_share, len(report.audited)
     n_bad, n_unknown = len(report.unsupported_nodes), len(report.not_judged)
     numbers: dict[str, float] = {
@@ -70,18 +65,18 @@ def evaluate_audit(report: AuditReport, settings: Settings, nodes: Iterable[Node
         check = HALLUCINATION
         remedy = "Mend the judge's endpoint or model, and materialize the findings again."
     passed = not exceeds and not n_unknown
-    return check.verdict(Measured(passed, summary, numbers, _worst(report, nodes), remedy))
+    return check.verdict(Measured(passed, summary, numbers, _worst(report), remedy))
 
 
-def _worst(report: AuditReport, nodes: Iterable[Node]) -> list[WorstNode]:
+def _worst(report: AuditReport) -> list[WorstNode]:
     """The least supported sentence of each node that has one, least supported first."""
     ranked = sorted(report.unsupported, key=lambda f: (f.score, f.node_id))
     by_node: dict[str, SentenceFinding] = {}
     for finding in ranked:
         by_node.setdefault(finding.node_id, finding)
-    trees = {node.id: node.tree for node in nodes}
+    trees = {node.id: node.tree for node in report.audited}
     return [
-        WorstNode(f.node_id, f.sentence, f.score, _why(f), trees.get(f.node_id, ""))
+        WorstNode(f.node_id, f.sentence, f.score, _why(f), trees[f.node_id])
         for f in list(by_node.values())[:N_WORST]
     ]
 

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from raptor_core.documents.base import Document
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node, grouped
 from raptor_core.quality.sizes import PAPER_CHILDREN, PAPER_RATIO, compressions, parent_counts
@@ -189,7 +188,8 @@ def _spans(tree: ReportTree) -> dict[str, tuple[int, int]]:
     documents = {document.id: document for document in tree.documents}
     leaves: dict[str, list[Node]] = {}
     for node in tree.nodes:
-        if node.is_leaf and _agrees(documents.get(node.documents[0]), node):
+        document = documents.get(node.documents[0]) if node.is_leaf else None
+        if document and document.text[node.start : node.end] == node.text:
             leaves.setdefault(node.documents[0], []).append(node)
     spans: dict[str, tuple[int, int]] = {}
     for name, members in leaves.items():
@@ -197,10 +197,6 @@ def _spans(tree: ReportTree) -> dict[str, tuple[int, int]]:
         places = utf16_offsets(documents[name].text, ends)
         spans |= {leaf.id: (places[leaf.start], places[leaf.end]) for leaf in members}
     return spans
-
-
-def _agrees(document: Document | None, leaf: Node) -> bool:
-    return document is not None and document.text[leaf.start : leaf.end] == leaf.text
 
 
 def _findings(report: Report, indexes: Mapping[str, int]) -> list[Values] | None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from raptor_core.errors import DamagedTreeError, ExportError, UnknownTreeError
-from raptor_core.store.base import Manifest, Where
+from raptor_core.store.base import Where
 from raptor_core.store.store import VectorStore
 from raptor_core.transfer.values import (
     MANIFEST,
@@ -69,7 +69,10 @@ def finish_export(
 
 def _export(store: VectorStore, folder: ExportFolder, tree: str) -> TreeFile:
     for _ in range(_READS):
-        manifest = _manifest(store, tree)
+        manifests = store.manifests([tree])
+        if not manifests:
+            raise UnknownTreeError(f"the tree {tree!r} was dropped while it was exported")
+        manifest = manifests[0]
         nodes = store.nodes(Where(trees=(tree,)))
         if build_id(nodes) == manifest.build_id:
             break
@@ -89,10 +92,3 @@ def _export(store: VectorStore, folder: ExportFolder, tree: str) -> TreeFile:
         )
     data = encode_rows(nodes, vectors, store.identity.n_dims)
     return TreeFile(manifest, folder.put(tree_file(tree), data))
-
-
-def _manifest(store: VectorStore, tree: str) -> Manifest:
-    manifests = store.manifests([tree])
-    if not manifests:
-        raise UnknownTreeError(f"the tree {tree!r} was dropped while it was exported")
-    return manifests[0]

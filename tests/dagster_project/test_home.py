@@ -10,11 +10,12 @@ from dagster_project.storage import PooledSqliteEventLogStorage
 from raptor_assets.project.home import Home
 
 
-def test_a_path_wins_over_the_variable_and_the_variable_over_the_default(tmp_path):
-    named = {"RAPTOR_HOME": str(tmp_path / "env")}
-    assert Home.at(tmp_path / "here", named).path == tmp_path / "here"
-    assert Home.at(None, named).path == tmp_path / "env"
-    assert Home.at(None, {}).path == Path.cwd() / ".raptor"
+def test_a_path_wins_over_the_variable_and_the_variable_over_the_default(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAPTOR_HOME", str(tmp_path / "env"))
+    assert Home.at(tmp_path / "here").path == tmp_path / "here"
+    assert Home.at().path == tmp_path / "env"
+    monkeypatch.delenv("RAPTOR_HOME")
+    assert Home.at().path == Path.cwd() / ".raptor"
 
 
 def test_telemetry_and_the_sign_up_dialog_are_off(tmp_path):
