@@ -21,9 +21,9 @@ from raptor_assets.report_pages import ReportFolder
 from raptor_core.disk import replace_file
 from raptor_core.documents import partition_key
 from raptor_core.home.published import has_overview, require_trees
+from raptor_core.identity import safe_name
 from raptor_core.nodes import Node
 from raptor_core.report.data import settings_text
-from raptor_core.report.files import safe_name
 from raptor_core.report.layout import LAYOUT_VERSION, atlas_values, lay_out, tree_titles
 from raptor_core.report.values import Report, ReportTree
 from raptor_core.settings import Settings

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from raptor_assets.tables_markdown import Markdown, escape_cell
 from raptor_core.disk import disk_errors, replace_file
-from raptor_core.report.files import safe_name
+from raptor_core.identity import safe_name
 from raptor_core.settings import Settings
 
 

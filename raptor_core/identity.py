@@ -55,6 +55,25 @@ def percent_encoded(text: str) -> str:
     return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
 
 
+_PLAIN = frozenset(" -_.,()=@+")
+
+
+def safe_name(name: str) -> str:
+    """A name of a folder, or of a file but for its ending, that no other name has.
+
+    Letters, digits and a few marks stay, in any script; all else is percent-encoded, "%" and a
+    leading point too.
+    """
+    safe = "".join(char if _is_safe(char) else percent_encoded(char) for char in name) or "%"
+    if safe[0] in ". ":
+        safe = percent_encoded(safe[0]) + safe[1:]
+    return bounded(safe, "report", name)
+
+
+def _is_safe(char: str) -> bool:
+    return char in _PLAIN or unicodedata.category(char)[0] in "LNM"
+
+
 def normalize_text(text: str) -> str:
     """NFC text with runs of white space folded to one space, stripped.
 

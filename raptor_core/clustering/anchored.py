@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.base import Clusterer
-from raptor_core.clustering.groups import Rows, match_origins, uncovered, unit
-from raptor_core.clustering.guards import BLOCK_ROWS, Grid, Guard
+from raptor_core.clustering.base import Clusterer, Rows
+from raptor_core.clustering.guards import BLOCK_ROWS, Grid, Guard, uncovered, unit
 from raptor_core.clustering.reduction import on_grid
 from raptor_core.vectors import Vectors
 
@@ -213,3 +212,33 @@ def mutual_similarity(grid: Grid) -> float:
     rows = unit(grid)
     rest = rows.sum(axis=0) - rows
     return float(np.einsum("ij,ij->i", rows, unit(rest)).mean())
+
+
+def match_origins(
+    members: Sequence[Sequence[int]], earlier: Sequence[Sequence[int]]
+) -> tuple[int, ...]:
+    """For each cluster the earlier one that it goes on from, or -1; no earlier one twice.
+
+    It is the one with most rows in common relative to all rows of both, where at least half of
+    the cluster's earlier rows come from it.
+    """
+    holders: dict[int, list[int]] = {}
+    for number, rows in enumerate(earlier):
+        for row in rows:
+            holders.setdefault(row, []).append(number)
+    pairs: list[tuple[float, int, int]] = []
+    for number, rows in enumerate(members):
+        common = Counter(old for row in rows for old in holders.get(row, ()))
+        known = sum(row in holders for row in rows)
+        pairs += [
+            (-shared / (known + len(earlier[old]) - shared), number, old)
+            for old, shared in common.items()
+            if 2 * shared >= known
+        ]
+    origins = [-1] * len(members)
+    taken: set[int] = set()
+    for _, number, old in sorted(pairs):
+        if origins[number] < 0 and old not in taken:
+            origins[number] = old
+            taken.add(old)
+    return tuple(origins)

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from raptor_core.vectors import Vectors
 
+Rows = NDArray[np.int64]
+"""Numbers of rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Clusters:

@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.base import Clusters
-from raptor_core.clustering.groups import Rows
+from raptor_core.clustering.base import Clusters, Rows
 from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.base import Clusters
-from raptor_core.clustering.groups import Rows
+from raptor_core.clustering.base import Clusters, Rows
 from raptor_core.clustering.guards import Guard, GuardedClusterer
 from raptor_core.clustering.kmeans import coarse_parts
 from raptor_core.clustering.mixture import soft_members

@@ -14,15 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.base import Clusters
-from raptor_core.clustering.groups import (
-    Rows,
-    divides,
-    squared_distance,
-    uncovered,
-    unit,
-    without_subsets,
-)
+from raptor_core.clustering.base import Clusters, Rows
 from raptor_core.clustering.reduction import on_grid
 from raptor_core.errors import ClusteringError
 from raptor_core.identity import fingerprint
@@ -34,6 +26,8 @@ Recluster = Callable[[Rows], list[Rows]]
 
 MAX_RECLUSTERINGS = 4
 BLOCK_ROWS = 512
+MAX_SHARE = 0.75
+MAX_OVERLAP = 1.5
 
 
 @dataclass(frozen=True)
@@ -276,3 +270,49 @@ class Guard:
         lightest = int(self.n_tokens.argmin())
         rest = [row for row in range(len(self.n_tokens)) if row != lightest]
         return [np.array(sorted((row, lightest))) for row in rest]
+
+
+def divides(parts: Sequence[Rows], n_rows: int) -> bool:
+    """Whether parts of ``n_rows`` rows are small and disjoint enough for splitting to end."""
+    largest = max(len(part) for part in parts)
+    return largest <= MAX_SHARE * n_rows and sum(map(len, parts)) <= MAX_OVERLAP * n_rows
+
+
+def squared_distance(points: NDArray[np.float64], to: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared Euclidean distance of points ``(n, d)`` to one, shape ``(n,)``."""
+    gaps = points - to
+    result: NDArray[np.float64] = np.einsum("ij,ij->i", gaps, gaps)
+    return result
+
+
+def unit(rows: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """``rows``, shape ``(n, d)``, each of norm 1."""
+    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return np.asarray(rows / np.maximum(norms, 1e-12)[:, None])
+
+
+def uncovered(groups: Sequence[Rows], n_rows: int) -> Rows:
+    """Rows, of ``n_rows``, that are in none of the groups, ascending."""
+    covered = np.zeros(n_rows, dtype=bool)
+    for rows in groups:
+        covered[rows] = True
+    return np.flatnonzero(~covered)
+
+
+def without_subsets(groups: list[Rows], counts: Counter[str]) -> list[Rows]:
+    """The groups less those whose rows all lie in one other: their summary would say no more."""
+    distinct = sorted(
+        {tuple(rows.tolist()) for rows in groups}, key=lambda rows: (-len(rows), rows)
+    )
+    holders: dict[int, list[frozenset[int]]] = {}
+    kept: list[Rows] = []
+    for rows in distinct:
+        rarest = min(rows, key=lambda row: len(holders.get(row, ())))
+        if any(held.issuperset(rows) for held in holders.get(rarest, ())):
+            continue
+        kept.append(np.array(rows))
+        members = frozenset(rows)
+        for row in rows:
+            holders.setdefault(row, []).append(members)
+    counts["dropped_subsets"] += len(groups) - len(kept)
+    return kept

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.base import Clusters
-from raptor_core.clustering.groups import Rows
+from raptor_core.clustering.base import Clusters, Rows
 from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
 from raptor_core.vectors import Vectors
 

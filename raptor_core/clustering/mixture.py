@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.groups import Rows
+from raptor_core.clustering.base import Rows
 
 REGULARIZATION = 1e-6
 TOLERANCE = 1e-3

@@ -10,8 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from raptor_core.clustering.base import Clusters
-from raptor_core.clustering.groups import Rows
+from raptor_core.clustering.base import Clusters, Rows
 from raptor_core.clustering.guards import Guard, GuardedClusterer
 from raptor_core.clustering.kmeans import coarse_parts
 from raptor_core.clustering.mixture import Mixture, best_mixture, n_workers, soft_members

@@ -16,9 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.blas import one_blas_thread
-from raptor_core.clustering.anchored import Anchored, Bounds, anchored, mutual_similarity
+from raptor_core.clustering.anchored import (
+    Anchored,
+    Bounds,
+    anchored,
+    match_origins,
+    mutual_similarity,
+)
 from raptor_core.clustering.base import Clusters
-from raptor_core.clustering.groups import match_origins
 from raptor_core.identity import slot_id
 from raptor_core.nodes import Fit, Layer, Node, Tree
 from raptor_core.tree.components import Components

@@ -8,8 +8,7 @@ from support.clustering_cases import assert_lawful, tokens, topics, unit
 from support.examples import examples
 
 from raptor_core.clustering import make_clusterer
-from raptor_core.clustering.anchored import Bounds, anchored
-from raptor_core.clustering.groups import match_origins
+from raptor_core.clustering.anchored import Bounds, anchored, match_origins
 from raptor_core.settings.trees import ClusteringSettings
 
 BOUNDS = Bounds(max_members=12, max_tokens=3500)

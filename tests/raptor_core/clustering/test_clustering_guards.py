@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from support.clustering_cases import topics, unit
 
-from raptor_core.clustering.groups import divides, without_subsets
-from raptor_core.clustering.guards import Guard
+from raptor_core.clustering.guards import Guard, divides, without_subsets
 
 
 def guard(vectors, n_tokens, max_tokens):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_core.report.files import safe_name
+from raptor_core.identity import safe_name
 
 NAMES = [
     "",
