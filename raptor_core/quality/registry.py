@@ -19,10 +19,8 @@ from raptor_core.quality.sizes import (
     cluster_size_drift,
     compression_drift,
     compression_ratio,
-    compressions,
     token_budget,
 )
-from raptor_core.quality.statistics import DIGITS, distribution
 from raptor_core.quality.stored import embedding, staleness, store
 from raptor_core.quality.structure import coverage, shrink, staircase, tree_coverage
 
@@ -62,7 +60,6 @@ def tree_verdicts(checked: CheckedTrees) -> list[Verdict]:
 
 def layer_means(layer: CheckedLayer) -> LayerMeans:
     """The means of a layer that later builds are compared with; none where nothing is measured."""
-    ratios = [one.ratio for one in compressions(layer.summaries, layer.below)]
-    children = [float(len(node.children)) for node in layer.summaries]
-    measured = {compression_ratio.name: ratios, cluster_size.name: children}
-    return {n: round(distribution(of).mean, DIGITS) for n, of in measured.items() if of}
+    of_check = ((compression_ratio, "ratio_mean"), (cluster_size, "children_mean"))
+    means = {check.name: check.measure(layer).numbers.get(mean) for check, mean in of_check}
+    return {name: mean for name, mean in means.items() if mean is not None}
