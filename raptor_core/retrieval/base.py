@@ -23,6 +23,9 @@ SHORT_NODE_TOKENS = 32
 SPARE = 2
 """Candidates for each node asked for, so that one that does not fit can be replaced."""
 
+DEEPEST = 1000
+"""Candidates among which none fits, after which a search for one that does ends."""
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -197,4 +200,6 @@ def _is_ended(found: Retrieval, most: int) -> bool:
     """
     if found.n_candidates < most:
         return True
-    return bool(found.hits) and bool(found.query.top_k or found.n_passed_over)
+    if not found.hits:
+        return most >= DEEPEST
+    return bool(found.query.top_k or found.n_passed_over)

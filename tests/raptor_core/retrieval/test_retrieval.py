@@ -8,7 +8,7 @@ from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError, StoreMismatchError, UnknownTreeError
-from raptor_core.retrieval import STRATEGIES, Query, Retriever
+from raptor_core.retrieval import STRATEGIES, Query, Retriever, base
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.build import build_trees
@@ -104,6 +104,22 @@ def test_a_small_budget_gets_a_node_that_fits_however_many_nearer_ones_do_not(
 ):
     found = uneven.search(NEAR[0], Query(strategy, budget_tokens=5, top_k=top_k))
     assert found.context == SHORT
+
+
+@pytest.mark.parametrize("top_k", [None, 1])
+def test_a_budget_that_nothing_fits_does_not_read_the_whole_corpus(uneven, monkeypatch, top_k):
+    monkeypatch.setattr(base, "DEEPEST", 25)
+    monkeypatch.setattr(base, "LAYER_TOP_K", 2)
+    limits, search = [], uneven._store.search
+
+    def counted(vectors, limit, *given, **named):
+        limits.append(limit)
+        return search(vectors, limit, *given, **named)
+
+    monkeypatch.setattr(uneven._store, "search", counted)
+    found = uneven.search(NEAR[0], Query("flat", budget_tokens=1, top_k=top_k))
+    assert found.hits == ()
+    assert 25 <= max(limits) < len(NEAR)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
