@@ -265,11 +265,12 @@ def main() -> None:
         print(f"opening: {n_requests(given.url) - before} requests")
         asked = systems(store, client, f"tree-{n_trees // 2}")
         for name, ask in asked.items():
-            ask(0)
-            before = n_requests(given.url)
-            for number in range(10):
+            counts = [n_requests(given.url)]
+            for number in [*range(11), *range(1, 11)]:
                 ask(number)
-            print(f"{name}: {(n_requests(given.url) - before) / 10:g} requests")
+                counts.append(n_requests(given.url))
+            new, again = counts[11] - counts[1], counts[21] - counts[11]
+            print(f"{name}: {new / 10:g} requests, {again / 10:g} of what was asked before")
         for n in given.publishers:
             with publishers(settings, n) as n_done:
                 before = n_done.value

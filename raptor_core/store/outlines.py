@@ -12,11 +12,13 @@ adds points to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 from uuid import UUID
@@ -25,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.disk import disk_errors, sync_directory, write_durably
-from raptor_core.errors import StoreError
+from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import digest
 from raptor_core.store.payload import Payload, damaged
 
@@ -62,6 +64,36 @@ NODE = np.dtype(
     ]
 )
 
+_ROW = struct.Struct("<5Q4i")
+"""A ``NODE`` in bytes."""
+
+
+class Outline(NamedTuple):
+    """Of one node: its ``NODE`` in bytes, and both halves of each of its children."""
+
+    row: bytes
+    children: bytes
+
+    @classmethod
+    def of(cls, stored: Payload) -> Self:
+        """That of a payload which has it, or the fields ``OUTLINED``.
+
+        Raises:
+            DamagedTreeError: it is not what was written.
+        """
+        known: Self | None = stored.get("outline")
+        if known:
+            return known
+        try:
+            below = [halves(child) for child in stored["children"]]
+            below = below or [(int(a), int(n)) for a, n in stored.get("paragraphs", ())]
+            names = _hashes(stored["tree"], stored["documents"][0], tuple(stored["section"]))
+            numbers = (stored["layer"], stored["position"], stored["n_tokens"], len(below))
+            row = _ROW.pack(*halves(stored["node_id"]), *names, *map(int, numbers))
+            return cls(row, struct.pack(f"<{2 * len(below)}Q", *chain.from_iterable(below)))
+        except (LookupError, AttributeError, TypeError, ValueError, struct.error) as error:
+            raise damaged(stored) from error
+
 
 class Outlines(NamedTuple):
     """Nodes in any order.
@@ -78,24 +110,15 @@ class Outlines(NamedTuple):
 
     @classmethod
     def of(cls, payloads: Iterable[Payload], *, strict: bool = True) -> Self:
-        """Those of payloads that have the fields ``OUTLINED``.
+        """Those of payloads that ``Outline.of`` takes.
 
         Raises:
             DamagedTreeError: one is not what was written; without ``strict`` it is left out.
         """
-        rows: list[tuple[int, ...]] = []
-        children: list[tuple[int, int]] = []
-        for stored in payloads:
-            try:
-                below = [halves(child) for child in stored["children"]]
-                below = below or [(int(a), int(n)) for a, n in stored.get("paragraphs", ())]
-                rows.append(_row(stored, len(below)))
-                children += below
-            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-                if strict:
-                    raise damaged(stored) from error
-        pairs = np.array(children, dtype=np.uint64).reshape(-1, 2)
-        return cls(np.array(rows, dtype=NODE), pairs)
+        found = list(map(Outline.of, payloads) if strict else _sound(payloads))
+        rows = np.frombuffer(b"".join(outline.row for outline in found), dtype=NODE)
+        children = b"".join(outline.children for outline in found)
+        return cls(rows, np.frombuffer(children, dtype=np.uint64).reshape(-1, 2))
 
     @classmethod
     def joined(cls, parts: Sequence[Outlines]) -> Self:
@@ -121,6 +144,12 @@ class Outlines(NamedTuple):
         return [full_id(high, low) for high, low in self.nodes[["high", "low"]].tolist()]
 
 
+def _sound(payloads: Iterable[Payload]) -> Iterator[Outline]:
+    for stored in payloads:
+        with suppress(DamagedTreeError):
+            yield Outline.of(stored)
+
+
 class Candidates(NamedTuple):
     """What a search found to be ranked: outlines and their scores, shape ``(n,)``, best first."""
 
@@ -143,13 +172,6 @@ def halves(node_id: str) -> tuple[int, int]:
 def full_id(high: int, low: int) -> str:
     """The id of two halves."""
     return str(UUID(int=high << 64 | low))
-
-
-def _row(stored: Payload, n_children: int) -> tuple[int, ...]:
-    """The fields of ``NODE``."""
-    names = _hashes(stored["tree"], stored["documents"][0], tuple(stored["section"]))
-    numbers = (stored["layer"], stored["position"], stored["n_tokens"], n_children)
-    return (*halves(stored["node_id"]), *names, *map(int, numbers))
 
 
 @lru_cache(maxsize=1 << 14)

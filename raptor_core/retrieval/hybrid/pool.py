@@ -26,6 +26,9 @@ LEADING = 8
 BEST_OF_DOCUMENT = 3
 """Chunks that speak for a document."""
 
+NAMES = 100_000
+"""Names of documents that a process remembers, before it begins anew."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pool:
@@ -94,11 +97,26 @@ def _best_documents(leaves: Pool, query: Query, store: Searcher) -> tuple[str, .
     means = best_means(groups, mixed(leaves, query.hybrid.lexical), BEST_OF_DOCUMENT)
     least = np.sort(means)[::-1][: query.hybrid.documents].min()
     chosen = means >= least
-    ids = leaves.outlines.take(first[chosen]).ids()
-    mean_of = dict(zip(ids, means[chosen].tolist(), strict=True))
-    nodes = store.nodes(Where(ids=tuple(ids)))
-    order = sorted((-mean_of[node.id], node.documents[0]) for node in nodes)
+    names = _names_of(leaves.outlines.take(first[chosen]), store)
+    found = zip(documents[chosen].tolist(), means[chosen].tolist(), strict=True)
+    order = sorted((-mean, names[key]) for key, mean in found if key in names)
     return tuple(sorted(name for _, name in order[: query.hybrid.documents]))
+
+
+_names: dict[int, str] = {}
+
+
+def _names_of(outlines: Outlines, store: Searcher) -> dict[int, str]:
+    """Names of the nodes' documents by their hashes; the store is asked for unknown ones."""
+    ids = dict(zip(outlines.nodes["document"].tolist(), outlines.ids(), strict=True))
+    known = {key: name for key in ids if (name := _names.get(key))}
+    if lacking := {node_id: key for key, node_id in ids.items() if key not in known}:
+        nodes = store.nodes(Where(ids=tuple(lacking)))
+        known |= {lacking[node.id]: node.documents[0] for node in nodes}
+        if len(_names) > NAMES:
+            _names.clear()
+        _names.update(known)
+    return known
 
 
 def _leading_children(summaries: Pool, query: Query) -> Keys:

@@ -234,7 +234,7 @@ class ClientEngine:
 
     def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
         """The best points of each search, in one request; ``fields`` None gives whole payloads."""
-        payload = True if fields is None else list(fields)
+        payload = True if fields is None else list(fields) or False
         requests = [self._request(search, payload) for search in searches]
         with self._place.errors():
             answers = self._client.query_batch_points(

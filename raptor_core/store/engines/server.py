@@ -26,6 +26,7 @@ from raptor_core.store.engines.base import (
     Question,
     best_first,
 )
+from raptor_core.store.engines.glances import Glances
 from raptor_core.store.engines.qdrant import UNSCORED, ClientEngine, Look, Row, Search
 from raptor_core.store.engines.terms import NO_TERMS, CorpusTerms
 from raptor_core.store.engines.versions import (
@@ -47,8 +48,12 @@ READ_SECONDS = 60.0
 KNOWN_SECONDS = 30.0
 """How old the counts of terms may be of trees that no read met."""
 
-SPARE = 8
-"""Points asked for besides, and one for each twenty: some may be no nodes yet, or no more."""
+LIVELY_SECONDS, LIVELY = 10.0, 50
+"""For how long after a change a tree is looked at whenever others are, and how many at most."""
+
+SPARE = 4
+"""Points asked for besides, as the last may tie; while trees change, for some may be no nodes, as
+many again and one for each twenty."""
 
 MANIFEST_FIELDS = ("state", "tree", "content_key", "mark", "manifest")
 """Fields of a manifest's payload but those of its version, and the terms, which may be long."""
@@ -63,8 +68,10 @@ class ServerEngine(ClientEngine):
         """As a ``ClientEngine``, of which it has one for points of whatever version."""
         super().__init__(*collection)
         self._points = ClientEngine(*collection)
+        self._glances = Glances(self._points)
         self._publisher = ServerPublisher(self._points)
         self._versions: dict[str, Version] = {}
+        self._moves: dict[str, float] = {}
         self._unsettled: list[Payload] = []
         self._known_at = -math.inf
         self._terms = CorpusTerms()
@@ -117,16 +124,28 @@ class ServerEngine(ClientEngine):
                 )
 
     def _moved(self, met: Mapping[str, str]) -> list[str]:
-        """The trees whose version is another by now, or for another thread; it is known then."""
-        found = read_manifests(self._points, met, VERSION_FIELDS)
+        """The trees whose version is another by now, or for another thread; it is known then.
+
+        Trees that changed lately are looked at besides, so that the next read knows them.
+        """
+        looked = {**self._lively(), **met} if met else {}
+        found = read_manifests(self._points, looked, VERSION_FIELDS)
         now = {tree: Version.of(payload) for tree, payload in found.items()}
         with self._turn:  # what another thread learned since may be newer
-            known = {tree: self._versions.get(tree, NO_VERSION) for tree in met}
-            unchanged = [tree for tree, name in met.items() if known[tree].publication == name]
+            known = {tree: self._versions.get(tree, NO_VERSION) for tree in looked}
+            unchanged = [tree for tree, name in looked.items() if known[tree].publication == name]
             if news := [tree for tree in unchanged if now.get(tree, NO_VERSION) != known[tree]]:
                 self._learn(news, now)
-        stand = {tree for tree in unchanged if now.get(tree, NO_VERSION).publication == met[tree]}
+        stand = {t for t in unchanged if now.get(t, NO_VERSION).publication == looked[t]}
         return [tree for tree in met if tree not in stand]
+
+    def _lively(self) -> dict[str, str]:
+        """Publications of the trees that changed last, and lately."""
+        since = time.monotonic() - LIVELY_SECONDS
+        with self._turn:
+            self._moves = {tree: at for tree, at in self._moves.items() if at > since}
+            trees = list(self._moves)[-LIVELY:]
+            return {tree: self._versions.get(tree, NO_VERSION).publication for tree in trees}
 
     def _learn(self, trees: Iterable[str], now: Mapping[str, Version]) -> None:
         with self._turn:
@@ -138,6 +157,9 @@ class ServerEngine(ClientEngine):
                     known[tree] = now[tree]
                 if before.publication != now.get(tree, NO_VERSION).publication:
                     self._changed.add(tree)
+                    self._moves.pop(tree, None)
+                    if before is not NO_VERSION:
+                        self._moves[tree] = time.monotonic()
             self._versions = known
 
     def _know(self, max_seconds: float = math.inf) -> None:
@@ -153,20 +175,19 @@ class ServerEngine(ClientEngine):
             self._are_terms_due = True
             self._known_at = time.monotonic()
 
-    def _is_node(self, payload: Payload, point_id: str, *, at_a_glance: bool = False) -> bool:
-        """Whether a point is a node by the version that is known; that is looked at afterwards.
+    def _versions_met(self, trees: Iterable[str], *, at_a_glance: bool) -> dict[str, Version]:
+        """The versions that are known of trees; these are looked at afterwards.
 
         What is glanced at is not, where something else was read: a strategy weighs hundreds of
         nodes and reads the few that it gives.
         """
-        tree = payload["tree"]
-        version = self._versions.get(tree, NO_VERSION)
-        if at_a_glance:
-            self._reading.glanced.setdefault(tree, version.publication)
-            self._reading.trees[payload["node_id"]] = tree
-        else:
-            self._meet(tree, version)
-        return version.has(payload, point_id)
+        versions = {tree: self._versions.get(tree, NO_VERSION) for tree in set(trees)}
+        for tree, version in versions.items():
+            if at_a_glance:
+                self._reading.glanced.setdefault(tree, version.publication)
+            else:
+                self._meet(tree, version)
+        return versions
 
     def _meet(self, tree: str, version: Version) -> None:
         self._reading.met.setdefault(tree, version.publication)
@@ -222,10 +243,12 @@ class ServerEngine(ClientEngine):
             if stand and len(nodes) == len(ids):
                 self._see(look)
                 return nodes
+        records = self._points.scroll(_by_node(condition), wanted, dense=dense)
+        versions = self._versions_met((r.payload["tree"] for r in records), at_a_glance=False)
         found = [
             replace(record, id=record.payload["node_id"])
-            for record in self._points.scroll(_by_node(condition), wanted, dense=dense)
-            if self._is_node(record.payload, record.id)
+            for record in records
+            if versions[record.payload["tree"]].has(record.payload, record.id)
         ]
         if len(found) < len(ids):  # what was glanced at may have moved
             self._reading.met.update({**self._reading.glanced, **self._reading.met})
@@ -240,7 +263,6 @@ class ServerEngine(ClientEngine):
     def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
         """The best nodes of each search by their ids, or some more; again where few are nodes."""
         self._know()
-        wanted = None if fields is None else (*fields, "birth")
         found: list[list[Row]] = [[] for _ in searches]
         asked = {row: self._widened(search) for row, search in enumerate(searches)}
         named = () if fields else _named(searches[0].question.condition) or ()
@@ -248,7 +270,8 @@ class ServerEngine(ClientEngine):
         asked = {row: search._replace(look=_manifests(look)) for row, search in asked.items()}
         all_stand = bool(look)
         while asked:
-            answers = self._points.query(list(asked.values()), wanted)
+            now = list(asked.values())
+            answers = self._glances.query(now) if fields else self._points.query(now, None)
             again: dict[int, Search] = {}
             for (row, search), answer in zip(asked.items(), answers, strict=True):
                 points, stand = _parted(answer, look)
@@ -288,13 +311,19 @@ class ServerEngine(ClientEngine):
         if isinstance(asked, Sparse):
             asked = self._terms_known().weighted(asked)
         question = Question(asked, _by_node(condition), is_exact)
-        return search._replace(question=question, limit=search.limit + SPARE + search.limit // 20)
+        spare = SPARE + (SPARE + search.limit // 20 if self._moves else 0)
+        return search._replace(question=question, limit=search.limit + spare)
 
     def _nodes_of(self, points: Sequence[Row], *, at_a_glance: bool) -> list[Row]:
+        """The points that are nodes, by the ids of these."""
+        tree_of = {payload["node_id"]: payload["tree"] for _, _, payload in points}
+        versions = self._versions_met(tree_of.values(), at_a_glance=at_a_glance)
+        if at_a_glance:
+            self._reading.trees.update(tree_of)
         return [
             (payload["node_id"], score, payload)
             for point_id, score, payload in points
-            if self._is_node(payload, point_id, at_a_glance=at_a_glance)
+            if versions[payload["tree"]].has(payload, point_id)
         ]
 
     def _terms_known(self) -> CorpusTerms:

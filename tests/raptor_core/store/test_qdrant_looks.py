@@ -54,7 +54,8 @@ def looked(stand_in):
     def looked(store, read):
         stand_in.requests.clear()
         found = read(store)
-        return found, sum(path.endswith("/points") for _, path, *_ in stand_in.requests)
+        read = [body for _, path, body, _ in stand_in.requests if path.endswith("/points")]
+        return found, sum("publication" in body["with_payload"] for body in read)
 
     return looked
 

@@ -23,7 +23,7 @@ from raptor_core.store import Where
 from raptor_core.store.engines import qdrant
 from raptor_core.store.engines import server as server_engine
 from raptor_core.store.engines.base import Batch, Point
-from raptor_core.store.engines.qdrant import point_bytes, split
+from raptor_core.store.engines.qdrant import ClientEngine, point_bytes, split
 
 NAME = "corpus-ab12cd34"
 OLD, NEW = make_tree(n=4, word="old"), make_tree(n=4, word="new")
@@ -366,6 +366,62 @@ def test_publishing_one_tree_does_not_make_readers_of_another_read_again(stand_i
         vectors = vectors_of(BESIDE[:1])
         assert len(reader.search(vectors, 5, Where(trees=("beside",)))[0]) == 2
         assert len(stand_in.requests) == 2
+
+
+def candidates(store):
+    """Ids and scores of what is near and of what matches."""
+    found = store.candidates(vectors_of(OLD[:1]), ["leaf 2"], 20)[0]
+    return [(one.outlines.ids(), one.scores.round(4).tolist()) for one in found]
+
+
+def test_outlines_are_asked_for_once(stand_in):
+    with opened(stand_in) as store, opened(stand_in, identity=None) as reader:
+        publish_together(store, {"t": OLD, "beside": BESIDE})
+        assert candidates(reader) == candidates(reader)
+        asked = []
+        for context in ("", "a", "b"):
+            publish(store, [replace(OLD[0], context=context), *OLD[1:]])
+            expected = candidates(store)
+            stand_in.requests.clear()
+            assert candidates(reader) == expected
+            bodies = [body for *_, body, _ in stand_in.requests]
+            wanted = {bool(s["with_payload"]) for b in bodies for s in b.get("searches", ())}
+            new = [len(b["ids"]) for b in bodies if "children" in b.get("with_payload", ())]
+            asked.append((wanted, new))
+        assert asked == [({False}, []), ({False}, [1]), ({False}, [1])]
+
+
+def test_points_that_go_before_their_outlines_come_hide_no_node(stand_in, monkeypatch):
+    fetch = ClientEngine.fetch
+    with opened(stand_in) as store, opened(stand_in, identity=None) as reader:
+        publish(store, OLD)
+        reader._engine._glances._known_share = 1.0
+
+        def late(engine, ids, fields, *, dense):
+            if "children" in fields and words(store) == {"old"}:
+                publish(store, NEW)
+            return fetch(engine, ids, fields, dense=dense)
+
+        monkeypatch.setattr(ClientEngine, "fetch", late)
+        found = reader.steady(lambda: candidates(reader))
+        assert found == candidates(store)
+
+
+def test_trees_that_change_are_known_before_they_are_read_again(stand_in):
+    with opened(stand_in) as store, opened(stand_in, identity=None) as reader:
+        publish_together(store, {"t": OLD, "beside": BESIDE})
+        reader.nodes()
+
+        def n_searches(tree):
+            stand_in.requests.clear()
+            reader.search(vectors_of(OLD[:1]), 20, Where(trees=(tree,)))
+            return sum(path.endswith("/query/batch") for _, path, *_ in stand_in.requests)
+
+        publish(store, NEW)
+        assert n_searches("t") > 1
+        publish(store, OLD)
+        assert n_searches("beside") == 1
+        assert n_searches("t") == 1
 
 
 def test_points_that_are_no_nodes_crowd_none_out(stand_in):
