@@ -2,12 +2,17 @@
 
 import math
 import sys
+from contextlib import redirect_stderr
 
 import pytest
 
 from raptor_core.errors import MissingExtraError
 from raptor_core.evaluation.answer_scores import answer_f1, choice, overlap_scores, score_answer
 from raptor_core.evaluation.datasets import Question
+
+with redirect_stderr(sys.__stderr__):
+    # When logging is set up anew, absl closes what was standard error at its import: pytest's.
+    import absl.logging  # noqa: F401
 
 OPTIONS = ("A smith.", "A king.", "The keeper of 1872.", "Nobody.")
 
