@@ -2,7 +2,8 @@
 
 The tables of a partition go along where all its trees do: then the next build of the same source
 takes leaves, clusters, findings and costs from them, too. Without them it still takes every vector
-and every summary from the store.
+and every summary from the store. What people decided about the trees goes along as well: acts are
+written once, so those of the export and those of the home stand side by side.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from raptor_core.places import Folder
 from raptor_core.settings import GroupingSettings, Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import StoreIdentity
-from raptor_core.tables.files import table_name
+from raptor_core.tables.curation import KEY, tree_of_act
+from raptor_core.tables.files import TableStore, table_name
 from raptor_core.transfer.exporting import check_target, export_trees, finish_export
 from raptor_core.transfer.importing import (
     Imported,
@@ -41,10 +43,15 @@ IMPORTED = "imported"
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What an import did. ``tables`` are partitions whose tables came along."""
+    """What an import did.
+
+    ``tables`` are partitions whose tables came along, ``n_acts`` the decisions, and the decisions
+    taken back.
+    """
 
     trees: tuple[Imported, ...]
     tables: tuple[str, ...]
+    n_acts: int
 
 
 def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] = ()) -> Export:
@@ -62,13 +69,15 @@ def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] =
         live = [mark.tree for mark in store.marks()]
         whole = _whole([file.manifest.tree for file in files], live, settings.grouping)
         place = Folder(home.tables_url(settings), TableError)
+        given = [(tuple(key), partition) for partition in whole for key in keys.table_paths()]
+        known = home.table_store(settings)
+        acts = [act for act in known.names(KEY) if not trees or tree_of_act(known, act) in trees]
         tables = []
-        for partition in whole:
-            for key in map(tuple, keys.table_paths()):
-                data = place.find(table_name(key, partition))
-                if data is not None:
-                    name = f"tables/{table_name(key, partition)}"
-                    tables.append(TableFile(key, partition, folder.put(name, data)))
+        for key, partition in [*given, *((KEY, act) for act in acts)]:
+            data = place.find(table_name(key, partition))
+            if data is not None:
+                name = f"tables/{table_name(key, partition)}"
+                tables.append(TableFile(key, partition, folder.put(name, data)))
         grouping = settings.grouping.model_dump(mode="json")
         return finish_export(folder, store, files, tables, grouping)
 
@@ -104,7 +113,11 @@ def import_home(
     export = chosen(whole, trees)
     names = [file.manifest.tree for file in export.trees]
     tables = _fitting(whole, names, settings.grouping)
-    verify(folder, export, tables)
+    acts = [table for table in whole.tables if table.key == KEY]
+    if trees:
+        exported = TableStore(f"{url.rstrip('/')}/tables")
+        acts = [act for act in acts if tree_of_act(exported, act.partition) in trees]
+    verify(folder, export, [*tables, *acts])
     home.ensure()
     with open_store(settings.store, home.qdrant, wanted) as store:
         others = differing(store, export)
@@ -119,10 +132,11 @@ def import_home(
     partitions = set(_whole(names, live, settings.grouping))
     place = Folder(home.tables_url(settings), TableError)
     put = [table for table in tables if table.partition in partitions]
-    for table in put:
+    for table in [*put, *acts]:
         data = folder.read(table.name, table.stamp)
         place.write(table_name(table.key, table.partition), data)
-    return ImportReport(tuple(done), tuple(sorted({table.partition for table in put})))
+    whose = sorted({table.partition for table in put})
+    return ImportReport(tuple(done), tuple(whose), len(acts))
 
 
 def _whole(chosen: Collection[str], live: Iterable[str], grouping: GroupingSettings) -> list[str]:

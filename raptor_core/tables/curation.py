@@ -84,6 +84,12 @@ def take_back(tables: TableStore, decision_id: str, *, who: str, why: str = "") 
     return in_force[decision_id]
 
 
+def tree_of_act(tables: TableStore, act: str) -> str:
+    """Name of the tree that an act is about."""
+    (row,) = _ACTS.rows(tables.read(KEY, act))
+    return str(row[2])
+
+
 def _new_id() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{uuid.uuid4().hex[:8]}"
 

@@ -7,9 +7,11 @@ from support.workshop import Workshop, prose
 
 from dagster_project.transfer import export_home, import_home
 from raptor_assets.keys import table_paths
+from raptor_core.curation import subject_of_summary
 from raptor_core.errors import StoreMismatchError
 from raptor_core.retrieval import trace
 from raptor_core.store import Where
+from raptor_core.tables.curation import KEY, decide, read_decisions, take_back
 from raptor_core.transfer.importing import read_export
 from raptor_core.transfer.values import ExportFolder
 
@@ -132,6 +134,45 @@ def test_tables_of_a_partition_go_only_with_all_its_trees(tmp_path):
     identity = here.components.store_identity
     assert import_home(here.home, here.settings, url, identity, ["a.md"]).tables == ()
     assert import_home(here.home, here.settings, url, identity).tables == ("shard-0000",)
+
+
+def test_what_people_decided_goes_along(tmp_path):
+    there, part = (Workshop(tmp_path / name) for name in ("there", "part"))
+    there.write("a.md", prose(24, seed=1))
+    there.write("b.md", prose(24, seed=2))
+    there.build()
+    tables = there.home.table_store(there.settings)
+    with there.resources().store.open() as store:
+        nodes = store.nodes()
+    for tree in ("a.md", "b.md"):
+        one = next(node for node in nodes if node.tree == tree and node.layer == 1)
+        below = [node.content_key for node in nodes if node.id in one.children]
+        subject = subject_of_summary(below)
+        decide(tables, "summary", tree, subject, value=f"By hand: {tree}.", who="Ines")
+    undone = decide(tables, "document", "b.md", "b.md", who="Ines")
+    take_back(tables, undone.id, who="Ines")
+    there.build()
+    export_home(there.home, there.settings, str(tmp_path / "all"))
+    identity = there.components.store_identity
+
+    here = another(tmp_path / "here", (there,))
+    own = decide(here.home.table_store(here.settings), "chunk", "a.md", "none", who="Tom")
+    for _ in range(2):  # again changes nothing
+        report = import_home(here.home, here.settings, str(tmp_path / "all"), identity)
+        assert report.n_acts == 4
+        found = read_decisions(here.home.table_store(here.settings))
+        assert sorted(found, key=str) == sorted([own, *read_decisions(tables)], key=str)
+    here.build()
+    assert "By hand: a.md." in here.texts("a.md")
+    assert here.texts("b.md") == there.texts("b.md")
+
+    assert (
+        import_home(part.home, part.settings, str(tmp_path / "all"), identity, ["a.md"]).n_acts == 1
+    )
+    (only,) = read_decisions(part.home.table_store(part.settings))
+    assert only.tree == "a.md"
+    some = export_home(there.home, there.settings, str(tmp_path / "some"), ["b.md"])
+    assert len([table for table in some.tables if table.key == KEY]) == 3
 
 
 def test_a_table_that_is_damaged_stops_the_import_before_anything(origin, tmp_path):

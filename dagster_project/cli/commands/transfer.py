@@ -13,6 +13,7 @@ from raptor_assets.project.home import Home
 from raptor_core.home.folder import hint
 from raptor_core.home.published import published
 from raptor_core.redaction import hide_credentials
+from raptor_core.tables.curation import KEY
 from raptor_core.transfer.importing import read_export
 from raptor_core.transfer.values import ExportFolder
 from raptor_core.tree.components import Components
@@ -25,8 +26,9 @@ from raptor_core.tree.components import Components
 def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: bool) -> None:
     """Write published trees into FOLDER, or an fsspec URL: all of them, or those that are named.
 
-    Nodes and vectors go as Parquet, a file for each tree, with the tables of their partitions and
-    a manifest. `raptor import` reads it into any home or server with the same embedder.
+    Nodes and vectors go as Parquet, a file for each tree, with the tables of their partitions,
+    what people decided about them (`raptor curate`) and a manifest. `raptor import` reads it into
+    any home or server with the same embedder.
     """
     from dagster_project.transfer import export_home
 
@@ -35,15 +37,18 @@ def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: boo
         """Said in its own words where nothing is published."""
     export = export_home(opened, settings, folder, trees)
     shown = hide_credentials(folder)
-    partitions = sorted({table.partition for table in export.tables})
+    partitions = sorted({table.partition for table in export.tables if table.key != KEY})
+    n_acts = sum(table.key == KEY for table in export.tables)
     if as_json:
         names = [file.manifest.tree for file in export.trees]
         sizes = {"n_nodes": export.n_nodes, "n_bytes": export.n_bytes}
-        print_json({"folder": shown, "trees": names, **sizes, "tables_of": partitions})
+        told = {"tables_of": partitions, "decisions": n_acts}
+        print_json({"folder": shown, "trees": names, **sizes, **told})
         return
     click.echo(
-        f"exported {len(export.trees)} trees with {export.n_nodes:,} nodes and the tables of "
-        f"{len(partitions)} partitions: {export.n_bytes:,} bytes in {shown}"
+        f"exported {len(export.trees)} trees with {export.n_nodes:,} nodes, the tables of "
+        f"{len(partitions)} partitions and {counted(n_acts, 'decision')}: "
+        f"{export.n_bytes:,} bytes in {shown}"
     )
 
 
@@ -72,10 +77,12 @@ def import_command(
     changed = [done.tree for done in report.trees if done.published.changed]
     if as_json:
         names = [done.tree for done in report.trees]
-        print_json({"trees": names, "changed": changed, "tables_of": list(report.tables)})
+        told = {"tables_of": list(report.tables), "decisions": report.n_acts}
+        print_json({"trees": names, "changed": changed, **told})
         return
     click.echo(
         f"imported {counted(len(report.trees), 'tree')}, {len(changed)} of them new or other than "
-        f"before, and the tables of {counted(len(report.tables), 'partition')}"
+        f"before, the tables of {counted(len(report.tables), 'partition')} and "
+        f"{counted(report.n_acts, 'decision')}"
     )
     click.echo(f"the next `{hint('build', opened.path)}` takes vectors and summaries from them")
