@@ -33,18 +33,24 @@ def make_server(retriever: HomeRetriever) -> MCPServer:
     """
     try:
         from mcp.server import MCPServer
+        from mcp.server.mcpserver.tools import Tool
         from mcp_types import ToolAnnotations
     except ModuleNotFoundError as error:
         raise MissingExtraError("mcp", "serving the Model Context Protocol") from error
 
-    server: MCPServer = MCPServer(
-        "raptor", instructions=INSTRUCTIONS, version=version("raptor-assets"), log_level="WARNING"
-    )
     reading = Reading(retriever)
     reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+    tools = []
     for way in (reading.search, reading.read_node, reading.trace, reading.list_trees):
-        server.add_tool(told(way), annotations=reads, structured_output=True)
-    return server
+        tool = Tool.from_function(told(way), annotations=reads, structured_output=True)
+        # A misspelt filter would be passed over, and all trees searched.
+        model = tool.fn_metadata.arg_model
+        model.model_config["extra"] = "forbid"
+        model.model_rebuild(force=True)
+        tool.parameters = model.model_json_schema(by_alias=True)
+        tools.append(tool)
+    name, own = "raptor", version("raptor-assets")
+    return MCPServer(name, instructions=INSTRUCTIONS, version=own, tools=tools, log_level="WARNING")
 
 
 def told(way: Callable[..., Any]) -> Callable[..., Any]:

@@ -135,6 +135,7 @@ def test_tools_say_that_they_only_read_and_what_they_take_and_give(server):
         assert tool.annotations.read_only_hint
         assert tool.description
         assert tool.output_schema["properties"]
+        assert tool.input_schema["additionalProperties"] is False
         assert all("description" in given for given in tool.input_schema["properties"].values())
     assert set(get_args(Strategy)) == set(STRATEGIES)
 
@@ -213,7 +214,7 @@ def test_a_long_trace_comes_in_parts(server, built):
 
 def test_errors_are_named_with_the_remedy(server):
     unknown = "00000000-0000-0000-0000-000000000000"
-    tree, node, strategy, empty = map(
+    tree, node, strategy, empty, misspelt = map(
         refusal,
         conversation(
             server,
@@ -221,6 +222,7 @@ def test_errors_are_named_with_the_remedy(server):
             ("trace", {"node_id": unknown}),
             ("search", {"question": "why?", "strategy": "best"}),
             ("search", {"question": ""}),
+            ("search", {"question": "why?", "tree": "soup.md"}),
         ),
     )
     assert "UnknownTreeError" in tree
@@ -228,6 +230,7 @@ def test_errors_are_named_with_the_remedy(server):
     assert "no published node has the id" in node
     assert "'hybrid'" in strategy
     assert "at least 1 character" in empty
+    assert "tree\n  Extra inputs are not permitted" in misspelt
 
 
 def test_a_home_with_nothing_published_is_served_and_says_what_to_do(tmp_path):
