@@ -39,10 +39,11 @@ def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
 @contextmanager
 def recorded(home: Home) -> Iterator[Records]:
     """The records of a home, which is made ready where it is new."""
-    files = home.dagster / "history"
-    if not home.names().corpus and home.has_own_instance() and is_readable(files):
+    owner = home.owner
+    files = owner.dagster / "history"
+    if not owner.names().corpus and owner.has_own_instance() and is_readable(files):
         with reading(files / "runs" / "index.db") as read:
-            yield RecordFiles(read)
+            yield RecordFiles(read, home.names())
         return
     from raptor_assets.project.records import DagsterRecords
 

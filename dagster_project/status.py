@@ -15,7 +15,7 @@ from raptor_core.home.published import has_overview
 from raptor_core.settings import Settings
 from raptor_core.store import open_store, stored_identity
 from raptor_core.store.base import Manifest
-from raptor_core.tree.overview import OVERVIEW, overview_settings
+from raptor_core.tree.overview import overview_settings
 
 if TYPE_CHECKING:
     from raptor_assets.report import Cost, TreeRecord
@@ -84,10 +84,7 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
     published = set(owners.values())
     trees = [_tree(m, owners[m.tree], results[owners[m.tree]], checks) for m in manifests]
     if has_overview(home, settings):
-        from raptor_assets.project.overview import OverviewHome  # it loads Dagster
-
-        above = OverviewHome(home.path / OVERVIEW)
-        trees += read_status(above, overview_settings(settings)).trees
+        trees += read_status(home.above, overview_settings(settings)).trees
     return HomeStatus(
         trees=tuple(trees),
         unpublished=tuple(name for name in partitions if name not in published),

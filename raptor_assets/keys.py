@@ -15,9 +15,6 @@ POOL = "builds"
 """Dagster's pool of builds. Its limit says how many builds run at once on all machines. Times the
 calls that one build has under way, it bounds the calls to an endpoint."""
 
-MAX_LAYERS = 12
-"""Summary layers that the settings allow at the most."""
-
 SOURCE = dg.AssetKey(names.SOURCE)
 DOCUMENTS = dg.AssetKey(names.DOCUMENTS)
 CHUNKS = dg.AssetKey(names.CHUNKS)
@@ -74,11 +71,6 @@ def nodes(layer: int) -> dg.AssetKey:
     return summaries(layer) if layer else CHUNKS
 
 
-def layer_keys(layer: int) -> tuple[dg.AssetKey, ...]:
-    """The assets of one layer of summaries, in the order in which they are made."""
-    return clusters(layer), summaries(layer), findings(layer), embeddings(layer)
-
-
 def needed_layer(key: dg.AssetKey) -> int:
     """The top that a partition's highest tree has at the least, where it has this asset.
 
@@ -90,15 +82,14 @@ def needed_layer(key: dg.AssetKey) -> int:
 
 def chain_keys(max_layers: int) -> tuple[dg.AssetKey, ...]:
     """All assets of the chain in the order in which they are made."""
-    above = [key for layer in range(1, max_layers + 1) for key in layer_keys(layer)]
-    return (DOCUMENTS, CHUNKS, embeddings(0), *above, TREE, REPORT)
+    return tuple(map(dg.AssetKey.from_user_string, names.chain(max_layers)))
 
 
 def table_paths() -> list[Sequence[str]]:
     """Paths of all tables that a partition may have, in the order in which they are made."""
-    layers = range(1, MAX_LAYERS + 1)
+    layers = range(1, names.MAX_LAYERS + 1)
     beside = [named(layer) for layer in layers for named in (names.usages, names.hand_findings)]
-    return [*(key.path for key in chain_keys(MAX_LAYERS)), *(name.split("/") for name in beside)]
+    return [name.split("/") for name in (*names.chain(names.MAX_LAYERS), *beside)]
 
 
 def dependencies(

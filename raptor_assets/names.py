@@ -14,6 +14,7 @@ from raptor_core.quality.hallucination import audit_check
 from raptor_core.quality.registry import LAYER_CHECKS, PUBLISHED_CHECKS
 from raptor_core.quality.sizes import chunk_length
 from raptor_core.settings import Settings
+from raptor_core.tree.overview import OVERVIEW
 
 PARTITIONS = "trees"
 CHAIN = "raptor"
@@ -24,6 +25,9 @@ DOCUMENTS = "documents"
 CHUNKS = "chunks"
 TREE = "tree"
 REPORT = "tree_report"
+
+MAX_LAYERS = 12
+"""Summary layers that the settings allow at the most."""
 
 NOT_EXECUTED = "Not executed."
 """Beginning of a check's description where its asset's build failed before it: it says nothing of
@@ -70,9 +74,22 @@ class CorpusNames:
         """Whether its documents come from an asset of the team's own."""
         return SOURCE in self.assets
 
+    def above(self) -> CorpusNames:
+        """Those of the tree above the trees: "corpus/tree", "corpus/layer_1/…"."""
+        prefix = f"{self.shown(TREE).removesuffix(TREE)}{OVERVIEW}"
+        own = (SOURCE, *chain(MAX_LAYERS))
+        return CorpusNames(self.of(OVERVIEW), {name: f"{prefix}/{name}" for name in own})
+
     @cached_property
     def _own(self) -> dict[str, str]:
         return {shown: asset for asset, shown in self.assets.items()}
+
+
+def chain(max_layers: int) -> list[str]:
+    """All assets of the chain in the order in which they are made."""
+    parts = ("clusters", "summaries", "findings", "embeddings")
+    above = [f"layer_{layer}/{part}" for layer in range(1, max_layers + 1) for part in parts]
+    return [DOCUMENTS, CHUNKS, "layer_0/embeddings", *above, TREE, REPORT]
 
 
 def summaries(layer: int) -> str:

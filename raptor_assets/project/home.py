@@ -16,6 +16,7 @@ from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
 from raptor_core.tables.files import TableStore
+from raptor_core.tree.overview import OVERVIEW
 
 _MARK = "# Written by raptor and kept up to date by it; delete this line to keep your own changes."
 _INSTANCE = """\
@@ -46,6 +47,11 @@ class Home(HomeFolder):
     def owner(self) -> Home:
         """The home whose records hold this one's: itself, but for the tree above the trees."""
         return self
+
+    @property
+    def above(self) -> OverviewHome:
+        """That of the tree above the trees."""
+        return OverviewHome(self.path / OVERVIEW)
 
     @property
     def dagster(self) -> Path:
@@ -178,3 +184,17 @@ class Home(HomeFolder):
                 f"cannot write the home {self.path}: {error}. Choose another with --home, free "
                 "space, or fix its permissions"
             ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewHome(Home):
+    """The folder of the tree above the trees; Dagster's records are those of its home."""
+
+    @property
+    def owner(self) -> Home:
+        """See ``Home.owner``."""
+        return Home(self.path.parent)
+
+    def names(self) -> CorpusNames:
+        """Its own, after those of the corpus below."""
+        return self.owner.names().above()

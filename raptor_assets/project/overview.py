@@ -9,45 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
 
 from raptor_assets import keys
-from raptor_assets.names import SOURCE, TREE, CorpusNames
 from raptor_assets.project.followed import keep_rows
-from raptor_assets.project.home import Home
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.runs import partitions_under_way
 from raptor_core.disk import replace_file
 from raptor_core.documents import Document, Scan
 from raptor_core.identity import digest
 from raptor_core.store.folder import store_stamp
-from raptor_core.tree.overview import OVERVIEW, overview_settings, published_tops, top_documents
+from raptor_core.tree.overview import overview_settings, published_tops, top_documents
 
 BELOW_UNDER_WAY = "trees are being built; the tree above them comes after"
-
-
-@dataclass(frozen=True, slots=True)
-class OverviewHome(Home):
-    """The folder of the tree above the trees; Dagster's records are those of its home."""
-
-    @property
-    def owner(self) -> Home:
-        """See ``Home.owner``."""
-        return Home(self.path.parent)
-
-    def names(self) -> CorpusNames:
-        """Its own, after those of the corpus below."""
-        return overview_names(self.owner.names())
-
-
-def overview_names(below: CorpusNames) -> CorpusNames:
-    """What the tree above the trees is called in Dagster: "corpus/tree", "corpus/layer_1/…"."""
-    prefix = f"{below.shown(TREE).removesuffix(TREE)}{OVERVIEW}"
-    own = [key.to_user_string() for key in keys.chain_keys(keys.MAX_LAYERS)]
-    return CorpusNames(below.of(OVERVIEW), {name: f"{prefix}/{name}" for name in (SOURCE, *own)})
 
 
 def overview_resources(
@@ -55,10 +31,13 @@ def overview_resources(
 ) -> Resources:
     """The resources of the tree above the trees of a corpus."""
     settings = overview_settings(below.settings)
-    home = OverviewHome(below.home.path / OVERVIEW)
     components = below.components(instance).above(settings)
     made = Resources(
-        settings, home, components=components, scan=scan, names=overview_names(below.names)
+        settings,
+        below.home.above,
+        components=components,
+        scan=scan,
+        names=below.names.above(),
     )
     made.below = below
     return made

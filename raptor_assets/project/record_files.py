@@ -78,29 +78,39 @@ Read = Callable[..., list[Any]]
 
 
 class RecordFiles:
-    """``Records`` of the file that Dagster keeps of all assets."""
+    """``Records`` of the file that Dagster keeps of all assets.
+
+    Args:
+        read: reads it.
+        corpus: what is called how in it.
+    """
 
     instance = None
 
-    def __init__(self, read: Read) -> None:
+    def __init__(self, read: Read, corpus: names.CorpusNames) -> None:
         self._read = read
+        self._corpus = corpus
+
+    def _stored(self, asset: str) -> str:
+        return json.dumps(self._corpus.shown(asset).split("/"))
 
     def partitions(self) -> list[str]:
         """See ``Records``."""
         statement = "SELECT partition FROM dynamic_partitions WHERE partitions_def_name = ?"
-        return [row[0] for row in self._read(f"{statement} ORDER BY id", names.PARTITIONS)]
+        rows = self._read(f"{statement} ORDER BY id", self._corpus.partitions)
+        return [row[0] for row in rows]
 
     def versions(self, asset: str) -> dict[str, str]:
         """See ``Records``."""
-        return dict(self._read(_VERSIONS, *_latest_of(asset), DATA_VERSION_TAG))
+        return dict(self._read(_VERSIONS, *[self._stored(asset)] * 2, DATA_VERSION_TAG))
 
     def latest(self, asset: str) -> dict[str, int]:
         """See ``Records``."""
-        return dict(self._read(_LATEST, *_latest_of(asset)))
+        return dict(self._read(_LATEST, *[self._stored(asset)] * 2))
 
     def outcomes(self, checks: names.Checks) -> CheckOutcomes:
         """See ``Records``."""
-        known = {(_stored(asset), check.name): asset for asset, check in checks}
+        known = {(self._stored(asset), check.name): asset for asset, check in checks}
         outcomes: dict[tuple[str, str, str | None], CheckOutcome] = {}
         for key, name, partition, told in self._read(_OUTCOMES):
             if (key, name) in known:  # a later one takes the place of an earlier one
@@ -128,14 +138,6 @@ _OUTCOMES = (
 )
 
 _PASSED = CheckOutcome()
-
-
-def _latest_of(asset: str) -> tuple[str, str]:
-    return _stored(asset), _stored(asset)
-
-
-def _stored(asset: str) -> str:
-    return json.dumps(asset.split("/"))
 
 
 def _outcome(event: bytes | str) -> CheckOutcome:

@@ -74,21 +74,19 @@ def _export(store: VectorStore, folder: ExportFolder, tree: str) -> TreeFile:
             raise UnknownTreeError(f"the tree {tree!r} was dropped while it was exported")
         manifest = manifests[0]
         nodes = store.nodes(Where(trees=(tree,)))
-        if build_id(nodes) == manifest.build_id:
+        vectors = store.vectors(node.embedding_key for node in nodes)
+        hidden = set(manifest.quarantined)
+        lost = [n for n in nodes if n.embedding_key not in vectors and n.id not in hidden]
+        if build_id(nodes) == manifest.build_id and not lost:
             break
-        # On a server somebody may have published between the two reads.
+        # On a server somebody may have published between the reads.
     else:
+        what = "its nodes are not those of its manifest"
+        if lost:
+            what = f"{len(lost)} vectors are missing, first that of node {lost[0].id}"
         raise DamagedTreeError(
-            f"the published tree {tree!r} is damaged: its nodes are not those of its manifest. "
-            "Build it again with --force, then export"
-        )
-    vectors = store.vectors(node.embedding_key for node in nodes)
-    hidden = set(manifest.quarantined)
-    lost = [n for n in nodes if n.embedding_key not in vectors and n.id not in hidden]
-    if lost:
-        raise DamagedTreeError(
-            f"the published tree {tree!r} is damaged: {len(lost)} vectors are missing, first that "
-            f"of node {lost[0].id}. Build it again with --force, then export"
+            f"the published tree {tree!r} is damaged: {what}. Build it again with --force, then "
+            "export"
         )
     data = encode_rows(nodes, vectors, store.identity.n_dims)
     return TreeFile(manifest, folder.put(tree_file(tree), data))

@@ -11,11 +11,14 @@ from support.workshop import SMALL, Workshop, prose
 from dagster_project.curating import Author, Curator
 from dagster_project.execute import build_above
 from dagster_project.forecast import forecast
+from dagster_project.instance import recorded
 from dagster_project.serving.reading import Asked, Reading
 from dagster_project.status import read_status
 from raptor_assets import build_raptor_corpus
-from raptor_assets.names import CorpusNames
-from raptor_assets.project.overview import BELOW_UNDER_WAY, OverviewHome, overview_names
+from raptor_assets.names import TREE, CorpusNames, partition_checks
+from raptor_assets.project.overview import BELOW_UNDER_WAY
+from raptor_assets.project.record_files import RecordFiles
+from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.source_state import look
 from raptor_core import build_trees
 from raptor_core.errors import SettingsError, UnknownTreeError
@@ -59,7 +62,7 @@ class Overviewed(Workshop):
         return found
 
     def nodes_above(self):
-        home = OverviewHome(self.home.path / OVERVIEW)
+        home = self.home.above
         with published(home, overview_settings(self.settings)) as store:
             return store.nodes()
 
@@ -107,6 +110,22 @@ def test_its_leaves_are_the_top_nodes_and_nothing_is_made_twice(workshop):
     assert stands_for(workshop) == {key: node.text for key, node in tops(workshop).items()}
     again, n_made = workshop.build_all()
     assert (again.run_ids, again.built, n_made) == ([], [], 0)
+
+
+def test_its_records_are_read_without_dagster(built):
+    home = built.home.above
+
+    def told(records):
+        checks = records.outcomes(partition_checks(built.settings))
+        return records.partitions(), records.versions(TREE), records.latest(TREE), checks
+
+    with built.instance() as instance:
+        by_dagster = told(DagsterRecords(instance, home.names()))
+    with recorded(home) as records:
+        assert isinstance(records, RecordFiles)
+        assert told(records) == by_dagster
+    assert by_dagster[0] == [OVERVIEW]
+    assert len(by_dagster[3]) > 20
 
 
 def test_an_edit_costs_the_ancestors_of_one_leaf(workshop):
@@ -339,7 +358,7 @@ def test_a_corpus_in_a_project_of_a_team_has_one_by_its_sensors(tmp_path, monkey
 
 def test_a_corpus_with_a_name_has_one_of_its_own():
     named = CorpusNames("handbook", {"tree": "handbook/tree"})
-    above = overview_names(named)
+    above = named.above()
     assert above.corpus == "handbook_corpus"
     assert above.shown("layer_1/summaries") == "handbook/corpus/layer_1/summaries"
     assert above.partitions == "handbook_corpus_trees"

@@ -31,7 +31,7 @@ def shrunken(tmp_path):
 
 def gone(workshop):
     """Assets that the tree had and has no more, and the one that tells why it ended."""
-    return [key for layer in (1, 2) for key in keys.layer_keys(layer)][1:]
+    return list(keys.chain_keys(2)[4:-2])
 
 
 def n_events(workshop, key):

@@ -41,6 +41,28 @@ def test_what_a_store_exports_another_imports_without_loss(open_kind, tmp_path):
             folder, export = exported(store, tmp_path / f"from {kind}")
 
 
+def test_a_tree_that_is_published_while_it_is_read_is_read_again(open_kind, tmp_path, monkeypatch):
+    with open_kind("server", "first") as store:
+        publish(store, make_tree("t"), "t")
+        new, read = make_tree("t", word="new"), store.vectors
+
+        def late(keys):
+            if ids_of(store) != {node.id for node in new}:
+                publish(store, new, "t")
+            return read(keys)
+
+        monkeypatch.setattr(store, "vectors", late)
+        folder, export = exported(store, tmp_path / "export")
+    verify(folder, export)
+    with open_at(None, "local") as store:
+        import_trees(store, folder, export)
+        assert ids_of(store) == {node.id for node in new}
+
+
+def ids_of(store):
+    return {node.id for node in store.nodes()}
+
+
 def test_a_quarantined_node_stays_hidden(tmp_path):
     nodes = make_tree("t")
     hidden = nodes[-1].id
