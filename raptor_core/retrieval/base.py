@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal, NamedTuple, Protocol, Self
-
-import numpy as np
+from typing import Literal, Protocol
 
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Node
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
-from raptor_core.store.outlines import Candidates
 from raptor_core.store.protocols import Searcher
 from raptor_core.vectors import Vectors
 
@@ -146,109 +143,63 @@ class Strategy(Protocol):
         """One retrieval for each question, in order."""
 
 
-class Fit(NamedTuple):
-    """What is taken of nodes, by row, its tokens, and how many nodes were passed over."""
-
-    rows: list[int]
-    n_tokens: int
-    n_passed_over: int
-
-    @classmethod
-    def of(cls, sizes: Iterable[int], budget_tokens: int, most: int | None = None) -> Self:
-        """Take nodes of these tokens in order while they fit the budget, at most ``most``."""
-        rows: list[int] = []
-        spent = passed_over = 0
-        for row, size in enumerate(sizes):
-            if len(rows) == most:
-                break
-            if spent + size > budget_tokens:
-                passed_over += 1
-                continue
-            rows.append(row)
-            spent += size
-        return cls(rows, spent, passed_over)
-
-
 def fit_budget(
     question: str, query: Query, candidates: Sequence[Hit], most: int | None = None
 ) -> Retrieval:
     """Take candidates in order while they fit the token budget, at most ``most`` of them."""
-    fit = Fit.of((hit.node.n_tokens for hit in candidates), query.budget_tokens, most)
-    hits = tuple(candidates[row] for row in fit.rows)
-    return Retrieval(question, query, hits, fit.n_tokens, len(candidates), fit.n_passed_over)
+    taken: list[Hit] = []
+    spent = passed_over = 0
+    for hit in candidates:
+        if len(taken) == most:
+            break
+        if spent + hit.node.n_tokens > query.budget_tokens:
+            passed_over += 1
+            continue
+        taken.append(hit)
+        spent += hit.node.n_tokens
+    return Retrieval(question, query, tuple(taken), spent, len(candidates), passed_over)
 
 
 def fit_budgets(
     questions: Questions,
     query: Query,
-    store: Searcher,
-    candidates: Sequence[Candidates],
+    candidates: Sequence[Sequence[Hit]],
     most: int | None = None,
 ) -> list[Retrieval]:
-    """``fit_budget`` for each question; of what it takes the nodes are read."""
-    fits = [_fit(one, query, most) for one in candidates]
-    taken = [one.take(np.array(f.rows, int)) for one, f in zip(candidates, fits, strict=True)]
-    chosen = [list(zip(one.outlines.ids(), one.scores.tolist(), strict=True)) for one in taken]
-    wanted = dict.fromkeys(node_id for pairs in chosen for node_id, _ in pairs)
-    nodes = {node.id: node for node in store.nodes(Where(ids=tuple(wanted)))}
-    return [
-        Retrieval(
-            question,
-            query,
-            # One that went meanwhile is missing.
-            tuple(Hit(nodes[name], score) for name, score in pairs if name in nodes),
-            fit.n_tokens,
-            len(one.scores),
-            fit.n_passed_over,
-        )
-        for question, one, fit, pairs in zip(questions.texts, candidates, fits, chosen, strict=True)
-    ]
-
-
-def _fit(found: Candidates, query: Query, most: int | None) -> Fit:
-    return Fit.of(found.outlines.nodes["n_tokens"].tolist(), query.budget_tokens, most)
-
-
-Search = Callable[[int], list[Candidates]]
-"""Gives candidates for each question, best first, at most as many as it is given."""
+    """``fit_budget`` for each question."""
+    pairs = zip(questions.texts, candidates, strict=True)
+    return [fit_budget(question, query, hits, most) for question, hits in pairs]
 
 
 def fill_budgets(
-    questions: Questions, query: Query, store: Searcher, search: Search
+    questions: Questions, query: Query, search: Callable[[int], Sequence[Sequence[Hit]]]
 ) -> list[Retrieval]:
-    """What ``search`` finds: ``top_k`` nodes at the most, or as many as fill the budget."""
+    """What ``search`` finds: ``top_k`` nodes at the most, or as many as fill the budget.
+
+    Args:
+        search: gives candidates for each question, best first, at most as many as it is given.
+    """
     most = max(LAYER_TOP_K, query.budget_tokens // SHORT_NODE_TOKENS)
     if query.top_k:
         most = query.top_k * SPARE
-    ended: dict[int, Candidates] = {}
+    ended: dict[int, Retrieval] = {}
     while len(ended) < len(questions.texts):
+        found = fit_budgets(questions, query, search(most), query.top_k)
         # One that ended stays as it is: what is asked beside it changes nothing.
-        now = ((row, one) for row, one in enumerate(search(most)) if _is_ended(one, query, most))
+        now = ((row, one) for row, one in enumerate(found) if _is_ended(one, most))
         ended = {**dict(now), **ended}
         most *= 4
-    found = [ended[row] for row in range(len(questions.texts))]
-    return fit_budgets(questions, query, store, found, query.top_k)
+    return [ended[row] for row in range(len(questions.texts))]
 
 
-def nearest(questions: Questions, where: Where, store: Searcher) -> Search:
-    """The search by vector."""
-    return lambda most: [near for near, _ in store.candidates(questions.vectors, None, most, where)]
-
-
-def matching(questions: Questions, where: Where, store: Searcher) -> Search:
-    """The search by words."""
-    return lambda most: [found for _, found in store.candidates(None, questions.texts, most, where)]
-
-
-def _is_ended(found: Candidates, query: Query, most: int) -> bool:
+def _is_ended(found: Retrieval, most: int) -> bool:
     """Whether to search for more than ``most`` candidates is of no use.
 
     What was passed over shows that the budget ended a context, not the search; unless nothing is
     in it, because the nearest nodes are all too long for a small budget.
     """
-    if len(found.scores) < most:
+    if found.n_candidates < most:
         return True
-    fit = _fit(found, query, query.top_k)
-    if not fit.rows:
+    if not found.hits:
         return most >= DEEPEST
-    return bool(query.top_k or fit.n_passed_over)
+    return bool(found.query.top_k or found.n_passed_over)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets
-from raptor_core.retrieval.traversal import best_below, start_filters
-from raptor_core.store.base import Where
-from raptor_core.store.outlines import Candidates
+from raptor_core.retrieval.traversal import best, start_filters
+from raptor_core.store.base import Hit, Where
 from raptor_core.store.protocols import Searcher
 from raptor_core.vectors import Vectors
 
@@ -26,19 +25,19 @@ class Beam:
         return fill_budgets(
             questions,
             query,
-            store,
             lambda most: [self._leaves(vector, query, starts, store, most) for vector in rows],
         )
 
     def _leaves(
         self, vector: Vectors, query: Query, starts: list[Where], store: Searcher, most: int
-    ) -> Candidates:
+    ) -> list[Hit]:
         wanted = max(query.beam_width, most)
-        front = best_below(vector, starts, store, wanted)
-        leaves = [front.take(front.is_leaf)]
-        while len((summaries := front.take(~front.is_leaf)).scores):
-            beam = Candidates.best([summaries], query.beam_width)
-            below = replace(query.where, ids=beam.children(), layers=None)
-            front = best_below(vector, [below], store, wanted)
-            leaves.append(front.take(front.is_leaf))
-        return Candidates.best(leaves, most)
+        front = best((h for at in starts for h in store.search(vector, wanted, at)[0]), wanted)
+        leaves = [hit for hit in front if hit.node.is_leaf]
+        while summaries := [hit for hit in front if not hit.node.is_leaf]:
+            beam = summaries[: query.beam_width]
+            children = tuple(sorted({child for hit in beam for child in hit.node.children}))
+            below = replace(query.where, ids=children, layers=None)
+            front = store.search(vector, wanted, below)[0]
+            leaves += [hit for hit in front if hit.node.is_leaf]
+        return best(leaves, most)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets, matching, nearest
+from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets
 from raptor_core.store.protocols import Searcher
 
 
@@ -11,7 +11,9 @@ class Collapsed:
 
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
-        return fill_budgets(questions, query, store, nearest(questions, query.where, store))
+        return fill_budgets(
+            questions, query, lambda most: store.search(questions.vectors, most, query.where)
+        )
 
 
 class CollapsedLexical:
@@ -19,4 +21,6 @@ class CollapsedLexical:
 
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
-        return fill_budgets(questions, query, store, matching(questions, query.where, store))
+        return fill_budgets(
+            questions, query, lambda most: store.search_text(questions.texts, most, query.where)
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from raptor_core.errors import SettingsError
-from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets, matching, nearest
+from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets
 from raptor_core.store.base import Where
 from raptor_core.store.protocols import Searcher
 
@@ -16,7 +16,9 @@ class Flat:
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
         where = chunks_of(query)
-        return fill_budgets(questions, query, store, nearest(questions, where, store))
+        return fill_budgets(
+            questions, query, lambda most: store.search(questions.vectors, most, where)
+        )
 
 
 class Lexical:
@@ -25,7 +27,9 @@ class Lexical:
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """See ``Strategy.retrieve``."""
         where = chunks_of(query)
-        return fill_budgets(questions, query, store, matching(questions, where, store))
+        return fill_budgets(
+            questions, query, lambda most: store.search_text(questions.texts, most, where)
+        )
 
 
 def chunks_of(query: Query) -> Where:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-
-import numpy as np
 
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
-from raptor_core.store.base import Where
-from raptor_core.store.outlines import Candidates
+from raptor_core.store.base import Hit, Where
 from raptor_core.store.protocols import Searcher
 from raptor_core.vectors import Vectors
 
@@ -29,35 +27,32 @@ class Traversal:
         starts = start_filters(query, store)
         rows = (questions.one(row).vectors for row in range(len(questions.texts)))
         found = [self._walk(vector, query, starts, store) for vector in rows]
-        return fit_budgets(questions, query, store, found)
+        return fit_budgets(questions, query, found)
 
     def _walk(
         self, vector: Vectors, query: Query, starts: list[Where], store: Searcher
-    ) -> Candidates:
+    ) -> list[Hit]:
         chosen = _layer(vector, query, starts, store)
-        found = [chosen]
-        while query.n_layers is None or len(found) < query.n_layers:
-            children = chosen.children()
+        found = list(chosen)
+        steps = 1
+        while query.n_layers is None or steps < query.n_layers:
+            children = sorted({child for hit in chosen for child in hit.node.children})
             if not children:
                 break
-            below = replace(query.where, ids=children, layers=None)
+            below = replace(query.where, ids=tuple(children), layers=None)
             chosen = _layer(vector, query, [below], store)
-            found.append(chosen)
-        return Candidates.joined(found)
+            found += chosen
+            steps += 1
+        return found
 
 
-def _layer(vector: Vectors, query: Query, filters: list[Where], store: Searcher) -> Candidates:
+def _layer(vector: Vectors, query: Query, filters: list[Where], store: Searcher) -> list[Hit]:
     """What the walk keeps of a layer: the best, or all of at least the threshold."""
-    if query.threshold is None:
-        return best_below(vector, filters, store, query.limit)
-    found = best_below(vector, filters, store, MOST_OVER)
-    return found.take(found.scores >= query.threshold)
-
-
-def best_below(vector: Vectors, filters: list[Where], store: Searcher, most: int) -> Candidates:
-    """The nearest nodes of all that one of the filters allows."""
-    vectors = np.repeat(vector, len(filters), axis=0)
-    return Candidates.best((n for n, _ in store.candidates(vectors, None, most, filters)), most)
+    most, least = query.limit, -2.0
+    if query.threshold is not None:
+        most, least = MOST_OVER, query.threshold
+    found = (hit for where in filters for hit in store.search(vector, most, where)[0])
+    return best((hit for hit in found if hit.score >= least), most)
 
 
 def start_filters(query: Query, store: Searcher) -> list[Where]:
@@ -79,3 +74,8 @@ def start_filters(query: Query, store: Searcher) -> list[Where]:
         replace(where, layers=(layer,), trees=None if everywhere else tuple(trees))
         for layer, trees in sorted(trees_by_layer.items())
     ]
+
+
+def best(hits: Iterable[Hit], most: int) -> list[Hit]:
+    """The ``most`` hits of highest score, ties by node id."""
+    return sorted(hits, key=lambda hit: (-hit.score, hit.node.id))[:most]

@@ -156,38 +156,6 @@ class Candidates(NamedTuple):
     outlines: Outlines
     scores: NDArray[np.float64]
 
-    @classmethod
-    def joined(cls, parts: Iterable[Candidates]) -> Self:
-        """One after the other."""
-        outlines, scores = zip(NOTHING, *parts, strict=True)
-        return cls(Outlines.joined(outlines), np.concatenate(scores))
-
-    @classmethod
-    def best(cls, parts: Iterable[Candidates], most: int) -> Self:
-        """Those of highest score, ties by node id."""
-        every = cls.joined(parts)
-        return every.take(best_first(*every)[:most])
-
-    def take(self, at: NDArray[Any]) -> Self:
-        """Some of them, by row."""
-        return type(self)(self.outlines.take(at), self.scores[at])
-
-    @property
-    def is_leaf(self) -> NDArray[np.bool_]:
-        """Whether each is a chunk, shape ``(n,)``."""
-        leaves: NDArray[np.bool_] = self.outlines.nodes["layer"] == 0
-        return leaves
-
-    def children(self) -> tuple[str, ...]:
-        """Ids of the children of its summaries, each once."""
-        pairs = np.unique(self.outlines.take(~self.is_leaf).children, axis=0)
-        return tuple(full_id(*pair) for pair in pairs.tolist())
-
-
-def best_first(nodes: Outlines, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Rows by score, then by node id."""
-    return np.lexsort((nodes.nodes["low"], nodes.nodes["high"], -scores))
-
 
 def outlined(rows: Iterable[tuple[Payload, float]]) -> Candidates:
     """What a search found, from payloads that have the fields ``OUTLINED``, and scores."""

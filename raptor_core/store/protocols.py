@@ -41,15 +41,14 @@ class Searcher(Protocol):
 
     def candidates(
         self,
-        vectors: Vectors | None,
-        texts: Sequence[str] | None,
+        vectors: Vectors,
+        texts: Sequence[str],
         limit: int,
         where: Where | Sequence[Where] = ...,
     ) -> list[tuple[Candidates, Candidates]]:
         """What ``search`` and ``search_text`` find for each row and text, to be ranked.
 
         Outlines and scores alone; whole nodes are read by id. ``where`` is for all, or for each.
-        Of what is None nothing is found.
         """
 
     def nodes(self, where: Where = ...) -> list[Node]:

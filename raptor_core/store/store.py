@@ -139,19 +139,17 @@ class VectorStore(AbstractContextManager["VectorStore"]):
 
     def candidates(
         self,
-        vectors: Vectors | None,
-        texts: Sequence[str] | None,
+        vectors: Vectors,
+        texts: Sequence[str],
         limit: int,
         where: Where | Sequence[Where] = EVERYWHERE,
     ) -> list[tuple[Candidates, Candidates]]:
         """See ``Searcher``."""
-        n = len(texts or ()) if vectors is None else len(vectors)
-        filters = [where] * n if isinstance(where, Where) else where
-        units = [None] * n if vectors is None else query_units(vectors, self._identity)
-        words = [None] * n if texts is None else map(query_vector, texts)
-        questions = list(map(_question, [*units, *words], [*filters, *filters]))
+        filters = [where] * len(texts) if isinstance(where, Where) else where
+        asked = [*query_units(vectors, self._identity), *map(query_vector, texts)]
+        questions = list(map(_question, asked, [*filters, *filters]))
         rows = [row or NOTHING for row in self._found(self._engine.outlines, questions, limit)]
-        return list(zip(rows[:n], rows[n:], strict=True))
+        return list(zip(rows[: len(texts)], rows[len(texts) :], strict=True))
 
     def _found(
         self,

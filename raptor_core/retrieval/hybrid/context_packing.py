@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from raptor_core.retrieval.hybrid.groups import Scores, numbered
+from raptor_core.retrieval.hybrid.groups import Numbers, Scores, numbered
 from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
 from raptor_core.retrieval.hybrid.scoring import Ranked
 from raptor_core.store.base import Hit, Where
-from raptor_core.store.outlines import best_first
+from raptor_core.store.outlines import Outlines
 from raptor_core.store.protocols import Searcher
 
 
@@ -46,7 +46,7 @@ class Packing:
         summaries, scores = ranked.outlines, ranked.scores
         end = round(share * self.budget_tokens)
         most = None if self.most is None else int(share * self.most)
-        for at in best_first(summaries, scores)[:most]:
+        for at in _best_first(summaries, scores)[:most]:
             if self._is_full() or self.n_tokens + summaries.nodes["n_tokens"][at] > end:
                 self.n_passed_over += 1
             else:
@@ -76,7 +76,7 @@ class Packing:
         scores = scores + reread
         filling = Filling(passages)
         lead = leaves.outlines.take(passages.leading())
-        rows = best_first(lead, scores)
+        rows = _best_first(lead, scores)
         document = numbered(lead.nodes["document"][rows])
         left = scores[rows].astype(np.float64)
         n_taken = np.zeros(document.max() + 1, dtype=np.int64)
@@ -122,6 +122,11 @@ class Packing:
         shown = [cut(n, self.cuts[n.id]) if n.id in self.cuts else n for n in nodes]
         found = [Hit(node, score_of[node.id], self.why[node.id]) for node in shown]
         return in_document_order(found)
+
+
+def _best_first(nodes: Outlines, scores: Scores) -> Numbers:
+    """Rows by score, then by node id."""
+    return np.lexsort((nodes.nodes["low"], nodes.nodes["high"], -scores))
 
 
 def in_document_order(hits: Sequence[Hit]) -> list[Hit]:

@@ -110,13 +110,13 @@ def test_a_small_budget_gets_a_node_that_fits_however_many_nearer_ones_do_not(
 def test_a_budget_that_nothing_fits_does_not_read_the_whole_corpus(uneven, monkeypatch, top_k):
     monkeypatch.setattr(base, "DEEPEST", 25)
     monkeypatch.setattr(base, "LAYER_TOP_K", 2)
-    limits, candidates = [], uneven._store.candidates
+    limits, search = [], uneven._store.search
 
-    def counted(vectors, texts, limit, where):
+    def counted(vectors, limit, *given, **named):
         limits.append(limit)
-        return candidates(vectors, texts, limit, where)
+        return search(vectors, limit, *given, **named)
 
-    monkeypatch.setattr(uneven._store, "candidates", counted)
+    monkeypatch.setattr(uneven._store, "search", counted)
     found = uneven.search(NEAR[0], Query("flat", budget_tokens=1, top_k=top_k))
     assert found.hits == ()
     assert 25 <= max(limits) < len(NEAR)
