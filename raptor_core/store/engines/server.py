@@ -79,8 +79,9 @@ class ServerEngine(ClientEngine):
         self._are_terms_due = False
         self._turn = threading.RLock()
         self._reading = threading.local()
-        """Publications of the trees that a read met and of those that it glanced at; the met ones
-        that its last request looked at; the trees of the nodes that it glanced at."""
+        """Publications of the trees that a read met, of those that it glanced at, and of those of
+        which it glanced at points that are no nodes; the met ones that its last request looked at;
+        the trees of the nodes that it glanced at."""
 
     def apply(self, batch: Batch) -> None:
         """Publish the trees that a batch names; without any, delete nodes and points by id."""
@@ -100,18 +101,24 @@ class ServerEngine(ClientEngine):
     def steady(self, read: Callable[[], Read]) -> Read:
         """What ``read`` gives, all of it of one version of each tree.
 
+        A tree of which points were glanced at that are no nodes is looked at as well, but once:
+        points come before their manifest, and somebody publishes all the time.
+
         Raises:
             StoreError: the same trees were published again and again for ``READ_SECONDS``.
         """
         if getattr(self._reading, "met", None) is not None:
             return read()
         give_up = time.monotonic() + READ_SECONDS
+        looked: set[str] = set()
         while True:
-            self._reading.met, self._reading.glanced = {}, {}
+            self._reading.met, self._reading.glanced, self._reading.doubted = {}, {}, {}
             self._reading.seen, self._reading.trees = set(), {}
             try:
                 found = read()
-                due = self._reading.met or self._reading.glanced
+                doubted = {t: name for t, name in self._reading.doubted.items() if t not in looked}
+                due = {**doubted, **(self._reading.met or self._reading.glanced)}
+                looked.update(doubted)
                 moved = self._moved({tree: due[tree] for tree in due.keys() - self._reading.seen})
             finally:
                 self._reading.met = None
@@ -315,16 +322,23 @@ class ServerEngine(ClientEngine):
         return search._replace(question=question, limit=search.limit + spare)
 
     def _nodes_of(self, points: Sequence[Row], *, at_a_glance: bool) -> list[Row]:
-        """The points that are nodes, by the ids of these."""
+        """The points that are nodes, by the ids of these.
+
+        Where others are glanced at, their tree may be another by now, and its nodes unknown.
+        """
         tree_of = {payload["node_id"]: payload["tree"] for _, _, payload in points}
         versions = self._versions_met(tree_of.values(), at_a_glance=at_a_glance)
+        found, others = [], set()
+        for point_id, score, payload in points:
+            if versions[payload["tree"]].has(payload, point_id):
+                found.append((payload["node_id"], score, payload))
+            else:
+                others.add(payload["tree"])
         if at_a_glance:
             self._reading.trees.update(tree_of)
-        return [
-            (payload["node_id"], score, payload)
-            for point_id, score, payload in points
-            if versions[payload["tree"]].has(payload, point_id)
-        ]
+            for tree in others:
+                self._reading.doubted.setdefault(tree, versions[tree].publication)
+        return found
 
     def _terms_known(self) -> CorpusTerms:
         """The counts of all trees; those that changed are read where it is time again."""
