@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from sys import intern
 
+from raptor_core.store.engines.base import Point
 from raptor_core.store.engines.qdrant import ClientEngine, Row, Search
 from raptor_core.store.outlines import OUTLINED, Outline
 from raptor_core.store.payload import Payload
 
 KEPT = 100_000
 """Points whose outlines are kept, in some 70 MB; with more it begins anew."""
-
-KNOWN_SHARE = 0.5
-"""Share of the points of a search that were known, from which on the next brings ids alone."""
 
 TRIES = 10
 """How often a search is made again whose points went before their outlines were asked for."""
@@ -31,31 +29,26 @@ class Glances:
     def __init__(self, points: ClientEngine) -> None:
         self._points = points
         self._kept: dict[str, Payload] = {}
-        self._known_share = 0.0
 
     def query(self, searches: Sequence[Search]) -> list[list[Row]]:
         """The best points of each, with tree, birth, node id and outline for a payload.
 
-        While hardly any is known, the search brings them all; else those that are not known are
-        asked for. Where one of these went meanwhile, it is searched again.
+        A search brings ids alone: all that it finds, where a server that is to fetch payloads
+        leaves out what was deleted meanwhile. Outlines that are not known are asked for; where one
+        of these went by then, it is searched again.
         """
         for _ in range(TRIES):
-            is_new = self._known_share < KNOWN_SHARE
-            answers = self._points.query(searches, _FIELDS if is_new else ())
-            found = {point_id: payload for answer in answers for point_id, _, payload in answer}
+            answers = self._points.query(searches, ())
+            found = {point_id for answer in answers for point_id, _, _ in answer}
             known = {name: kept for name in found if (kept := self._kept.get(name))}
-            self._known_share = len(known) / len(found) if found else 1.0
-            lacking = [name for name in found if name not in known]
-            if not is_new:
-                records = self._points.fetch(lacking, _FIELDS, dense=False)
-                found = {record.id: record.payload for record in records}
-            known |= self._keep({name: found[name] for name in lacking if name in found})
-            if all(name in known for name in lacking):
+            lacking = sorted(found - known.keys())
+            known |= self._keep(self._points.fetch(lacking, _FIELDS, dense=False))
+            if len(known) == len(found):
                 break
         return [[(p, score, known[p]) for p, score, _ in row if p in known] for row in answers]
 
-    def _keep(self, payloads: dict[str, Payload]) -> dict[str, Payload]:
-        new = {point_id: _brief(payload) for point_id, payload in payloads.items()}
+    def _keep(self, points: Sequence[Point]) -> dict[str, Payload]:
+        new = {point.id: _brief(point.payload) for point in points}
         if len(self._kept) > KEPT:
             self._kept = {}
         self._kept.update(new)

@@ -12,6 +12,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -101,41 +102,34 @@ class ServerEngine(ClientEngine):
     def steady(self, read: Callable[[], Read]) -> Read:
         """What ``read`` gives, all of it of one version of each tree.
 
-        A tree of which points were glanced at that are no nodes is looked at as well, but once:
-        points come before their manifest, and somebody publishes all the time.
-
         Raises:
             StoreError: the same trees were published again and again for ``READ_SECONDS``.
         """
         if getattr(self._reading, "met", None) is not None:
             return read()
-        give_up = time.monotonic() + READ_SECONDS
-        looked: set[str] = set()
+        self._reading.until = time.monotonic() + READ_SECONDS
         while True:
-            self._reading.met, self._reading.glanced, self._reading.doubted = {}, {}, {}
+            self._reading.met, self._reading.glanced = {}, {}
             self._reading.seen, self._reading.trees = set(), {}
             try:
                 found = read()
-                doubted = {t: name for t, name in self._reading.doubted.items() if t not in looked}
-                due = {**doubted, **(self._reading.met or self._reading.glanced)}
-                looked.update(doubted)
-                moved = self._moved({tree: due[tree] for tree in due.keys() - self._reading.seen})
+                due = self._reading.met or self._reading.glanced
+                if not self._moved({tree: due[tree] for tree in due.keys() - self._reading.seen}):
+                    return found
             finally:
                 self._reading.met = None
-            if not moved:
-                return found
-            if time.monotonic() > give_up:
-                raise StoreError(
-                    f"{self.where}: tree {moved[0]!r} was published again and again for "
-                    f"{READ_SECONDS:g} s; ask again"
-                )
 
     def _moved(self, met: Mapping[str, str]) -> list[str]:
         """The trees whose version is another by now, or for another thread; it is known then.
 
         Trees that changed lately are looked at besides, so that the next read knows them.
+
+        Raises:
+            StoreError: trees were published again and again for as long as a read may take.
         """
-        looked = {**self._lively(), **met} if met else {}
+        if not met:
+            return []
+        looked = {**self._lively(), **met}
         found = read_manifests(self._points, looked, VERSION_FIELDS)
         now = {tree: Version.of(payload) for tree, payload in found.items()}
         with self._turn:  # what another thread learned since may be newer
@@ -144,7 +138,13 @@ class ServerEngine(ClientEngine):
             if news := [tree for tree in unchanged if now.get(tree, NO_VERSION) != known[tree]]:
                 self._learn(news, now)
         stand = {t for t in unchanged if now.get(t, NO_VERSION).publication == looked[t]}
-        return [tree for tree in met if tree not in stand]
+        moved = [tree for tree in met if tree not in stand]
+        if moved and time.monotonic() > self._reading.until:
+            raise StoreError(
+                f"{self.where}: tree {moved[0]!r} was published again and again for "
+                f"{READ_SECONDS:g} s; ask again"
+            )
+        return moved
 
     def _lively(self) -> dict[str, str]:
         """Publications of the trees that changed last, and lately."""
@@ -268,7 +268,21 @@ class ServerEngine(ClientEngine):
         return self.steady(lambda: best(questions, limit, fields))
 
     def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
-        """The best nodes of each search by their ids, or some more; again where few are nodes."""
+        """The best nodes of each search by their ids, or some more; again where trees moved.
+
+        Points that are no nodes tell that their tree may be another by now: what is glanced at
+        would leave it out without a word.
+        """
+        before = {name: copy(value) for name, value in vars(self._reading).items()}
+        while True:
+            self._reading.doubted = {}
+            found = self._queried(searches, fields)
+            if not self._moved(self._reading.doubted):
+                return found
+            vars(self._reading).update({name: copy(value) for name, value in before.items()})
+
+    def _queried(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
+        """What is known to be nodes; the search is made again where few are."""
         self._know()
         found: list[list[Row]] = [[] for _ in searches]
         asked = {row: self._widened(search) for row, search in enumerate(searches)}
@@ -287,7 +301,7 @@ class ServerEngine(ClientEngine):
                 found[row] = self._nodes_of(points, at_a_glance=bool(fields))
                 question = search.question
                 narrowed = self._without(question.condition, points)
-                if len(points) < search.limit and narrowed == question.condition:
+                if len(points) < search.limit and (fields or narrowed == question.condition):
                     # All that there are, so no tie is to be looked for.
                     found[row] = sorted(found[row], key=best_first)[: searches[row].limit - 1]
                 elif len(found[row]) < searches[row].limit:
@@ -322,10 +336,7 @@ class ServerEngine(ClientEngine):
         return search._replace(question=question, limit=search.limit + spare)
 
     def _nodes_of(self, points: Sequence[Row], *, at_a_glance: bool) -> list[Row]:
-        """The points that are nodes, by the ids of these.
-
-        Where others are glanced at, their tree may be another by now, and its nodes unknown.
-        """
+        """The points that are nodes, by the ids of these."""
         tree_of = {payload["node_id"]: payload["tree"] for _, _, payload in points}
         versions = self._versions_met(tree_of.values(), at_a_glance=at_a_glance)
         found, others = [], set()

@@ -462,6 +462,11 @@ def tell_first(publisher, changes, publication, switch=ServerPublisher._switch):
     return ours
 
 
+def pass_over(engine, searches, fields):
+    engine._reading.doubted = {}
+    return engine._queried(searches, fields)
+
+
 def all_stand(rows, look, parted=server_engine._parted):
     return parted(rows, look)[0], True
 
@@ -470,7 +475,10 @@ WRITE = ServerPublisher._write
 FAULTS = {
     "none": [],
     "a reader that does not look again": [(ServerEngine, "_moved", lambda *_: [])],
-    "a reader that sees all manifests stand": [(server_engine, "_parted", all_stand)],
+    "a reader that sees all manifests stand": [
+        (ServerEngine, "query", pass_over),
+        (server_engine, "_parted", all_stand),
+    ],
     "a publisher that leaves what it replaced": [(ServerPublisher, "settle", lambda *_: None)],
     "a manifest before its nodes": [
         (ServerPublisher, "_write", lambda *_: None),

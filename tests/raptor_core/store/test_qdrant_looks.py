@@ -70,12 +70,13 @@ def test_no_request_is_for_manifests_alone(opened, looked, read):
 
 
 @KNOWN
-def test_a_tree_that_another_published_is_read_again(opened, looked, read):
+@pytest.mark.parametrize("now", [NEW, NEW[:1] + OLD[1:]])
+def test_a_tree_that_another_published_is_read_again(opened, looked, read, now):
     with opened() as store, opened(identity=None) as reader, open_at(None, "local") as local:
         publish(store, OLD)
         read(reader)
-        publish(store, NEW)
-        publish(local, NEW)
+        publish(store, now)
+        publish(local, now)
         found, n_looks = looked(reader, read)
         assert (found, n_looks) == (read(local), 1)
         assert looked(reader, read) == (found, 0)
