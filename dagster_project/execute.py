@@ -15,7 +15,7 @@ from raptor_assets.project.home import Home
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.source_state import keep_look, look
-from raptor_assets.project.store_state import read_store_state
+from raptor_assets.project.store_state import partitions_there, read_store_state
 from raptor_core.documents import Scan, Skipped
 from raptor_core.home.published import refuse_unknown
 from raptor_core.models.endpoints.client import EndpointClient
@@ -197,7 +197,7 @@ def look_up_endpoints(settings: Settings) -> None:
 
 
 def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
-    """Remove partitions with their vectors and tables.
+    """Remove partitions with their vectors and tables; also such as no home records any more.
 
     Raises:
         UnknownTreeError: there is no such partition.
@@ -205,7 +205,8 @@ def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildRepo
     resources = Resources(settings, home)
     report = BuildReport(Changes((), (), (), tuple(partitions), (), {}))
     with open_instance(home) as instance:
-        known = instance.get_dynamic_partitions(resources.names.partitions)
+        recorded_ones = instance.get_dynamic_partitions(resources.names.partitions)
+        known = partitions_there(recorded_ones, resources.store, settings.grouping, partitions)
         refuse_unknown("partition is called", partitions, known)
         _Runner(instance, resources, report, ignore_progress).drop(partitions)
     return report

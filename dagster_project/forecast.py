@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from dagster_project.instance import recorded
@@ -11,6 +12,7 @@ from raptor_assets.opening import KnownStore
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.project.home import Home
 from raptor_assets.project.plan import Changes
+from raptor_assets.project.record_files import RecordFiles
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.store_state import read_store_state
 from raptor_core.documents import Document, Partitions, Scan
@@ -46,14 +48,12 @@ def forecast(
         StoreError: the store is damaged, or held by another process.
     """
     resources = Resources(settings, home, components=components, scan=scan)
-    if not (home.dagster.exists() or resources.names.corpus):
-        new = tuple(resources.source.inventory().partitions(settings.grouping))
-        changes = Changes(new=new, changed=(), unchanged=(), removed=(), held=(), tokens={})
-    else:
-        with recorded(home) as records:
-            store_state = read_store_state(resources.store, settings.grouping)
-            changes = resources.changes(records, store_state)
-            resources.components(records.instance)  # its cache is the build's
+    is_new = not (home.dagster.exists() or resources.names.corpus)
+    nothing = RecordFiles(lambda *_: [], resources.names)
+    with nullcontext(nothing) if is_new else recorded(home) as records:
+        store_state = read_store_state(resources.store, settings.grouping)
+        changes = resources.changes(records, store_state)
+        resources.components(records.instance)  # its cache is the build's
     chosen = [n for n in changes.to_build if partitions is None or n in partitions]
     documents = _documents(resources, chosen)
     removed = changes.removed if partitions is None else ()

@@ -55,12 +55,14 @@ class TreeStatus:
 class HomeStatus:
     """Published trees, partitions without any, and checks that belong to no partition.
 
-    Those checks are on all trees together, and on data sets.
+    Those checks are on all trees together, and on data sets. Partitions that are ``orphaned`` are
+    published, and not recorded here.
     """
 
     trees: tuple[TreeStatus, ...]
     unpublished: tuple[str, ...]
     checks: tuple[CheckResult, ...] = ()
+    orphaned: tuple[str, ...] = ()
 
 
 def read_status(home: Home, settings: Settings) -> HomeStatus:
@@ -89,6 +91,7 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
         trees=tuple(trees),
         unpublished=tuple(name for name in partitions if name not in published),
         checks=_results(together, outcomes, None),
+        orphaned=tuple(sorted(published.difference(partitions))),
     )
 
 

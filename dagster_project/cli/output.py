@@ -46,6 +46,13 @@ def told_together(reasons: Iterable[tuple[str, str]]) -> list[str]:
     ]
 
 
+def print_orphaned(partitions: Iterable[str]) -> None:
+    """Name what is published under the name of the corpus and was not built here."""
+    why = "published by another home of the corpus, or by a lost one; `raptor drop` removes it"
+    for line in told_together((name, why) for name in partitions):
+        click.secho(line, fg="yellow", err=True)
+
+
 def node_values(node: Node) -> dict[str, Any]:
     """A node as plain values, without the keys that are the store's own."""
     values = asdict(node)

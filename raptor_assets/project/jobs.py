@@ -85,9 +85,13 @@ def drop_config(partitions: list[str], corpus: CorpusNames) -> dict[str, Any]:
 
 
 def _drop(partition: str, resources: Resources, cache: NodeCache) -> int:
-    """Nodes first, so that a crash in between leaves nothing live without its table."""
+    """Nodes first, so that a crash in between leaves nothing live without its table.
+
+    Of a partition without tables, which another home built, all trees go that have its name.
+    """
     tables, place, grouping = resources.tables, resources.store, resources.settings.grouping
-    gone = abandoned_trees(tables, grouping, partition, Listing(place.trees, grouping))
+    listing = Listing(place.trees, grouping)
+    gone = abandoned_trees(tables, grouping, partition, listing) or sorted(listing(partition))
     n_nodes = 0
     for store in place.open_each():
         with store.publishing() as publishing:

@@ -110,7 +110,8 @@ class Changes:
         new: in the source, and no partition yet.
         changed: their documents or the settings differ from what is published, or nothing is.
         unchanged: published from these documents with these settings.
-        removed: partitions whose documents are gone.
+        removed: partitions whose documents are gone; also those that are in no record any more,
+            where a table shows that they were built here.
         held: partitions whose documents were not read this time, though something is there by
             that name, or is being written; they stay as they are.
         tokens: of ``new``, ``changed`` and ``removed``: differs whenever the same partition has
@@ -120,6 +121,7 @@ class Changes:
         unsettled: files that are being written.
         unreported: of ``changed``: published as they should be, without their report.
         lost: of ``changed``: published as they should be by the record, and not in the store.
+        orphaned: published by another home, or by one that is lost; they stay as they are.
     """
 
     new: tuple[str, ...]
@@ -133,6 +135,7 @@ class Changes:
     unsettled: tuple[str, ...] = ()
     unreported: frozenset[str] = frozenset()
     lost: frozenset[str] = frozenset()
+    orphaned: tuple[str, ...] = ()
 
     @property
     def to_build(self) -> tuple[str, ...]:
@@ -189,7 +192,9 @@ def find_changes(
     in_step = _in_store(recorded, published, seen.versions, build, store_state)
     # A run that ended between a tree and its report left a page of what was published before.
     current = {name for name in in_step if reported.get(name, 0) > latest[name]}
-    absent = existing - wanted.keys()
+    stored = {name for held in store_state or () for name in held} - existing - wanted.keys()
+    unrecorded = {name for name in stored if _documents(known, name)}
+    absent = existing - wanted.keys() | unrecorded
     unread = {name for name in absent if _is_unread(name, inventory.skipped, settings, known)}
     held = unread | (seen.moving & (existing | wanted.keys())) - current
     removed, to_build = absent - held, wanted.keys() - current - held
@@ -214,6 +219,7 @@ def find_changes(
         unsettled=seen.unsettled,
         unreported=frozenset(to_build & in_step),
         lost=frozenset(to_build & recorded - in_step),
+        orphaned=tuple(sorted(stored - unrecorded)),
     )
 
 

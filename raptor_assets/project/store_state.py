@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from raptor_assets.project.plan import StoreState
 from raptor_assets.project.resources import Resources, StoreResource
@@ -35,6 +35,18 @@ def read_store_state(
         return tuple(_marks(_whole(store, mend=mend), grouping) for store in place.open_each())
     except StoreLockedError:  # whoever publishes at the moment finds it usable
         return None
+
+
+def partitions_there(
+    recorded: Collection[str],
+    place: StoreResource,
+    grouping: GroupingSettings,
+    asked: Iterable[str],
+) -> set[str]:
+    """Recorded partitions; where one that is asked for is not among them, published ones too."""
+    if set(asked) <= set(recorded):
+        return set(recorded)
+    return {*recorded, *(partition_key(tree, grouping) for tree in place.trees())}
 
 
 def _marks(marks: Iterable[Mark], grouping: GroupingSettings) -> Mapping[str, tuple[str, ...]]:

@@ -17,13 +17,15 @@ from dagster_project.cli.options import (
     home_settings,
     kept_sources,
 )
-from dagster_project.cli.output import print_json, told_together
+from dagster_project.cli.output import print_json, print_orphaned, told_together
 from dagster_project.execute import BuildReport, build, build_above, drop
 from dagster_project.forecast import Forecast, forecast
 from dagster_project.instance import recorded
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
+from raptor_assets.project.resources import Resources
 from raptor_assets.project.source_state import look
+from raptor_assets.project.store_state import partitions_there
 from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.home.folder import hint
 from raptor_core.home.published import refuse_unknown
@@ -63,6 +65,7 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "changed": list(changes.changed),
         "removed": list(changes.removed),
         "held": list(changes.held),
+        "orphaned": list(changes.orphaned),
         "n_unchanged": len(changes.unchanged),
         **planned.plan.as_dict(),
     }
@@ -82,6 +85,7 @@ def _print_plan(planned: Forecast) -> None:
         if names
     ]
     click.echo(f"partitions: {', '.join(counts) or 'none'}")
+    print_orphaned(changes.orphaned)
     for tree in plan.trees[:NAMED]:
         _print_tree(tree)
     if len(plan.trees) > NAMED:
@@ -208,6 +212,7 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "unchanged": report.unchanged,
         "dropped": report.dropped,
         "held": list(report.changes.held),
+        "orphaned": list(report.changes.orphaned),
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
         "odd": report.odd,
@@ -233,6 +238,7 @@ def _print(report: BuildReport, home: Path, seconds: float) -> None:
         "partitions",
         "yellow",
     )
+    print_orphaned(report.changes.orphaned)
     _name(told_together(report.odd.items()), "partitions", "yellow")
     failed = [f"failed {n} at {f.asset}: {f.reason}" for n, f in report.failed.items()]
     _name(failed, "partitions", "red")
@@ -276,8 +282,9 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
         raise click.UsageError("--json cannot ask whether to remove; add --yes")
     opened, settings = Home.open(home)
     names = _partitions(trees, opened, settings)
-    if not yes:
-        click.confirm(f"remove {', '.join(names)} from {opened.path}?", abort=True, err=True)
+    asked = f"remove {', '.join(names)} from {opened.path}?"
+    if not (yes or click.confirm(asked, err=True)):
+        raise SystemExit("nothing was removed")
 
     report = drop(opened, settings, names)
     if as_json:
@@ -295,13 +302,14 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
 
 def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[str]:
     """Keys of the partitions to drop, each once."""
+    grouping = settings.grouping
     with recorded(home) as records:
         known = set(records.partitions())
-    own = not settings.grouping.shards
+    own = not grouping.shards
     keys = {
-        name: partition_key(name, settings.grouping) if own and name not in known else name
-        for name in trees
+        name: partition_key(name, grouping) if own and name not in known else name for name in trees
     }
+    known = partitions_there(known, Resources(settings, home).store, grouping, keys.values())
     what = "tree is called" if own else "partition (with grouping.shards, name those) is called"
     refuse_unknown(what, [name for name, key in keys.items() if key not in known], known)
     return list(dict.fromkeys(keys.values()))

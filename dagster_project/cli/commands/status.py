@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dagster_project.cli.options import home_and_json
-from dagster_project.cli.output import print_json, told_usd
+from dagster_project.cli.output import print_json, print_orphaned, told_usd
 from dagster_project.status import CheckResult, HomeStatus, TreeStatus, read_costs, read_status
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
@@ -61,6 +61,7 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
             for tree in state.trees
         ],
         "unpublished": list(state.unpublished),
+        "orphaned": list(state.orphaned),
         "checks": state.checks,
         "n_trees": len(state.trees),
         "all_structural_checks_passed": all(tree.structural_passed for tree in state.trees),
@@ -93,6 +94,7 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
     for name in state.unpublished:
         why = f"a build is at it, or `{hint('build', home)}` says why"
         click.secho(f"{name}: nothing published yet; {why}", fg="yellow")
+    print_orphaned(state.orphaned)
     n_nodes = sum(sum(tree.manifest.layer_sizes) for tree in state.trees)
     n_tokens = sum(tree.manifest.n_tokens for tree in state.trees)
     counts = ((len(state.trees), "tree"), (n_nodes, "node"), (n_tokens, "token"))

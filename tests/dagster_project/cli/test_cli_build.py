@@ -1,6 +1,7 @@
 """`raptor build` and `raptor drop`: what they do to a home, and what they say of it."""
 
 import json
+import shutil
 
 import pytest
 from support.command import Place, raptor
@@ -66,6 +67,32 @@ def test_a_deleted_document_is_dropped(own):
     (own.docs / "soup.md").unlink()
     assert own.call("build", "--json").json["dropped"] == ["soup.md"]
     assert sorted(trees(own)) == ALL[:2]
+
+
+def test_a_deleted_document_is_dropped_though_the_records_of_runs_are_lost(own):
+    (own.docs / "soup.md").unlink()
+    shutil.rmtree(own.home / "dagster")
+    plan = own.call("plan", "--json").json
+    assert (plan["new"], plan["removed"]) == (ALL[:2], ["soup.md"])
+    again = own.call("build", "--json").json
+    assert (again["built"], again["dropped"]) == (ALL[:2], ["soup.md"])
+    assert again["n_embedded"] == again["n_summarized"] == 0
+    assert sorted(trees(own)) == ALL[:2]
+
+
+def test_what_a_lost_home_published_is_named_and_stays_until_it_is_dropped(own):
+    (own.docs / "soup.md").unlink()
+    for lost in ("dagster", "tables", "answers"):
+        shutil.rmtree(own.home / lost)
+    for command in ("plan", "build", "status"):
+        told = own.call(command, "--json").json
+        assert told["orphaned"] == ["soup.md"]
+        assert not told.get("n_embedded")
+        assert not told.get("n_summarized")
+        assert "soup.md: published by another home of the corpus" in own.call(command).err
+    assert own.call("drop", "soup.md", "--yes").out == "dropped soup.md\n"
+    assert sorted(trees(own)) == ALL[:2]
+    assert own.call("status", "--json").json["orphaned"] == []
 
 
 def test_a_partition_can_be_named_and_a_wrong_name_changes_nothing(own):
