@@ -72,6 +72,14 @@ def test_a_store_that_was_put_back_or_lost_is_built_again_and_then_left_alone(wo
     assert {name: tree.build_id for name, tree in workshop.manifests().items()} == before
 
 
+def test_the_first_tick_after_records_were_lost_drops_what_is_gone(workshop):
+    workshop.build()
+    shutil.rmtree(workshop.home.dagster)
+    workshop.remove("b.md")
+    assert Daemon(workshop).settle() == (["a.md"], ["b.md"])
+    assert list(workshop.manifests()) == ["a.md"]
+
+
 def test_no_tick_waits_for_a_store_that_is_in_use(workshop, looks):
     workshop.configure(tree={"max_layers": 1}, store={"lock_seconds": 600.0})
     workshop.build()
