@@ -107,6 +107,12 @@ class HomeRetriever(AsyncSearch):
             return self.above.search_many(questions, every)
         if query.scope == "corpus":
             return self._from_above(questions, query)
+        return self._searched(questions, query, query.where.trees or ())
+
+    def _searched(
+        self, questions: Sequence[str], query: Query, required: Sequence[str]
+    ) -> list[Retrieval]:
+        """Retrieve from the trees; those ``required`` are to be published."""
         if self._kept is None:
             require_store(self._home, self.settings)  # before a model is loaded
         embedder = self._components.embedder
@@ -116,7 +122,7 @@ class HomeRetriever(AsyncSearch):
             check_identity(store.identity, self._components.store_identity, str(self._home.path))
             retrievals = Retriever(store, embedder).search_vectors(questions, vectors, query)
             met = {hit.node.tree for one in retrievals for hit in one.hits}  # so they are published
-            require_trees(store, [tree for tree in query.where.trees or () if tree not in met])
+            require_trees(store, [tree for tree in required if tree not in met])
             return retrievals
 
         return self.asked(search)
@@ -208,7 +214,10 @@ class HomeRetriever(AsyncSearch):
         return has_overview(self._home, self.settings)
 
     def _from_above(self, questions: Sequence[str], query: Query) -> list[Retrieval]:
-        """Search the trees that the tree above them leads to, a question at a time."""
+        """Search the trees that the tree above them leads to, a question at a time.
+
+        It may lead to some that were dropped since; nothing is found there.
+        """
         walks = query.strategy in ("traversal", "beam")
         start = Query(query.strategy if walks else "flat", MANY_TOKENS, top_k=ROUTED_TREES)
         retrievals = []
@@ -216,7 +225,8 @@ class HomeRetriever(AsyncSearch):
             leaves = (hit.node for hit in led.ranked if hit.node.is_leaf)
             trees = tuple(dict.fromkeys(str(leaf.metadata[TREE]) for leaf in leaves))
             where = replace(query.where, trees=query.where.trees or trees)
-            retrievals.append(self.search(question, replace(query, where=where, scope="trees")))
+            below, named = replace(query, where=where, scope="trees"), query.where.trees or ()
+            retrievals += self._searched([question], below, named)
         return retrievals
 
     def plan_answer(self, query: Query | None = None) -> OverviewPlan:

@@ -1,6 +1,7 @@
 """The tree above the trees: built after them, rebuilt as they change, and only then."""
 
 import json
+from dataclasses import replace
 
 import dagster as dg
 import pytest
@@ -242,6 +243,19 @@ def test_searches_reach_it_by_name_and_mix_no_text_twice(built):
         led = reader.search(question, Query(strategy, 4000, scope="corpus"))
         assert led.hits, strategy
         assert 0 < len({hit.node.tree for hit in led.hits}) <= 5
+
+
+def test_a_question_is_led_past_a_tree_that_was_dropped_since(workshop):
+    workshop.build_all()
+    top = tops(workshop).popitem()[1]
+    query = Query("flat", 4000, scope="corpus")
+    assert top.tree in {hit.node.tree for hit in workshop.reader.search(top.text, query).hits}
+    workshop.drop(top.tree)
+    found = workshop.reader.search(top.text, query)
+    assert found.hits
+    assert top.tree not in {hit.node.tree for hit in found.hits}
+    with pytest.raises(UnknownTreeError, match=top.tree):
+        workshop.reader.search(top.text, replace(query, where=Where(trees=(top.tree,))))
 
 
 def test_a_question_about_everything_is_planned_over_a_layer(built):
