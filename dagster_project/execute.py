@@ -100,6 +100,7 @@ def build(
         UnknownTreeError: a partition is named that the source does not hold.
         SourceError: the source cannot be read, or is empty; nothing was changed.
         StoreError: the store cannot be read, or its key may not write; nothing was changed.
+        ModelError: what counts tokens cannot be loaded; nothing was changed.
         MissingKeyError, EndpointError: an endpoint that the settings name was not reached, or
             refuses the key or the model; nothing was changed.
     """
@@ -112,8 +113,8 @@ def build(
     due = _chosen(changes, partitions, force=force)
     removed = changes.removed if partitions is None else ()
     report = BuildReport(changes, scan.inventory.skipped)
-    if due and components is None and settings.build_endpoints:
-        # What counts tokens first: a missing file of it is told before the network is asked.
+    if due and components is None:
+        # What counts tokens first: a missing file of it is told before endpoints are asked.
         resources.components().counter.count(["a look"])
         look_up_endpoints(settings)
     if due or removed:

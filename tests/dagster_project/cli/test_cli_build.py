@@ -188,6 +188,18 @@ def test_what_an_endpoint_refuses_is_told_in_its_words_before_anything_is_paid(o
     assert trees(own) == before
 
 
+def test_a_model_that_is_not_there_is_told_once_and_before_a_run(own, tmp_path):
+    model = {"RAPTOR_EMBEDDER__KIND": "sentence-transformers"}
+    model["RAPTOR_EMBEDDER__MODEL"] = str(tmp_path / "nowhere")
+    printed = own.call("build", **model)
+    assert printed.code == 1
+    assert printed.err.count("no tokenizer for model") == 1
+    assert "nowhere" in printed.err
+    with open_instance(Home(own.home)) as instance:
+        assert len(instance.get_runs()) == 1
+    assert sorted(trees(own)) == ALL
+
+
 def test_an_endpoint_that_knows_no_list_of_models_is_believed(own):
     with FakeOpenAI(look=Fault(status=404, message="Not Found")) as server:
         own.configure(f'[summarizer]\nkind = "openai"\nbase_url = "{server.base_url}"')
