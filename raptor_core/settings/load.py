@@ -102,9 +102,11 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     name = values.pop("preset", "default")
     where = str(path) if path else "the environment"
     merged = _merge(preset_values(str(name)), values)
+    names: list[str] = []
     for section, key, text in _environment(os.environ if environ is None else environ):
         merged = _merge(merged, {section: {key: _parse(section, key, text)}})
-    return _validated(merged, where)
+        names.append(f"{ENV_PREFIX}{section}__{key}".upper())
+    return _validated(merged, f"{where} with {', '.join(names)}" if names else where)
 
 
 def with_preset(settings: Settings, name: str) -> Settings:

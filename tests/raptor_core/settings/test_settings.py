@@ -98,6 +98,12 @@ def test_a_variable_that_names_no_setting_is_refused():
         load_settings(None, {"RAPTOR_MAX_TOKENS": "3"})
 
 
+def test_a_wrong_value_tells_of_the_variables_that_gave_it(tmp_path):
+    told = r"raptor\.toml with RAPTOR_CORPUS__MIN_TREES: corpus\.min_trees: .*\(it is '1'\)"
+    with pytest.raises(SettingsError, match=told):
+        load_settings(write(tmp_path, ""), {"RAPTOR_CORPUS__MIN_TREES": "1"})
+
+
 def test_a_missing_file_says_how_to_make_one(tmp_path):
     with pytest.raises(SettingsError, match="raptor init"):
         load_settings(tmp_path / "raptor.toml", {})
