@@ -35,6 +35,16 @@ class AuditSettings(EndpointPart):
     max_tokens: int = Field(1000, ge=64)
     json_format: Literal["json_schema", "json_object", "prompt"] = "json_schema"
 
+    @model_validator(mode="after")
+    def _judge_has_its_model(self) -> AuditSettings:
+        if self.judge == "nli" and self.model == type(self).model_fields["model"].default:
+            raise ValueError(
+                f'audit.model is "{self.model}", a chat model; audit.judge "nli" needs a '
+                "cross-encoder for inference: its hub name, such as "
+                "cross-encoder/nli-deberta-v3-small, or its folder"
+            )
+        return self
+
 
 class CheckSettings(Part):
     """Bounds of the asset checks; means over a layer unless a bound says otherwise.
