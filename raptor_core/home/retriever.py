@@ -140,7 +140,7 @@ class HomeRetriever(AsyncSearch):
                 raise
         above = self.above.trace(node_id)
         leaves = self.above.nodes_of([span.node_id for span in above.spans])
-        below = (self.trace(leaf.stands_for) for leaf in leaves)
+        below = (self._below(leaf, self.trace) for leaf in leaves)
         spans = {span.node_id: span for one in below for span in one.spans}
         return Trace(above.node, tuple(spans.values()))
 
@@ -156,8 +156,20 @@ class HomeRetriever(AsyncSearch):
             if not self._has_above:
                 raise
         above = self.above.family(node_id)
-        below = above.node.stands_for
-        return replace(above, children=(self.family(below).node,)) if below else above
+        if not above.node.stands_for:
+            return above
+        return replace(above, children=(self._below(above.node, self.family).node,))
+
+    @staticmethod
+    def _below(leaf: Node, read: Callable[[str], Answer]) -> Answer:
+        """What is read of the top node that a leaf of the tree above the trees stands for."""
+        try:
+            return read(leaf.stands_for)
+        except UnknownTreeError as error:
+            raise UnknownTreeError(
+                f"the tree {leaf.metadata[TREE]!r} under this node was dropped or written anew "
+                "since; the next `raptor build` brings the tree above the trees in step"
+            ) from error
 
     def manifests(self) -> list[Manifest]:
         """What is published, by tree name."""

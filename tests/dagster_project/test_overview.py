@@ -256,6 +256,10 @@ def test_a_question_is_led_past_a_tree_that_was_dropped_since(workshop):
     assert top.tree not in {hit.node.tree for hit in found.hits}
     with pytest.raises(UnknownTreeError, match=top.tree):
         workshop.reader.search(top.text, replace(query, where=Where(trees=(top.tree,))))
+    leaf = next(node for node in workshop.nodes_above() if node.stands_for == top.id)
+    for read in (workshop.reader.trace, workshop.reader.family):
+        with pytest.raises(UnknownTreeError, match=f"'{top.tree}' under this node was dropped"):
+            read(leaf.id)
 
 
 def test_a_question_about_everything_is_planned_over_a_layer(built):
