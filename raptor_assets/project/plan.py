@@ -192,9 +192,8 @@ def find_changes(
     in_step = _in_store(recorded, published, seen.versions, build, store_state)
     # A run that ended between a tree and its report left a page of what was published before.
     current = {name for name in in_step if reported.get(name, 0) > latest[name]}
-    stored = {name for held in store_state or () for name in held} - existing - wanted.keys()
-    unrecorded = {name for name in stored if _documents(known, name)}
-    absent = existing - wanted.keys() | unrecorded
+    unrecorded, orphaned = _unrecorded(existing | wanted.keys(), store_state, known)
+    absent = unrecorded | (existing - wanted.keys())
     unread = {name for name in absent if _is_unread(name, inventory.skipped, settings, known)}
     held = unread | (seen.moving & (existing | wanted.keys())) - current
     removed, to_build = absent - held, wanted.keys() - current - held
@@ -203,24 +202,33 @@ def find_changes(
     told = {n for n in read_anew if published.get(n, "").startswith(snapshots.get(n, "")[:16])}
     renames = find_renames(seen.partitions, to_build, (*removed, *read_anew), told, known)
     # The same each time for a report alone, so that one that fails is tried once more.
-    state_of = {name: f"report of {published[name]}" for name in in_step}
+    was = {**numbers, **{name: f"report of {published[name]}" for name in in_step}}
     return Changes(
         new=tuple(sorted(to_build - existing)),
         changed=tuple(sorted(to_build & existing)),
         unchanged=tuple(sorted(current)),
         removed=tuple(sorted(removed)),
         held=tuple(sorted(held)),
-        tokens={
-            name: digest(wanted.get(name, "drop"), state_of.get(name, str(numbers.get(name))))[:16]
-            for name in to_build | removed
-        },
+        tokens={n: digest(wanted.get(n, "drop"), str(was.get(n)))[:16] for n in to_build | removed},
         renamed=renames.documents,
         successors=renames.successors,
         unsettled=seen.unsettled,
         unreported=frozenset(to_build & in_step),
         lost=frozenset(to_build & recorded - in_step),
-        orphaned=tuple(sorted(stored - unrecorded)),
+        orphaned=tuple(sorted(orphaned)),
     )
+
+
+def _unrecorded(
+    recorded: Collection[str], store_state: StoreState | None, known: Known
+) -> tuple[set[str], set[str]]:
+    """Other partitions that are published: those that a table shows to be built here, and the rest.
+
+    Records of Dagster are lost more easily than tables.
+    """
+    stored = {name for held in store_state or () for name in held}.difference(recorded)
+    ours = {name for name in stored if _documents(known, name)}
+    return ours, stored - ours
 
 
 def _in_store(

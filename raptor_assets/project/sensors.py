@@ -134,8 +134,10 @@ def _tick(
     for new, old in changes.renamed.items():
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
     if changes.orphaned:
-        named = ", ".join(changes.orphaned[:5])
-        context.log.warning(f"published by another home of the corpus, or by a lost one: {named}")
+        context.log.warning(
+            f"published by another home of the corpus, or by a lost one; the job {corpus.of(DROP)} "
+            f"removes them: {', '.join(changes.orphaned[:5])}"
+        )
     after = replace(before, seen=seen)
     if store_state is not None:
         after = replace(after, store="" if changes.to_build else look.stamp(), lost=changes.lost)

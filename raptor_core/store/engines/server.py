@@ -299,6 +299,8 @@ class ServerEngine(ClientEngine):
                 # What was deleted when it had been found is missing where payloads are fetched.
                 all_stand = all_stand and stand and len(points) == search.limit
                 found[row] = self._nodes_of(points, at_a_glance=bool(fields))
+                if len(points) == search.limit and len(found[row]) >= searches[row].limit:
+                    continue
                 question = search.question
                 narrowed = self._without(question.condition, points)
                 if len(points) < search.limit and (fields or narrowed == question.condition):

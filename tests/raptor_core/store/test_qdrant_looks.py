@@ -1,11 +1,13 @@
-"""Reads of known trees look at manifests in the request that finds their nodes."""
+"""What readers look at manifests for: in the request that finds the nodes of known trees, or where
+points come that they do not know."""
 
 from dataclasses import replace
 
 import pytest
 from qdrant_client import models
-from support.stores import faults, make_tree, open_at, publish, vectors_of
+from support.stores import faults, make_tree, open_at, publish, publish_together, vectors_of
 
+from raptor_core.retrieval import STRATEGIES, Query, Questions
 from raptor_core.store import Where
 from raptor_core.store.engines.qdrant import ClientEngine
 from raptor_core.store.engines.versions import ServerPublisher
@@ -144,3 +146,26 @@ def test_points_that_leave_while_they_are_found_hide_no_node(opened, monkeypatch
                 one.search(vectors_of(OLD[:1]), 10, where)[0] for one in (reader, local)
             )
             assert [hit.node for hit in found] == [hit.node for hit in expected]
+
+
+@pytest.mark.parametrize("before", [[], OLD])
+@pytest.mark.parametrize("strategy", ["hybrid", "flat", "lexical", "collapsed"])
+def test_a_retriever_that_stays_open_finds_what_others_publish(opened, strategy, before):
+    now = make_tree(n=6, word="new")
+    leaves = {node.id for node in now if node.layer == 0}
+    assert leaves.isdisjoint(node.id for node in before)
+
+    def ask():
+        asked = Questions(("new leaf 2 of t",), vectors_of(now[:1]))
+        way, query = STRATEGIES[strategy], Query(strategy)
+        (found,) = reader.steady(lambda: way.retrieve(asked, query, reader))
+        return {hit.node.id for hit in found.hits if hit.node.tree == "t"}
+
+    with opened() as store, opened(identity=None) as reader:
+        beside = {"beside": make_tree("beside", 1, "beside")}
+        publish_together(store, beside | ({"t": before} if before else {}))
+        assert bool(ask()) == bool(before)
+        publish(store, now)
+        assert ask() >= leaves
+        store.drop("t")
+        assert ask() == set()

@@ -19,7 +19,6 @@ from support.stores import (
 )
 
 from raptor_core.errors import StoreError, StoreRefusedError
-from raptor_core.retrieval import STRATEGIES, Query, Questions
 from raptor_core.store import Where
 from raptor_core.store.engines import qdrant
 from raptor_core.store.engines import server as server_engine
@@ -367,25 +366,6 @@ def test_publishing_one_tree_does_not_make_readers_of_another_read_again(stand_i
         vectors = vectors_of(BESIDE[:1])
         assert len(reader.search(vectors, 5, Where(trees=("beside",)))[0]) == 2
         assert len(stand_in.requests) == 2
-
-
-@pytest.mark.parametrize("before", [[], OLD])
-@pytest.mark.parametrize("strategy", ["hybrid", "flat", "lexical", "collapsed"])
-def test_a_retriever_that_stays_open_finds_what_others_publish(stand_in, strategy, before):
-    def ask():
-        asked = Questions(("new leaf 2 of t",), vectors_of(NEW[:1]))
-        way, query = STRATEGIES[strategy], Query(strategy)
-        (found,) = reader.steady(lambda: way.retrieve(asked, query, reader))
-        return {hit.node.id for hit in found.hits if hit.node.tree == "t"}
-
-    with opened(stand_in) as store, opened(stand_in, identity=None) as reader:
-        publish_together(store, {"beside": BESIDE, **({"t": before} if before else {})})
-        old = ask()
-        assert bool(old) == bool(before)
-        publish(store, NEW)
-        assert ask() >= {node.id for node in NEW if node.layer == 0}
-        store.drop("t")
-        assert ask() == set()
 
 
 def candidates(store):
