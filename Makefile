@@ -1,6 +1,7 @@
 # Everything that a person types. `make demo` and `make test` do all the set-up themselves.
 PYTHON ?= python3
 VENV := .venv
+LOWEST := $(VENV)/lowest
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TORCH := torch==2.13.0
@@ -8,7 +9,7 @@ TORCH := torch==2.13.0
 # Where an environment forbids bytecode, every process of the tests compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-quick lint ui install browser servers audit build docs clean
+.PHONY: demo test test-quick test-lowest lint ui install browser servers audit build docs clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -38,6 +39,17 @@ test: $(STAMP) browser servers
 
 test-quick: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
+
+# The oldest releases that pyproject.toml allows, in an environment of their own; torch stays.
+test-lowest: $(STAMP)
+	mkdir -p build
+	echo 'torch; python_version < "3"' | $(BIN)/uv pip compile --quiet --python $(BIN)/python \
+	    --resolution lowest-direct --extra all --extra test --override - --output-file build/lowest.txt pyproject.toml
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet $(TORCH)
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --requirement build/lowest.txt
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --no-deps --editable .
+	$(LOWEST)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -31,9 +31,10 @@ def build_definitions(
     Raises:
         SettingsError: the settings file or the environment is wrong; it says where.
     """
-    home = home or Home.at()
-    settings = settings or load_settings(home.settings if home.settings.exists() else None)
-    resources = resources or Resources(settings, home)
+    if resources is None:
+        home = home or Home.at()
+        settings = settings or load_settings(home.settings if home.settings.exists() else None)
+        resources = Resources(home.settled(settings), home)
     definitions = dg.Definitions.merge(
         define_corpus(resources, progress=progress),
         dg.Definitions(executor=dg.in_process_executor),

@@ -229,9 +229,7 @@ class _Runner:
         self._home, self._names = resources.home, resources.names
         self._report = report
         self._tell = watch
-        self._defs = build_definitions(
-            resources.settings, resources.home, resources=resources, progress=self._watch
-        )
+        self._defs = build_definitions(resources=resources, progress=self._watch)
 
     def build(self, partitions: Sequence[str]) -> None:
         """Build them in one run; one without an outcome failed with it."""

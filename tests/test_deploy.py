@@ -147,4 +147,7 @@ def test_the_charts_values_refer_to_secrets_and_bound_everything():
     assert VALUES["global"]["dagsterHome"] == "/raptor/dagster"
     names = (VALUES["global"]["postgresqlSecretName"], "raptor-secrets", "raptor-settings")
     assert [name for name in (*names, "raptor-reports") if name not in README] == []
-    assert f"--version {dg.__version__}" in (DEPLOY / "kubernetes" / "values.yaml").read_text()
+    pinned = re.search(
+        r"^dagster==(.*)$", (DEPLOY.parent / "constraints.txt").read_text(), re.MULTILINE
+    )
+    assert f"--version {pinned[1]}" in (DEPLOY / "kubernetes" / "values.yaml").read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
+import io
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -105,6 +106,9 @@ class RaptorGroup(LazyGroup):
         gc.set_threshold(YOUNG_OBJECTS)
         # Or Python would look through them again before it ends, one second of a build's five.
         atexit.register(gc.freeze)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8")  # documents hold every character
         given = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in given
         try:

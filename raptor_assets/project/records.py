@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -133,6 +134,8 @@ def keep_connections(instance: dg.DagsterInstance) -> ExitStack:
         from dagster_postgres.utils import create_pg_engine
         from sqlalchemy.pool import NullPool
 
+        # Of a connection that was cut it prints a traceback, besides what is raised and told.
+        logging.getLogger("sqlalchemy.pool.impl.QueuePool.kept").setLevel(logging.CRITICAL)
         for storage in (instance.run_storage, instance.event_log_storage):
             kept_in: Any = storage
             if not isinstance(kept_in._engine.pool, NullPool):  # noqa: SLF001
@@ -143,6 +146,7 @@ def keep_connections(instance: dg.DagsterInstance) -> ExitStack:
                 isolation_level="AUTOCOMMIT",
                 pool_size=_POOL,
                 pool_pre_ping=True,
+                pool_logging_name="kept",
             )
             kept_in._engine = engine  # noqa: SLF001
             kept.callback(engine.dispose)

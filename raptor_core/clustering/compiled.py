@@ -8,6 +8,11 @@ kernel calls into: only the generator below is shared between files.
 
 from __future__ import annotations
 
+import atexit
+import logging
+import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast
 
@@ -17,6 +22,29 @@ from numpy.typing import NDArray
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_log = logging.getLogger(__name__)
+
+
+def ensure_cache() -> None:
+    """Where numba may write to no folder, which is an error of its, lend it one for the process.
+
+    So it is in containers: another user's files, no home folder. umap-learn's kernels need it too.
+    """
+    try:
+        numba.njit(cache=True)(ensure_cache)
+    except RuntimeError:
+        folder = tempfile.mkdtemp(prefix="raptor-numba-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        os.environ["NUMBA_CACHE_DIR"] = folder
+        numba.config.reload_config()
+        _log.warning(
+            "numba may write to no folder, so each process compiles its kernels anew, for up to "
+            "15 s: let NUMBA_CACHE_DIR name a folder that this user alone may write to"
+        )
+
+
+ensure_cache()
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:

@@ -40,7 +40,10 @@ class ReferenceClusterer(RaptorClusterer):
         """See ``RaptorClusterer.mixture``; ``epochs`` and ``patience`` hold here too."""
         from sklearn.exceptions import ConvergenceWarning
 
+        from raptor_core.clustering.compiled import ensure_cache
+
         with _ALONE, one_blas_thread, warnings.catch_warnings():
+            ensure_cache()
             for category in (ImportWarning, UserWarning, ConvergenceWarning):
                 warnings.simplefilter("ignore", category)
             from umap import UMAP

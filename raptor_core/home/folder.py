@@ -78,10 +78,7 @@ class HomeFolder:
         return self.path / "qdrant"
 
     def load_settings(self) -> Settings:
-        """The home's settings, overridden by the environment.
-
-        An embedder's precision is never "auto" in them: it is what the store was made with, and
-        in a new one what this machine is faster at.
+        """The home's settings, overridden by the environment, settled.
 
         Raises:
             SettingsError: there is no settings file, or it is wrong.
@@ -90,6 +87,13 @@ class HomeFolder:
         settings = (
             Settings.model_validate(told["settings"]) if told else load_settings(self.settings)
         )
+        return self.settled(settings)
+
+    def settled(self, settings: Settings) -> Settings:
+        """The settings as they hold in this home: an embedder's precision is never "auto" in them.
+
+        It is what the store was made with, and in a new one what this machine is faster at.
+        """
         embedder = settle_precision(settings.embedder, self._stored_embedders(settings))
         return settings.model_copy(update={"embedder": embedder})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,42 +20,60 @@ from raptor_core.tree.summarize import draft_summaries
 
 @dataclass(frozen=True, eq=False)
 class Foreseen:
-    """One layer of summaries to come; ``nodes`` have expected tokens and no texts."""
+    """One layer of summaries to come.
+
+    ``nodes`` have no texts, and expected tokens; ``texts`` are those of new ones that are made
+    already, by content key, and their tokens are counted.
+    """
 
     clustering: Clustering
     nodes: tuple[Node, ...]
+    texts: Mapping[str, str]
 
 
 def foresee(
-    previous: Tree, leaves: Layer, components: Components
+    previous: Tree, leaves: Layer, components: Components, known: Known
 ) -> tuple[list[Foreseen], Clustering]:
     """Every layer above ``leaves``, and the clustering that says why the tree ends.
+
+    ``known`` has the summaries that a run made before it ended early.
 
     Raises:
         ClusteringError: the settings allow no clustering.
     """
     layers, found = [leaves], []
     while not (clustering := cluster_top(previous.name, layers, components, previous)).end:
-        nodes = _expected(layers[-1].nodes, clustering, previous, components)
-        found.append(Foreseen(clustering, nodes))
-        layers.append(Layer(nodes, np.zeros((len(nodes), 0), dtype=np.float32)))
+        layer = _expected(layers[-1].nodes, clustering, previous, components, known)
+        found.append(layer)
+        layers.append(Layer(layer.nodes, np.zeros((len(layer.nodes), 0), dtype=np.float32)))
     return found, clustering
 
 
 def _expected(
-    below: Sequence[Node], clustering: Clustering, previous: Tree, components: Components
-) -> tuple[Node, ...]:
+    below: Sequence[Node],
+    clustering: Clustering,
+    previous: Tree,
+    components: Components,
+    known: Known,
+) -> Foreseen:
     """The nodes of a layer in order, as long as those in their slots were, or as their mean."""
-    number = clustering.layer + 1
-    lengths = {node.slot: node.n_tokens for node in nodes_of(previous, number)}
+    old = nodes_of(previous, clustering.layer + 1)
+    ids, lengths = {node.id for node in old}, {node.slot: node.n_tokens for node in old}
     summaries = [node.n_tokens for layer in previous.layers[1:] for node in layer.nodes]
     mean = round(sum(summaries) / len(summaries)) if summaries else 0
     usual = mean or components.settings.summarizer.max_tokens
     drafts = draft_summaries(
         below, clustering, components.summarizer.fingerprint, components.curation
     )
-    nodes = [replace(node, n_tokens=lengths.get(node.slot, usual)) for node, _ in drafts]
-    return tuple(sorted(nodes, key=lambda node: node.order))
+    texts = known.texts({node.content_key for node, _ in drafts if node.id not in ids})
+    # Where a cluster is cut depends on the lengths of its nodes.
+    counted = components.counter.count(list(texts.values())) if texts else []
+    counts = dict(zip(texts, counted, strict=True))
+    nodes = [
+        replace(node, n_tokens=counts.get(node.content_key) or lengths.get(node.slot, usual))
+        for node, _ in drafts
+    ]
+    return Foreseen(clustering, tuple(sorted(nodes, key=lambda node: node.order)), texts)
 
 
 def layer_plans(
@@ -63,7 +81,6 @@ def layer_plans(
     leaves: Layer,
     found: Sequence[Foreseen],
     components: Components,
-    known: Known,
     overhead: int,
 ) -> Iterator[LayerPlan]:
     """What happens to each layer. ``overhead`` is of one prompt, in tokens."""
@@ -82,7 +99,7 @@ def layer_plans(
             (node.id in fresh or node.slot in lost) and node.content_key not in given
             for node in layer.nodes
         )
-        yield _layer_plan(layer, below, old, bound, components, known, overhead)
+        yield _layer_plan(layer, below, old, bound, components, overhead)
         below = layer.nodes
 
 
@@ -112,13 +129,11 @@ def _layer_plan(
     old: Sequence[Node],
     bound: int,
     components: Components,
-    known: Known,
     overhead: int,
 ) -> LayerPlan:
     ids, slots = {node.id for node in old}, {node.slot for node in old}
     added = [node for node in layer.nodes if node.id not in ids]
-    found = known.texts({node.content_key for node in added})
-    to_make = {node.content_key: node for node in added if node.content_key not in found}
+    to_make = {node.content_key: node for node in added if node.content_key not in layer.texts}
     fit = layer.clustering.fit
     return LayerPlan(
         layer=layer.clustering.layer + 1,

@@ -104,8 +104,8 @@ class _Planner:
         self, previous: Tree, leaves: Layer, *, exact: bool
     ) -> tuple[TreePlan, Clustering]:
         """The plan of a tree that goes on, and the clusters over its leaves."""
-        found, top = foresee(previous, leaves, self._components)
-        plans = layer_plans(previous, leaves, found, self._components, self._known, self._overhead)
+        found, top = foresee(previous, leaves, self._components, self._known)
+        plans = layer_plans(previous, leaves, found, self._components, self._overhead)
         layers = (*plans, *_vanished(previous, len(found)))
         before = {node.id for node in previous.layers[0].nodes}
         n_kept = sum(node.id in before for node in leaves.nodes)

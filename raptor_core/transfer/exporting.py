@@ -88,5 +88,5 @@ def _export(store: VectorStore, folder: ExportFolder, tree: str) -> TreeFile:
             f"the published tree {tree!r} is damaged: {what}. Build it again with --force, then "
             "export"
         )
-    data = encode_rows(nodes, vectors, store.identity.n_dims)
+    data = encode_rows(nodes, vectors)
     return TreeFile(manifest, folder.put(tree_file(tree), data))

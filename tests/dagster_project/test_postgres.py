@@ -92,6 +92,16 @@ def test_a_run_keeps_its_connections(workshop, monkeypatch):
     assert n_opened[1] <= n_opened[0] < 80
 
 
+def test_a_kept_connection_that_was_cut_prints_no_traceback(workshop, caplog):
+    workshop.home.ensure()
+    with open_records(workshop.home.dagster) as instance:
+        connection = instance.run_storage._engine.raw_connection()
+        connection.dbapi_connection.close()
+        connection.close()
+        assert instance.get_runs() == []
+    assert caplog.text == ""
+
+
 def test_a_server_killed_in_a_run_loses_nothing(postgres, place):
     pid = postgres.pid
     try:

@@ -1,8 +1,14 @@
 """A home goes on with the precision that its store was made with."""
 
+import dagster as dg
 import pytest
 from support.command import Place
 
+from dagster_project.build import build_definitions
+from dagster_project.instance import open_instance
+from raptor_assets.project.corpus import build_raptor_corpus
+from raptor_assets.project.home import Home
+from raptor_assets.versions import build_version
 from raptor_core.store import stored_identity
 
 pytestmark = pytest.mark.slow
@@ -17,8 +23,6 @@ def place(tmp_path):
 
 
 def stored(place):
-    from raptor_assets.project.home import Home
-
     home = Home.at(place.home)
     return stored_identity(home.load_settings().store, home.qdrant).embedder_fingerprint
 
@@ -44,3 +48,16 @@ def test_another_precision_is_refused_until_everything_is_built_with_it(place):
     assert place.call("build", **half).code == 0
     assert stored(place) != made_with
     assert place.call("query", "when is the ferry late?").code == 0
+
+
+def test_the_sensor_and_a_teams_project_go_on_in_it_too(place):
+    assert place.call("build", RAPTOR_EMBEDDER__PRECISION="bfloat16").code == 0
+    home = Home.at(place.home)
+    own = build_definitions(home=home)
+    with open_instance(home) as instance:
+        tick = own.resolve_sensor_def("source_sensor")
+        assert tick(dg.build_sensor_context(instance)).run_requests == []
+    team = build_raptor_corpus("team", place.settings, home=home.path, store={"corpus": "corpus"})
+    for definitions, key in ((own, ["tree"]), (team, ["team", "tree"])):
+        spec = definitions.resolve_asset_graph().get(dg.AssetKey(key))
+        assert spec.code_version == build_version(home.load_settings())

@@ -93,7 +93,7 @@ class Points(PointsServicer):
             with_payload=GrpcToRest.convert_with_payload_interface(request.with_payload),
             with_vectors=GrpcToRest.convert_with_vectors_selector(request.with_vectors),
         )
-        return grpc.GetResponse(result=[RestToGrpc.convert_retrieved_point(p) for p in found])
+        return grpc.GetResponse(result=[_converted(point) for point in found])
 
     def Scroll(self, request, context):
         offset = None
@@ -107,7 +107,7 @@ class Points(PointsServicer):
             with_payload=GrpcToRest.convert_with_payload_interface(request.with_payload),
             with_vectors=GrpcToRest.convert_with_vectors_selector(request.with_vectors),
         )
-        points = [RestToGrpc.convert_retrieved_point(point) for point in found]
+        points = [_converted(point) for point in found]
         if following is None:
             return grpc.ScrollResponse(result=points)
         left = RestToGrpc.convert_extended_point_id(following)
@@ -128,6 +128,12 @@ class Points(PointsServicer):
             for answer in found
         ]
         return grpc.QueryBatchResponse(result=answers)
+
+
+def _converted(point):
+    """A point; before 1.20 qdrant-client converts none without a payload."""
+    payload = {} if point.payload is None else point.payload
+    return RestToGrpc.convert_retrieved_point(point.model_copy(update={"payload": payload}))
 
 
 class Failing(rpc.ServerInterceptor):

@@ -1,6 +1,7 @@
 """The command line itself: help, mistakes, what is imported, what goes where."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import asdict
@@ -136,6 +137,15 @@ def imported_by(*arguments):
         check=True,
     )
     return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.slow
+def test_what_is_printed_is_utf_8_wherever_it_goes(own):
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    code = "from dagster_project.cli import main; main()"
+    command = (sys.executable, "-c", code, "status", "--home", own.home)
+    printed = subprocess.run(command, capture_output=True, check=True, env=environment).stdout
+    assert " → " in printed.decode()
 
 
 MODELS = {"torch", "sentence_transformers", "sklearn", "umap", "numba", "openai", "qdrant_client"}

@@ -181,6 +181,15 @@ def test_many_histories():
     machine().runTest()
 
 
+def test_a_plan_knows_how_long_the_summaries_of_a_crashed_run_are():
+    """Where a cluster is cut in two depends on the lengths of its nodes."""
+    state = Rebuilds()
+    state.begin(sizes=[20, 22, 5])
+    for after, pick in ((1, 75), (3, 74), (1, 52), (3, 43)):
+        state.crash_in_the_middle(pick=pick, theme=3, after=after)
+    state.teardown()
+
+
 def test_the_same_history_gives_the_same_trees(tmp_path):
     def history(root):
         library = Library(root)

@@ -113,7 +113,8 @@ def test_a_table_that_an_earlier_version_wrote_is_read(tmp_path):
 
 
 def test_a_data_frame_keeps_its_types_and_a_column_without_values_is_text(tmp_path):
-    frame = pd.DataFrame({"layer": [1, 2], "at": pd.Timestamp("2024-01-01"), "word": ["a", None]})
+    at = pd.Timestamp("2024-01-01").as_unit("us")
+    frame = pd.DataFrame({"layer": [1, 2], "at": at, "word": ["a", None]})
     frame["kind"] = pd.Categorical(["x", "y"])
     store = TableStore(str(tmp_path))
     store.write(["own"], "p", frame.assign(empty=None))

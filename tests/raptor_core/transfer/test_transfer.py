@@ -124,12 +124,12 @@ def test_every_tree_is_read_by_itself(one, monkeypatch):
     assert asked == [Where(trees=(ODD,)), Where(trees=("t",))]
 
 
-def test_a_tree_of_no_vectors_at_all_keeps_its_dimension():
+def test_nodes_may_have_no_vectors_all_or_some():
     from raptor_core.transfer.values import decode_rows, encode_rows
 
     nodes = make_tree("t", 4)
-    data = encode_rows(nodes, {nodes[0].embedding_key: np.eye(1, N_DIMS)[0]}, N_DIMS)
+    data = encode_rows(nodes, {nodes[0].embedding_key: np.eye(1, N_DIMS)[0]})
     found, vectors = decode_rows(data, "x")
     assert list(found) == nodes
     assert list(vectors) == [nodes[0].embedding_key]
-    assert decode_rows(encode_rows(nodes, {}, N_DIMS), "x") == (tuple(nodes), {})
+    assert decode_rows(encode_rows(nodes, {}), "x") == (tuple(nodes), {})
