@@ -43,8 +43,9 @@ test-quick: $(STAMP)
 # The oldest releases that pyproject.toml allows, in an environment of their own; torch stays.
 test-lowest: $(STAMP)
 	mkdir -p build
-	echo 'torch; python_version < "3"' | $(BIN)/uv pip compile --quiet --python $(BIN)/python \
-	    --resolution lowest-direct --extra all --extra test --override - --output-file build/lowest.txt pyproject.toml
+	echo 'torch; python_version < "3"' | $(BIN)/uv pip compile pyproject.toml --quiet --upgrade \
+	    --python $(BIN)/python --extra all --extra test --resolution lowest-direct \
+	    --override - --output-file build/lowest.txt
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet $(TORCH)
 	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --requirement build/lowest.txt
