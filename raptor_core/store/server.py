@@ -29,6 +29,7 @@ from qdrant_client.qdrant_remote import QdrantRemote
 
 from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE
+from raptor_core.redaction import told_proxy
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.corpus import (
@@ -199,9 +200,10 @@ def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
     """
     secret = os.environ.get(settings.api_key_env) or None
     key = f"the key in {settings.api_key_env} ({'set' if secret else 'not set'})"
-    remedy = f"check store.url, that the Qdrant server runs, and {key}"
-    place = Place(settings.url, remedy, secret, key)
     urls = [url.strip() for url in settings.url.split(",") if url.strip()]
+    through = told_proxy(urls[0]) if urls else ""
+    remedy = f"check store.url, that the Qdrant server runs, and {key}{through}"
+    place = Place(settings.url, remedy, secret, key)
     for url in urls if secret else ():
         _tell_open_key(url, settings.api_key_env)
     with place.errors():

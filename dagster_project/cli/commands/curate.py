@@ -40,12 +40,20 @@ def command() -> None:
     """
 
 
+def _user() -> str:
+    """Name of the system's user; one that runs in a container may have none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:  # OSError since Python 3.13
+        raise click.UsageError("the system has no name for this user; say it by --who") from error
+
+
 def _deciding(function: Callable[..., Decision]) -> Any:
     """Call it with what opens the home and an author, and show what it decides."""
 
     @wraps(function)
     def decided(home: Path, who: str | None, why: str, as_json: bool, **values: Any) -> None:
-        author = Author(getpass.getuser() if who is None else who, why)
+        author = Author(_user() if who is None else who, why)
         decision = function(lambda: Curator(home), author, **values)
         if as_json:
             print_json(asdict(decision))

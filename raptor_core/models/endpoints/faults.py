@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.pacing import retry_after_seconds
+from raptor_core.redaction import told_proxy
 from raptor_core.retrying import RetryPolicy
 
 if TYPE_CHECKING:
@@ -168,7 +169,8 @@ def fault_of(error: APIError, *, timeout_seconds: float, secret: str) -> FaultEr
         return FaultError(reason, unbilled=unsent, is_down=True)
     if isinstance(error, openai.APIConnectionError):
         detail = f"{type(cause).__name__}: {cause}" if cause is not None else error.message
-        reason = f"the connection failed ({scrub(detail, secret)})"
+        through = told_proxy(str(error.request.url))
+        reason = f"the connection failed ({scrub(detail, secret)}){through}"
         return FaultError(reason, unbilled=unsent, is_down=True)
     if isinstance(error, openai.APIStatusError):
         return _status_fault(error, secret)

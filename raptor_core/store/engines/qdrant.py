@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from qdrant_client import QdrantClient, models
+from qdrant_client.http.exceptions import UnexpectedResponse
 
 from raptor_core.errors import StoreError
 from raptor_core.store.engines.base import (
@@ -84,6 +85,7 @@ class ClientEngine:
         self._has_graph = layout is not None
         self._has_copies = layout is not None and layout.has_copies
         self._dead_until = 0.0
+        self._part_bytes: int | None = None
         self.where = place.name
 
     def apply(self, batch: Batch) -> None:
@@ -113,13 +115,30 @@ class ClientEngine:
 
         Of a cluster one node orders the requests, and another when that one is dead.
         """
-        parts = [_operations(part, only) for part in split(batch)] or [[]]
-        parts[-1] += then
         with self._place.errors():
-            for operations in filter(None, parts):
-                self._client.batch_update_points(
-                    self._collection, operations, wait=True, ordering=models.WriteOrdering.MEDIUM
-                )
+            parts = [*split(batch, self._part_bytes)] or [Batch()]
+            while parts:
+                part = parts.pop(0)
+                if not (operations := _operations(part, only) + list(() if parts else then)):
+                    continue
+                try:
+                    self._client.batch_update_points(
+                        self._collection,
+                        operations,
+                        wait=True,
+                        ordering=models.WriteOrdering.MEDIUM,
+                    )
+                except UnexpectedResponse as error:
+                    parts = [*self._smaller(part, error), *parts]
+
+    def _smaller(self, part: Batch, error: UnexpectedResponse) -> list[Batch]:
+        """Halves of a part that was too large for a proxy before the server, and so for now on."""
+        n_bytes = sum(map(point_bytes, part.upserts)) + _ID_BYTES * len(part.deletes)
+        halves = [*split(part, n_bytes // 2)]
+        if error.status_code != _TOO_LARGE or len(halves) < 2:
+            raise error
+        self._part_bytes = n_bytes // 2
+        return halves
 
     def fetch(
         self, ids: Sequence[str], fields: Sequence[str] | None, *, dense: bool
@@ -370,6 +389,8 @@ def _record(point: Any) -> Point:
 
 PART_BYTES = 16 * 2**20
 """Largest request that is sent, as estimated: half of what a server takes by default."""
+
+_TOO_LARGE = 413
 
 _NUMBER_BYTES = 24
 _ID_BYTES = 40

@@ -1,5 +1,7 @@
 """`raptor curate`: decisions of people, honoured by the next build, undone without a trace."""
 
+import getpass
+import pwd
 import shutil
 
 import pytest
@@ -145,6 +147,13 @@ def test_a_document_that_is_set_aside_is_dropped_and_comes_back(place):
     place.call("curate", "undo", told["id"])
     built(place)
     assert tree(place, "b.md")["build_id"] == before
+
+
+def test_a_user_whom_the_system_has_no_name_for_gives_one(place, monkeypatch):
+    monkeypatch.setattr(getpass, "getuser", lambda: pwd.getpwuid(2**31 - 7)[0])
+    told = place.call("curate", "set-aside", "b.md")
+    assert (told.code, "say it by --who" in told.err) == (2, True)
+    assert place.call("curate", "set-aside", "b.md", "--who", "Ines").code == 0
 
 
 def test_what_cannot_be_decided_is_told_and_nothing_is_recorded(place):

@@ -112,6 +112,21 @@ def test_a_fault_of_ours_is_asked_once(stand_in, status):
     assert stand_in.faults == []
 
 
+def test_what_a_proxy_takes_for_too_large_is_sent_in_halves(stand_in):
+    nodes = make_tree(n=40)
+    with opened(stand_in, max_retries=0) as store:
+        stand_in.max_bytes = 9_000
+        assert publish(store, nodes).added == len(nodes)
+        assert publish(store, make_tree(n=40, word="new")).removed == len(nodes)
+        assert {node.text.split()[0] for node in store.nodes()} == {"new"}
+        stand_in.max_bytes = 500
+        with pytest.raises(StoreError, match="413"):  # not even one point
+            publish(store, nodes)
+    stand_in.max_bytes = 9_000
+    with opened(stand_in) as store:
+        assert {node.text.split()[0] for node in store.nodes()} == {"new"}
+
+
 def test_a_key_is_asked_for_and_one_that_may_only_read_reads(stand_in, monkeypatch):
     stand_in.keyed = True
     with pytest.raises(StoreError, match=r"401.*QDRANT_API_KEY \(not set\)"):

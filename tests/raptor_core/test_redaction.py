@@ -1,0 +1,61 @@
+"""What is told of addresses: never a password, and the proxy that a request would go through."""
+
+import pytest
+from support.ports import free_port
+
+from raptor_core.errors import EndpointError, StoreError
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.redaction import hide_credentials, hide_password, told_proxy
+from raptor_core.settings import SummarizerSettings
+from raptor_core.settings.stores import StoreSettings
+from raptor_core.store import stored_identities
+
+VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("url", "variables", "named"),
+    [
+        ("http://qdrant:6333", {}, None),
+        ("http://qdrant:6333", {"http_proxy": "http://ada:secret@proxy:3128"}, "HTTP_PROXY"),
+        ("https://qdrant:6333", {"http_proxy": "http://proxy:3128"}, None),
+        ("https://qdrant:6333/v", {"HTTPS_PROXY": "http://proxy:3128"}, "HTTPS_PROXY"),
+        ("https://qdrant:6333", {"all_proxy": "http://proxy:3128"}, "ALL_PROXY"),
+        ("http://qdrant:6333", {"http_proxy": "http://proxy", "no_proxy": "qdrant"}, None),
+        ("http://a.here:1", {"http_proxy": "http://proxy", "NO_PROXY": "x,.here"}, None),
+        ("http://qdrant:6333", {"http_proxy": "http://proxy", "no_proxy": "other"}, "HTTP_PROXY"),
+    ],
+)
+def test_a_proxy_is_named_by_its_variable(environment, url, variables, named):
+    for name, value in variables.items():
+        environment.setenv(name, value)
+    told = told_proxy(url)
+    assert told == "" if named is None else f" {named}," in told
+    assert "secret" not in told
+
+
+def test_a_store_and_an_endpoint_that_are_not_reached_through_a_proxy_say_so(environment):
+    environment.setenv("http_proxy", f"http://ada:secret@127.0.0.1:{free_port()}")
+    environment.setenv("ANY_KEY", "key")
+    store = StoreSettings(kind="server", url="http://127.0.0.1:1", max_retries=0)
+    with pytest.raises(StoreError, match="through the proxy in HTTP_PROXY") as of_store:
+        stored_identities(store, None)
+    url = "http://127.0.0.1:1/v1"
+    settings = SummarizerSettings(kind="openai", base_url=url, api_key_env="ANY_KEY", max_retries=0)
+    with pytest.raises(EndpointError, match="through the proxy in HTTP_PROXY") as of_endpoint:
+        EndpointClient(settings).look_up()
+    assert "secret" not in f"{of_store.value}{of_endpoint.value}"
+
+
+def test_passwords_are_hidden():
+    url = "postgresql://ada:p@ss@host/db"
+    assert hide_password("http://ada:word@host/x") == "http://ada:***@host/x"
+    assert "p@ss" not in hide_credentials(url)
