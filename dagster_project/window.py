@@ -52,7 +52,7 @@ def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[st
     records = read_tree_records(home, settings, partitions)
     return {
         "home": home.path.parent.name if home.path.name.startswith(".") else home.path.name,
-        "sources": list(settings.source.paths),
+        "sources": settings.source.shown_paths(),
         "trees": [
             _row(tree, titles, records.get(tree.manifest.tree))
             | ({"title": ABOVE, "above": True} if above and tree.manifest.tree == OVERVIEW else {})

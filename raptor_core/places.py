@@ -24,22 +24,25 @@ def open_place(url: str, error: type[RaptorError], **options: Any) -> tuple[Any,
 
     Raises:
         MissingExtraError: the protocol needs an extra that is not installed.
-        RaptorError: ``error``; fsspec does not know the protocol, or cannot use it.
+        RaptorError: ``error``; fsspec does not know the protocol or cannot use it, or nobody is
+            there.
     """
     import fsspec
 
     shown = hide_credentials(url)
-    try:
-        return fsspec.core.url_to_fs(url, **options)  # type: ignore[no-any-return]
-    except ImportError as failure:
-        extra = _EXTRAS.get(url.partition("://")[0])
-        if extra is not None:
-            raise MissingExtraError(extra, f"opening {shown}") from failure
-        raise error(f"cannot open {shown}: {failure}") from failure
-    except ValueError as failure:
-        raise error(
-            f"cannot open {shown}: {failure}; expected a folder or a URL such as s3://bucket/folder"
-        ) from failure
+    with reached(shown, error):  # FTP and SFTP log in already
+        try:
+            return fsspec.core.url_to_fs(url, **options)  # type: ignore[no-any-return]
+        except ImportError as failure:
+            extra = _EXTRAS.get(url.partition("://")[0])
+            if extra is not None:
+                raise MissingExtraError(extra, f"opening {shown}") from failure
+            raise error(f"cannot open {shown}: {failure}") from failure
+        except ValueError as failure:
+            raise error(
+                f"cannot open {shown}: {failure}; expected a folder or a URL such as "
+                "s3://bucket/folder"
+            ) from failure
 
 
 @contextmanager

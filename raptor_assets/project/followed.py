@@ -164,6 +164,6 @@ def _told(instance: dg.DagsterInstance, resources: Resources) -> dict[str, Any]:
         "partitions_new": len(changes.new),
         "partitions_changed": len(changes.changed),
         "partitions_removed": len(changes.removed),
-        "paths": list(resources.source.settings.paths),
+        "paths": resources.source.settings.shown_paths(),
         **({"not_read": skipped} if skipped else {}),
     }

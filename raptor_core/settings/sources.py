@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from raptor_core.redaction import hide_password
 from raptor_core.settings.base import Part
 
 PROTOCOLS = (
@@ -119,6 +120,10 @@ class SourceSettings(Part):
         if twice:
             raise ValueError(f"two of source.tables are called {twice[0]!r}; give each a name")
         return self
+
+    def shown_paths(self) -> list[str]:
+        """``paths`` as they may be shown: without passwords."""
+        return [hide_password(path) for path in self.paths]
 
     @property
     def is_named(self) -> bool:

@@ -74,6 +74,11 @@ class StoreSettings(Part):
 
     @model_validator(mode="after")
     def _agree(self) -> StoreSettings:
+        if any("@" in url.rpartition("://")[2].partition("/")[0] for url in self.url.split(",")):
+            raise ValueError(
+                "store.url holds a user or a password; neither would be sent: put the server's key "
+                f"into the environment variable {self.api_key_env}"
+            )
         if self.grpc and not self.tls_verify:
             raise ValueError(
                 "store.tls_verify is false and store.grpc true; gRPC always verifies: name the "

@@ -35,10 +35,10 @@ def command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
     partitions = dict.fromkeys(tree.partition for tree in state.trees)
     costs = read_costs(opened, settings, partitions) if cost else None
     if as_json:
-        values = _values(state, opened.path, settings.source.paths)
+        values = _values(state, opened.path, settings.source.shown_paths())
         print_json(values if costs is None else {**values, "costs": costs})
     else:
-        _print(state, opened.path, settings.source.paths)
+        _print(state, opened.path, settings.source.shown_paths())
         for tree, figures in (costs or {}).items():
             click.echo(f"{tree}: {_told_cost(figures)}")
     if check and not all(tree.structural_passed for tree in state.trees):

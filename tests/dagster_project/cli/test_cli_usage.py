@@ -139,6 +139,15 @@ def imported_by(*arguments):
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
+def test_no_password_of_a_source_is_shown(tmp_path):
+    home = ("--home", tmp_path)
+    made = raptor("init", "ftp://ada:secret@host/papers", *home)
+    shown = [raptor("status", *home), raptor("status", "--json", *home)]
+    assert [one.code for one in (made, *shown)] == [0, 0, 0]
+    assert all("ftp://ada:***@host/papers" in one.out for one in shown)
+    assert "secret" not in "".join(one.out + one.err for one in (made, *shown))
+
+
 @pytest.mark.slow
 def test_what_is_printed_is_utf_8_wherever_it_goes(own):
     environment = os.environ | {"PYTHONIOENCODING": "latin-1"}

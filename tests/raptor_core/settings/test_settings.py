@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from raptor_core.errors import SettingsError
 from raptor_core.settings import PRESETS, Settings, load_settings, preset, with_preset
+from raptor_core.settings.stores import StoreSettings
 from raptor_core.tree.publish import build_settings_fingerprint
 
 
@@ -103,6 +104,14 @@ def test_a_wrong_value_tells_of_the_variables_that_gave_it(tmp_path):
     told = r"raptor\.toml with RAPTOR_CORPUS__MIN_TREES: corpus\.min_trees: .*\(it is '1'\)"
     with pytest.raises(SettingsError, match=told):
         load_settings(write(tmp_path, ""), {"RAPTOR_CORPUS__MIN_TREES": "1"})
+
+
+@pytest.mark.parametrize("url", ["https://ada:secret@host:6333/v", "ada:secret@host", "x,ada@host"])
+def test_a_store_s_url_holds_no_credentials_and_none_is_shown(url):
+    with pytest.raises(SettingsError, match=r"store\.url holds a user .*QDRANT_API_KEY") as told:
+        load_settings(None, {"RAPTOR_STORE__URL": url})
+    assert "secret" not in str(told.value)
+    assert StoreSettings(url="http://host:6333/a@b").url
 
 
 def test_a_missing_file_says_how_to_make_one(tmp_path):
