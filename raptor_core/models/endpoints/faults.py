@@ -169,8 +169,10 @@ def fault_of(error: APIError, *, timeout_seconds: float, secret: str) -> FaultEr
         return FaultError(reason, unbilled=unsent, is_down=True)
     if isinstance(error, openai.APIConnectionError):
         detail = f"{type(cause).__name__}: {cause}" if cause is not None else error.message
-        through = told_proxy(str(error.request.url))
-        reason = f"the connection failed ({scrub(detail, secret)}){through}"
+        helps = told_proxy(str(error.request.url))
+        if "CERTIFICATE_VERIFY_FAILED" in detail:
+            helps += "; let SSL_CERT_FILE name the certificates of the authority that signed it"
+        reason = f"the connection failed ({scrub(detail, secret)}){helps}"
         return FaultError(reason, unbilled=unsent, is_down=True)
     if isinstance(error, openai.APIStatusError):
         return _status_fault(error, secret)
