@@ -7,17 +7,23 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
 _PASSWORD = re.compile(r"://([^/\s:@]*):[^/\s]*@")
+_TOKEN = re.compile(r"(https?://)[^/\s:@]+@")
 _CREDENTIALS = re.compile(r"://\S*@")
+_SIGNATURE = re.compile(
+    r"([?&](?:sig|signature|token|access_token|api_?key|key|x-(?:amz|goog)-[\w-]+)=)[^&\s\"']+",
+    re.IGNORECASE,
+)
+"""Of links that let whoever has them read: Azure's, Amazon's, Google's, and keys."""
 
 
-def hide_password(url: str) -> str:
-    """The URL with ``***`` for its password, if it has one; any other text as it is."""
-    return _PASSWORD.sub(r"://\1:***@", url)
+def hide_secrets(url: str) -> str:
+    """The URL with ``***`` for a password, a token and a signature; any other text as it is."""
+    return _SIGNATURE.sub(r"\1***", _TOKEN.sub(r"\1***@", _PASSWORD.sub(r"://\1:***@", url)))
 
 
 def hide_credentials(text: str) -> str:
-    """The text with ``***`` for all that stands before the host in a URL, well formed or not."""
-    return _CREDENTIALS.sub("://***@", text)
+    """The same, with ``***`` for all that stands before the host in a URL, well formed or not."""
+    return _SIGNATURE.sub(r"\1***", _CREDENTIALS.sub("://***@", text))
 
 
 def told_proxy(url: str) -> str:

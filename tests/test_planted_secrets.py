@@ -4,6 +4,10 @@ Every command runs, well and badly: files of the home, Dagster's database, repor
 what was printed are searched for each of the planted words.
 """
 
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 from support.command import Place
 from support.kept import kept_bytes
@@ -25,7 +29,7 @@ PLANTED = {
 }
 SECRETS = (
     *("plantedopenaikey", "plantedqdrantkey", "plantedawssecret", "plantedservingkey"),
-    *("planteddatabasepassword", "plantedrecordspassword"),
+    *("planteddatabasepassword", "plantedrecordspassword", "plantedtoken", "plantedsignature"),
 )
 TEXT = "\n\n".join(
     f"The {name} was mended in {1900 + n}. It had leaked since the storm, and the crew of "
@@ -92,6 +96,48 @@ def test_a_good_day_leaves_no_key_anywhere(run, place, server):
         done = run(*command)
         assert done.code == 0, (command, done)
     assert {seen.token for seen in server.seen} == {PLANTED["OPENAI_API_KEY"]}
+
+
+class Pages(SimpleHTTPRequestHandler):
+    """Serves a folder, and logs nothing."""
+
+    def log_message(self, *_):
+        return
+
+
+@pytest.fixture
+def link(tmp_path, monkeypatch):
+    """A link with a token and a signature, in the environment, to a page that anybody gets."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    (folder / "page.md").write_text(TEXT)
+    handler = partial(Pages, directory=folder)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"127.0.0.1:{server.server_port}/page.md"
+    monkeypatch.setenv("RAPTOR_SOURCE__PRIVATE_HOSTS", "127.0.0.1")
+    monkeypatch.setenv(
+        "RAPTOR_SOURCE__PATHS", f"http://plantedtoken@{address}?sp=r&sig=plantedsignature"
+    )
+    yield f"http://***@{address}?sp=r&sig=***"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_link_that_is_shared_is_shown_without_what_opens_it(run, place, link):
+    for command in (
+        ["documents"],
+        ["build"],
+        ["status"],
+        ["status", "--json"],
+        ["tree", "page.md", "--json"],
+        ["report", "page.md"],
+        ["export", place.root / "exported"],
+    ):
+        done = run(*command)
+        assert done.code == 0, (command, done)
+    found = run("query", "who mended the pump?", "--json").json["nodes"]
+    assert {node["source"] for node in found if node["layer"] == 0} == {link}
 
 
 def test_an_endpoint_that_repeats_the_key_is_quoted_without_it(run, server):

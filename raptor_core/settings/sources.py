@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from raptor_core.redaction import hide_password
+from raptor_core.redaction import hide_secrets
 from raptor_core.settings.base import Part
 
 PROTOCOLS = (
@@ -123,7 +123,7 @@ class SourceSettings(Part):
 
     def shown_paths(self) -> list[str]:
         """``paths`` as they may be shown: without passwords."""
-        return [hide_password(path) for path in self.paths]
+        return [hide_secrets(path) for path in self.paths]
 
     @property
     def is_named(self) -> bool:

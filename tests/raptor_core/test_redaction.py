@@ -10,7 +10,7 @@ from support.ports import free_port
 
 from raptor_core.errors import EndpointError, StoreError
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.redaction import hide_credentials, hide_password, told_proxy
+from raptor_core.redaction import hide_credentials, hide_secrets, told_proxy
 from raptor_core.settings import SummarizerSettings
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import stored_identities
@@ -80,7 +80,27 @@ def test_an_endpoint_whose_certificate_nobody_trusts_says_what_names_its_authori
         server.server_close()
 
 
-def test_passwords_are_hidden():
-    url = "postgresql://ada:p@ss@host/db"
-    assert hide_password("http://ada:word@host/x") == "http://ada:***@host/x"
-    assert "p@ss" not in hide_credentials(url)
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://ada:word@host/x@1", "http://ada:***@host/x@1"),
+        ("https://secret@host/x", "https://***@host/x"),
+        ("sftp://ada@host/x", "sftp://ada@host/x"),
+        ("https://cdn/npm/pkg@1.2/readme.md?page=3", "https://cdn/npm/pkg@1.2/readme.md?page=3"),
+        ("https://a.blob/x.pdf?sp=r&sig=secret%3D&v=1", "https://a.blob/x.pdf?sp=r&sig=***&v=1"),
+        (
+            "https://s3/x?X-Amz-Date=1&X-Amz-Signature=secret",
+            "https://s3/x?X-Amz-Date=***&X-Amz-Signature=***",
+        ),
+        ("https://host/x?Token=secret", "https://host/x?Token=***"),
+    ],
+)
+def test_what_a_url_shows_holds_no_secret(url, shown):
+    assert hide_secrets(url) == shown
+    assert "secret" not in hide_credentials(f"GET {url}: refused")
+
+
+def test_all_before_the_host_is_hidden_in_a_message():
+    assert hide_credentials("cannot reach postgresql://ada:p@ss/w@host/db") == (
+        "cannot reach postgresql://***@host/db"
+    )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from raptor_core.errors import SourceError
-from raptor_core.redaction import hide_password
+from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def check_protocols(url: str, settings: SourceSettings) -> None:
     for protocol in _protocols(url):
         if protocol not in settings.protocols:
             raise SourceError(
-                f"{hide_password(url)} is read by {protocol!r}, which source.protocols does not "
+                f"{hide_secrets(url)} is read by {protocol!r}, which source.protocols does not "
                 f"allow; it allows {', '.join(settings.protocols)}. Add it there if you trust it"
             )
 
@@ -103,7 +103,7 @@ class GuardedClient:
         parts = urlsplit(url)
         host = parts.hostname or ""
         if parts.scheme not in _HTTP:
-            raise SourceError(f"a redirect leads to {hide_password(url)}, which is not HTTP")
+            raise SourceError(f"a redirect leads to {hide_secrets(url)}, which is not HTTP")
         try:
             address = ipaddress.ip_address(host.partition("%")[0])
         except ValueError:

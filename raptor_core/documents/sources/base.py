@@ -12,7 +12,7 @@ from raptor_core.documents.base import MEGABYTE, Skipped
 from raptor_core.documents.formats.records import Named
 from raptor_core.errors import SourceError
 from raptor_core.identity import digest
-from raptor_core.redaction import hide_password
+from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class SourceFile:
     @property
     def source(self) -> str:
         """What its documents name as their source: the URL without password, or else the id."""
-        return hide_password(self.path) if "://" in self.path else self.id
+        return hide_secrets(self.path) if "://" in self.path else self.id
 
     @property
     def only_id(self) -> str | None:

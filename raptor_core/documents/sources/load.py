@@ -13,7 +13,7 @@ from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.documents.sources.sql import SqlSource
 from raptor_core.errors import EmptySourceError, SourceError
-from raptor_core.redaction import hide_password
+from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
 Progress = Callable[[int, int, str], None]
@@ -118,7 +118,7 @@ def explain_empty(
     paths: Sequence[str | Path], settings: SourceSettings, skipped: Sequence[Skipped]
 ) -> EmptySourceError:
     """The error for sources without a document."""
-    named = [hide_password(str(path)) for path in paths or settings.paths]
+    named = [hide_secrets(str(path)) for path in paths or settings.paths]
     where = ", ".join(named if paths else [*named, *(table.label for table in settings.tables)])
     if not skipped:
         return EmptySourceError(
@@ -151,7 +151,7 @@ class Unique(Generic[Item]):
         """Add one document; whether it is the first of its id."""
         first, place = self._first.setdefault(document.id, (document, path))
         if first is not document:
-            self._skipped.append(Skipped(name, _clash(first, hide_password(place), document)))
+            self._skipped.append(Skipped(name, _clash(first, hide_secrets(place), document)))
         return first is document
 
     def ordered(self) -> tuple[Item, ...]:

@@ -22,7 +22,7 @@ from raptor_core.documents.sources.base import (
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
 from raptor_core.places import open_place, reached
-from raptor_core.redaction import hide_password
+from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
 _MODIFIED = ("mtime", "modified", "LastModified", "last_modified", "updated", "created")
@@ -89,7 +89,7 @@ class RemoteSource:
             try:
                 ignore = decode(self._fs.cat_file(f"{base}{IGNORE_FILE}")).splitlines()
             except UnreadableError as error:
-                raise SourceError(f"{hide_password(self._url)}/{IGNORE_FILE} {error}") from error
+                raise SourceError(f"{hide_secrets(self._url)}/{IGNORE_FILE} {error}") from error
         rules = Rules.of(self._settings, ignore)
         # Some storages list keys without the leading slash that their root has.
         prefix = base if all(path.startswith(base) for path in listed) else base.lstrip("/")
@@ -126,7 +126,7 @@ def _omission(rules: Rules, name: str) -> str:
 @contextmanager
 def _there(url: str) -> Iterator[None]:
     """Every failure of a storage's client as a SourceError, also that nothing is there."""
-    shown = hide_password(url)
+    shown = hide_secrets(url)
     try:
         with reached(shown, SourceError):
             yield

@@ -217,7 +217,7 @@ def test_settings_are_toml_without_secrets():
         {
             "summarizer": {"kind": "openai", "base_url": "https://me:secret@host/v1"},
             "source": {"paths": ["s3://key:secret@bucket"]},
-            "store": {"kind": "server", "url": "https://me:secret@qdrant"},
+            "store": {"kind": "server", "url": "https://qdrant"},
         }
     )
     text = settings_text(settings)
