@@ -1,5 +1,8 @@
 """A home goes on with the precision that its store was made with."""
 
+import socketserver
+import threading
+
 import dagster as dg
 import pytest
 from support.command import Place
@@ -61,3 +64,19 @@ def test_the_sensor_and_a_teams_project_go_on_in_it_too(place):
     for definitions, key in ((own, ["tree"]), (team, ["team", "tree"])):
         spec = definitions.resolve_asset_graph().get(dg.AssetKey(key))
         assert spec.code_version == build_version(home.load_settings())
+
+
+def test_definitions_load_though_the_server_is_down_and_do_not_insist(tmp_path):
+    n_asked = []
+
+    class Cut(socketserver.BaseRequestHandler):
+        def handle(self):
+            n_asked.append(1)
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Cut) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        store = {"kind": "server", "url": f"http://127.0.0.1:{server.server_address[1]}"}
+        team = build_raptor_corpus("team", home=tmp_path, store=store)
+        server.shutdown()
+    assert "team_build" in {job.name for job in team.resolve_all_job_defs()}
+    assert len(n_asked) == 2
