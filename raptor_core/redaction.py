@@ -1,10 +1,9 @@
-"""What may be told of addresses: no passwords."""
+"""What may be told of addresses: no secrets."""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import urlsplit
-from urllib.request import getproxies_environment, proxy_bypass
 
 _PASSWORD = re.compile(r"://([^/\s:@]*):[^/\s]*@")
 _TOKEN = re.compile(r"(https?://)[^/\s:@]+@")
@@ -31,6 +30,8 @@ def told_proxy(url: str) -> str:
 
     The proxy's own address may hold a password, so it is named by its variable.
     """
+    from urllib.request import getproxies_environment, proxy_bypass  # brings http.client
+
     parts = urlsplit(url)
     proxies = getproxies_environment()
     name = next((name for name in (parts.scheme, "all") if proxies.get(name)), None)

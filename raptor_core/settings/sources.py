@@ -122,7 +122,7 @@ class SourceSettings(Part):
         return self
 
     def shown_paths(self) -> list[str]:
-        """``paths`` as they may be shown: without passwords."""
+        """``paths`` as they may be shown: without secrets."""
         return [hide_secrets(path) for path in self.paths]
 
     @property

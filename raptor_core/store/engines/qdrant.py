@@ -33,7 +33,7 @@ from raptor_core.store.engines.base import (
     ranked,
 )
 from raptor_core.store.engines.layout import Layout
-from raptor_core.store.engines.retries import Place
+from raptor_core.store.engines.retries import Place, code
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.outlines import OUTLINED, Candidates, outlined
 from raptor_core.store.payload import Payload
@@ -135,7 +135,7 @@ class ClientEngine:
         """Halves of a part that was too large for a proxy before the server, and so for now on."""
         n_bytes = sum(map(point_bytes, part.upserts)) + _ID_BYTES * len(part.deletes)
         halves = [*split(part, n_bytes // 2)]
-        if error.status_code != _TOO_LARGE or len(halves) < 2:
+        if code(error) != "413" or len(halves) < 2:
             raise error
         self._part_bytes = n_bytes // 2
         return halves
@@ -389,8 +389,6 @@ def _record(point: Any) -> Point:
 
 PART_BYTES = 16 * 2**20
 """Largest request that is sent, as estimated: half of what a server takes by default."""
-
-_TOO_LARGE = 413
 
 _NUMBER_BYTES = 24
 _ID_BYTES = 40

@@ -34,9 +34,7 @@ FULL_DISK = ("no space left", "file too large", "can't write wal")
 
 _KEY_CODES = ("401", "403", "UNAUTHENTICATED", "PERMISSION_DENIED")
 _GONE_CODES = ("404", "NOT_FOUND")
-CERTIFICATE = "CERTIFICATE_VERIFY_FAILED"
-"""In OpenSSL's words, and in gRPC's."""
-
+_CERTIFICATE = "CERTIFICATE_VERIFY_FAILED"  # in OpenSSL's words, and in gRPC's
 _REFUSALS = ("400", "413", "422", "INVALID_ARGUMENT", "OUT_OF_RANGE")
 """Of a request that is taken for wrong: malformed, or too large."""
 
@@ -100,7 +98,7 @@ def remedy(error: Exception, key: str) -> str:
             "free space on the server's disk, then run the same again; a server that goes on "
             "saying so is to be started anew"
         )
-    if CERTIFICATE in reason(error):
+    if _CERTIFICATE in reason(error):
         return "name the file of the authority that signed the server's certificate in store.tls_ca"
     if code(error) in _KEY_CODES:
         return f"check {key}: whether it is this server's, and may do what was asked"
