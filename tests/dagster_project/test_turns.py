@@ -4,6 +4,7 @@ import threading
 
 import dagster as dg
 import pytest
+from support.processes import wait_until
 from support.servers import keep_records_in
 from support.workshop import Workshop, prose
 
@@ -55,7 +56,7 @@ def test_a_partition_is_one_runs_at_a_time(workshop):
         turn = turn_of(workshop, instance, "first-run")
         with turn.take(["a", "c"]):
             first_has_it.set()
-            other.join(1)
+            wait_until(lambda: told, [])
             order.append("first")
         other.join()
         turn.close()
