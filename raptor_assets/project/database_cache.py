@@ -17,6 +17,9 @@ from raptor_core.tree.sql_cache import SCHEMA, Database, Row, SqlCache
 _SCHEMA = "raptor"
 """Of the tables; Dagster's own are beside it."""
 
+_HERE = f"set local search_path = {_SCHEMA}"
+"""Before each transaction, since a pooler such as PgBouncer takes no settings with a connection."""
+
 _ALONE = "select pg_advisory_xact_lock(7270702)"
 """Writers take turns, as they do in SQLite: what a tree wants is then never forgotten with another
 tree at the same moment, and tables are made once."""
@@ -34,9 +37,8 @@ class DatabaseCache(SqlCache):
         self._instance = instance
 
     def _connect(self, *, to_write: bool) -> Database:  # noqa: ARG002 - there is always one
-        engine = own_engine(self._instance, options=f"-csearch_path={_SCHEMA}")
         with _errors("opened"):
-            return _Postgres(engine.raw_connection())
+            return _Postgres(own_engine(self._instance).raw_connection())
 
 
 class _Postgres:
@@ -46,7 +48,7 @@ class _Postgres:
         self._connection = connection
         made = f"create schema if not exists {_SCHEMA}; {SCHEMA.format(blob='bytea')}"
         with self._transaction() as cursor:
-            cursor.execute("select to_regclass('wanted_by_key')")
+            cursor.execute(f"{_HERE}; select to_regclass('wanted_by_key')")
             if cursor.fetchone()[0] is None:
                 cursor.execute(_ALONE)
                 cursor.execute(made)
@@ -54,7 +56,7 @@ class _Postgres:
     def read(self, statement: str, values: Row) -> list[tuple[Any, ...]]:
         """See ``Database.read``."""
         with _errors("read"), self._transaction() as cursor:
-            cursor.execute(_prepared(statement), values)
+            cursor.execute(f"{_HERE}; {_prepared(statement)}", values)
             rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
 
@@ -63,7 +65,7 @@ class _Postgres:
         from psycopg2.extras import execute_batch
 
         with _errors("written"), self._transaction() as cursor:
-            cursor.execute(_ALONE)
+            cursor.execute(f"{_HERE}; {_ALONE}")
             for statement, rows in statements:
                 execute_batch(cursor, _prepared(statement), rows, page_size=_ROWS)
 

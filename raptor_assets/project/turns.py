@@ -30,12 +30,13 @@ _POLL_SECONDS = 0.25
 _SLOTS = 256
 """Files for all partitions: two that share one wait for each other, which costs only time."""
 
-_SERVER_KEEPALIVES = {
+_OF_THE_SERVER = {
     "tcp_keepalives_idle": 30,
     "tcp_keepalives_interval": 10,
     "tcp_keepalives_count": 3,
+    "idle_in_transaction_session_timeout": 0,
 }
-"""As ``records.KEEPALIVES``, on the server's side of the connection."""
+"""As ``records.KEEPALIVES``, on the server's side of a connection that may be idle for long."""
 
 _HOLDER = """
 select a.application_name from pg_locks l join pg_stat_activity a using (pid)
@@ -145,13 +146,15 @@ def _lock_number(*parts: str) -> int:
 
 
 class _DatabaseTurn(Turn):
-    """Advisory locks of a connection of the run's own; a proxy must not share it among clients."""
+    """Advisory locks of a connection of the run's own.
+
+    Where a pooler stands between, such as PgBouncer by transaction, a transaction that stays open
+    keeps others from the connection. It holds no snapshot; a pooler ends the connection with it.
+    """
 
     def __init__(
         self, instance: dg.DagsterInstance, run_id: str, tell: Callable[[str], None]
     ) -> None:
-        from sqlalchemy import text
-
         from raptor_assets.project.records import own_engine
 
         self._tell = tell
@@ -160,8 +163,11 @@ class _DatabaseTurn(Turn):
         with _lost("cannot begin a turn"):
             engine = own_engine(instance, isolation_level="AUTOCOMMIT", application_name=name)
             self._connection = engine.connect()
-            for setting, value in _SERVER_KEEPALIVES.items():
-                self._connection.execute(text(f"set {setting} = {value}"))
+            given: Any = self._connection.connection
+            if given.get_backend_pid() != self._ask("select pg_backend_pid()"):  # a pooler's own
+                self._connection.exec_driver_sql("begin")
+            for setting, value in _OF_THE_SERVER.items():
+                self._connection.exec_driver_sql(f"set {setting} = {value}")
             key = _lock_number("run", run_id)
             while not self._lock(key):  # a process that had it ends just now
                 time.sleep(_POLL_SECONDS)

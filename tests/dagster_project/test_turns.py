@@ -1,9 +1,11 @@
 """Two runs of one partition never interleave, and a run whose process ended is known to be dead."""
 
 import threading
+from contextlib import ExitStack, contextmanager, nullcontext
 
 import dagster as dg
 import pytest
+from support.pgbouncer import pgbouncer
 from support.processes import wait_until
 from support.servers import keep_records_in
 from support.workshop import Workshop, prose
@@ -17,21 +19,29 @@ from raptor_core.errors import RecordsError
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@contextmanager
+def workshop_in(kind, request, tmp_path, monkeypatch):
+    made = Workshop(tmp_path)
+    with ExitStack() as stack:
+        if kind != "sqlite":
+            server = request.getfixturevalue("postgres")
+            behind = nullcontext(server.new_database()) if kind == "postgres" else pgbouncer(server)
+            keep_records_in(stack.enter_context(behind), made.home, monkeypatch)
+        with made.instance():  # makes its tables, which two at once cannot
+            pass
+        yield made
+
+
+@pytest.fixture(params=["sqlite", "postgres", "pgbouncer"])
 def workshop(request, tmp_path, monkeypatch):
-    made = Workshop(tmp_path)
-    if request.param == "postgres":
-        server = request.getfixturevalue("postgres")
-        keep_records_in(server.new_database(), made.home, monkeypatch)
-    with made.instance():  # makes its tables, which two at once cannot
-        return made
+    with workshop_in(request.param, request, tmp_path, monkeypatch) as made:
+        yield made
 
 
-@pytest.fixture
-def in_database(postgres, tmp_path, monkeypatch):
-    made = Workshop(tmp_path)
-    keep_records_in(postgres.new_database(), made.home, monkeypatch)
-    return made
+@pytest.fixture(params=["postgres", "pgbouncer"])
+def in_database(request, tmp_path, monkeypatch):
+    with workshop_in(request.param, request, tmp_path, monkeypatch) as made:
+        yield made
 
 
 def turn_of(workshop, instance, run_id, told=None):

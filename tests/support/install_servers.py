@@ -1,6 +1,7 @@
 """Install what tests start beside themselves, where it is missing.
 
-PostgreSQL, Redis, tesseract, LiteLLM's proxy, the Model Context Protocol's conformance tests, axe.
+PostgreSQL, PgBouncer, Redis, tesseract, LiteLLM's proxy, axe, and the conformance tests of the
+Model Context Protocol.
 
 python tests/support/install_servers.py
 """
@@ -16,10 +17,19 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from support import axe, conformance, litellm_proxy, postgres, redis_server, tesseract
+from support import (
+    axe,
+    conformance,
+    litellm_proxy,
+    pgbouncer,
+    postgres,
+    redis_server,
+    tesseract,
+)
 
 SERVERS = (
     (postgres, postgres.find_programs),
+    (pgbouncer, pgbouncer.find_pgbouncer),
     (redis_server, redis_server.find_redis),
     (tesseract, tesseract.find_tesseract),
     (conformance, conformance.find_npm),
