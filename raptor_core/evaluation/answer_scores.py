@@ -6,23 +6,20 @@ import re
 import string
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from raptor_core.errors import MissingExtraError
 from raptor_core.evaluation.datasets.base import Question
 
-SCORES: Mapping[str, str] = MappingProxyType(
-    {
-        "answer_f1": "F1 of words with the nearest reference answer, as QASPER's evaluation has it",
-        "accuracy": "share of the multiple-choice questions that are answered right",
-        "accuracy_hard": "the same on the HARD subset",
-        "bleu_1": "BLEU-1 of each answer against all references, mean",
-        "bleu_4": "BLEU-4 of each answer, equal weights, smoothed (+ 0.1 where nothing matches)",
-        "rouge_l": "ROUGE-L, F-measure, the best of the references, with stemming",
-        "meteor": "METEOR by exact and stemmed words, the best of the references; no WordNet",
-    }
-)
+SCORES: Mapping[str, str] = {
+    "answer_f1": "F1 of words with the nearest reference answer, as QASPER's evaluation has it",
+    "accuracy": "share of the multiple-choice questions that are answered right",
+    "accuracy_hard": "the same on the HARD subset",
+    "bleu_1": "BLEU-1 of each answer against all references, mean",
+    "bleu_4": "BLEU-4 of each answer, equal weights, smoothed (+ 0.1 where nothing matches)",
+    "rouge_l": "ROUGE-L, F-measure, the best of the references, with stemming",
+    "meteor": "METEOR by exact and stemmed words, the best of the references; no WordNet",
+}
 """Scores by stable names, and what each means."""
 
 NARRATIVE = "narrativeqa"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
@@ -16,22 +15,20 @@ from raptor_core.models.summarizing.sentence import STOPWORDS
 from raptor_core.nodes import Node
 from raptor_core.vectors import Vectors
 
-MEASURES: Mapping[str, str] = MappingProxyType(
-    {
-        "evidence_recall": "share of the evidence's runs of four words that the context holds",
-        "document_hit": "whether a document that answers is in the context",
-        "document_recall": "share of the documents that answer that are in the context",
-        "option_stand_in": (
-            "whether the right option is the one most similar to a passage of the context; a weak "
-            "stand-in for a reader's accuracy"
-        ),
-        "option_stand_in_hard": "the same on the HARD subset",
-        "answer_stand_in": (
-            "share of a reference answer's words, without common ones and the question's, that "
-            "the context holds; a weak stand-in for a reader's answers"
-        ),
-    }
-)
+MEASURES: Mapping[str, str] = {
+    "evidence_recall": "share of the evidence's runs of four words that the context holds",
+    "document_hit": "whether a document that answers is in the context",
+    "document_recall": "share of the documents that answer that are in the context",
+    "option_stand_in": (
+        "whether the right option is the one most similar to a passage of the context; a weak "
+        "stand-in for a reader's accuracy"
+    ),
+    "option_stand_in_hard": "the same on the HARD subset",
+    "answer_stand_in": (
+        "share of a reference answer's words, without common ones and the question's, that "
+        "the context holds; a weak stand-in for a reader's answers"
+    ),
+}
 """Measures by stable names, and what each means."""
 
 

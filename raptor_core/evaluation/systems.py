@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.baselines import Beginning, Dpr, ParagraphFusion
@@ -14,7 +13,7 @@ from raptor_core.evaluation.index import Index
 from raptor_core.retrieval import STRATEGIES, Query
 from raptor_core.store.base import Where
 
-DPR: Mapping[str, tuple[int, ...] | None] = MappingProxyType({"dpr": (0,), "collapsed-dpr": None})
+DPR: Mapping[str, tuple[int, ...] | None] = {"dpr": (0,), "collapsed-dpr": None}
 """The layers that two encoders search."""
 
 ROOT = "root"
@@ -75,17 +74,15 @@ class StrategySystem:
         return replace(query, top_k=top_k, start_layer=self.layers[1], n_layers=n_layers)
 
 
-BASELINES: Mapping[str, System] = MappingProxyType(
-    {
-        system.name: system
-        for system in (
-            StrategySystem(ROOT, "traversal"),
-            Beginning("title-abstract", is_abstract=True),
-            Beginning("document"),
-            ParagraphFusion(),
-        )
-    }
-)
+BASELINES: Mapping[str, System] = {
+    system.name: system
+    for system in (
+        StrategySystem(ROOT, "traversal"),
+        Beginning("title-abstract", is_abstract=True),
+        Beginning("document"),
+        ParagraphFusion(),
+    )
+}
 """Systems that are no strategy, by name; those of ``DPR`` are others, which need models."""
 
 
