@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,73 +132,50 @@ class DatasetScore:
     verdict_accuracy: Interval
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """A pair with its score, the mean over its judged sentences, and the verdict."""
-
-    pair: Pair
-    score: float
-    consistent: bool
-
-
 def score_judge(labelled: Labelled, judge: Judge) -> list[DatasetScore]:
     """Scores of a judge, in the order in which the data sets come."""
     findings = judge.judge(labelled.audited(labelled.pairs))
-    judged = [
-        _judged(pair, of_pair) for pair, of_pair in zip(labelled.pairs, findings, strict=True)
-    ]
+    judged = list(zip(labelled.pairs, findings, strict=True))
     datasets = dict.fromkeys(pair.dataset for pair in labelled.pairs)
-    return [_score(name, labelled.pairs, [j for j in judged if j]) for name in datasets]
+    return [_score(name, [one for one in judged if one[0].dataset == name]) for name in datasets]
 
 
-def pair_score(findings: Sequence[SentenceFinding]) -> float:
-    """Mean support over the judged sentences, of which there is one at least."""
-    scores = [finding.score for finding in findings if finding.judgement != "not judged"]
-    return sum(scores) / len(scores)
+_Measure = Callable[[NDArray[np.bool_], NDArray[Any]], float]
+"""Of labels, and what is told of each."""
 
 
-def _judged(pair: Pair, findings: Sequence[SentenceFinding]) -> _Judged | None:
-    if all(finding.judgement == "not judged" for finding in findings):
-        return None
-    wrong = any(finding.judgement == "unsupported" for finding in findings)
-    return _Judged(pair, pair_score(findings), not wrong)
+def _score(name: str, judged: Sequence[tuple[Pair, Sequence[SentenceFinding]]]) -> DatasetScore:
+    scores = np.array([_pair_score(findings) for _, findings in judged])
+    labels = np.array([pair.label for pair, _ in judged])
+    calibrates = np.array([pair.calibrates for pair, _ in judged])
+    is_judged = ~np.isnan(scores)
+    calibrating, reported = is_judged & calibrates, np.flatnonzero(is_judged & ~calibrates)
+    bound = best_bound(labels[calibrating], scores[calibrating])
+    documents = tuple(judged[at][0].document for at in reported.tolist())
+    samples = [reported[rows] for rows in draws(documents)]
 
-
-def _score(name: str, pairs: Sequence[Pair], judged: Sequence[_Judged]) -> DatasetScore:
-    of_set = [item for item in judged if item.pair.dataset == name]
-    calibrating = [item for item in of_set if item.pair.calibrates]
-    reported = [item for item in of_set if not item.pair.calibrates]
-    n_pairs = sum(pair.dataset == name and not pair.calibrates for pair in pairs)
-    bound = best_bound(_labels_of(calibrating), _scores_of(calibrating))
-    samples = draws(tuple(item.pair.document for item in reported))
-
-    def interval(measure: Callable[[NDArray[np.bool_], Floats], float], values: Floats) -> Interval:
-        labels = _labels_of(reported)
+    def interval(measure: _Measure, values: NDArray[Any]) -> Interval:
         sampled = [measure(labels[rows], values[rows]) for rows in samples]
-        return bootstrap_interval(measure(labels, values), sampled)
+        return bootstrap_interval(measure(labels[reported], values[reported]), sampled)
 
-    verdicts = np.array([float(item.consistent) for item in reported])
+    told = np.array([all(f.judgement != "unsupported" for f in findings) for _, findings in judged])
     return DatasetScore(
         dataset=name,
         n_pairs=len(reported),
-        n_consistent=int(_labels_of(reported).sum()),
-        n_documents=len({item.pair.document for item in reported}),
-        n_not_judged=n_pairs - len(reported),
-        auc=interval(auc, _scores_of(reported)),
-        balanced_accuracy=interval(
-            lambda y, s: balanced_accuracy(y, s >= bound), _scores_of(reported)
-        ),
+        n_consistent=int(labels[reported].sum()),
+        n_documents=len(set(documents)),
+        n_not_judged=int((~is_judged & ~calibrates).sum()),
+        auc=interval(auc, scores),
+        balanced_accuracy=interval(lambda y, s: balanced_accuracy(y, s >= bound), scores),
         bound=bound,
-        verdict_accuracy=interval(lambda y, s: balanced_accuracy(y, s > 0), verdicts),
+        verdict_accuracy=interval(balanced_accuracy, told),
     )
 
 
-def _labels_of(items: Sequence[_Judged]) -> NDArray[np.bool_]:
-    return np.array([item.pair.label for item in items], dtype=bool)
-
-
-def _scores_of(items: Sequence[_Judged]) -> Floats:
-    return np.array([item.score for item in items], dtype=float)
+def _pair_score(findings: Sequence[SentenceFinding]) -> float:
+    """Mean support over the judged sentences; NaN without any."""
+    scores = [finding.score for finding in findings if finding.judgement != "not judged"]
+    return sum(scores) / len(scores) if scores else float("nan")
 
 
 def auc(labels: NDArray[np.bool_], scores: Floats) -> float:
