@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from raptor_core.audit.base import Audited, Judge, NamedText, SentenceFinding
 from raptor_core.chunking.sentences import sentences
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.bootstrap import Floats, Interval, bootstrap_interval, draws
-from raptor_core.evaluation.rows import Row, json_lines, read_text
+from raptor_core.evaluation.rows import Row, read_rows
 from raptor_core.identity import digest
 
 DOCUMENTS = "docs.jsonl"
@@ -65,9 +65,9 @@ def load_labelled(folder: Path) -> Labelled:
     Raises:
         SourceError: a file cannot be read, or a line does not hold what it must; it is named.
     """
-    rows = (_rows(folder / name) for name in (DOCUMENTS, PAIRS))
-    documents = {row.identifier("doc_id"): row.text("text") for row in next(rows)}
-    pairs = tuple(map(_pair, next(rows)))
+    rows = read_rows(folder / DOCUMENTS, REMEDY)
+    documents = {row.identifier("doc_id"): row.text("text") for row in rows}
+    pairs = tuple(map(_pair, read_rows(folder / PAIRS, REMEDY)))
     if not pairs:
         raise SourceError(f"{folder / PAIRS} holds no pair; expected one JSON object in each line")
     for pair in pairs:
@@ -77,13 +77,6 @@ def load_labelled(folder: Path) -> Labelled:
                 f"{folder / DOCUMENTS} does not hold"
             )
     return Labelled(pairs, documents)
-
-
-def _rows(path: Path) -> Iterator[Row]:
-    try:
-        return json_lines(path, read_text(path), REMEDY)
-    except SourceError as error:
-        raise SourceError(f"{error}; {REMEDY}") from error
 
 
 def _pair(row: Row) -> Pair:

@@ -85,18 +85,24 @@ class Row:
         return self.error(f"{self.where}: expected {expected} as {key!r}, {came}; {self.remedy}")
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, remedy: str = "", error: type[RaptorError] = SourceError) -> str:
     """A file's text.
 
     Raises:
-        SourceError: it cannot be read, or is not UTF-8.
+        error: it cannot be read, or is not UTF-8.
     """
+    told = f"; {remedy}" if remedy else ""
     try:
         return path.read_text(encoding="utf-8").removeprefix("\ufeff")
-    except OSError as error:
-        raise SourceError(f"{path} cannot be read ({error})") from error
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from error
+    except OSError as cause:
+        raise error(f"{path} cannot be read ({cause}){told}") from cause
+    except UnicodeDecodeError as cause:
+        raise error(f"{path} is not UTF-8 text ({cause}); save it as UTF-8{told}") from cause
+
+
+def read_rows(path: Path, remedy: str, error: type[RaptorError] = SourceError) -> Iterator[Row]:
+    """The objects of a JSON Lines file; see ``read_text`` and ``json_lines``."""
+    return json_lines(path, read_text(path, remedy, error), remedy, error)
 
 
 def json_lines(

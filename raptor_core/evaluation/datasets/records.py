@@ -35,7 +35,7 @@ from raptor_core.errors import SettingsError, SourceError
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.evaluation.datasets.qasper import UNANSWERABLE, text_evidence
 from raptor_core.evaluation.datasets.quality import options_of
-from raptor_core.evaluation.rows import Row, json_lines
+from raptor_core.evaluation.rows import Row, json_lines, read_rows
 from raptor_core.settings import SourceSettings
 
 HEADING = re.compile(r"^[A-Z0-9][^\n]{1,78}[^\s.?!:;,]$", re.MULTILINE)
@@ -85,21 +85,16 @@ def load_golden(path: Path) -> tuple[Question, ...]:
     """The questions of a golden set, in order; blank lines are passed over.
 
     Raises:
-        SettingsError: the file is missing, empty or not UTF-8, or a line is malformed; it names
-            the line and what to write there.
+        SettingsError: the file cannot be read, is empty or not UTF-8, or a line is malformed; it
+            names the line and what to write there.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-        raise SettingsError(
-            f"there is no golden set at {path}; write one question to a line, such as {EXAMPLE}"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from error
-    rows = json_lines(path, text.removeprefix("\ufeff"), f"a line reads {EXAMPLE}", SettingsError)
+    told = f"write one question to a line, such as {EXAMPLE}"
+    if not path.exists():
+        raise SettingsError(f"there is no golden set at {path}; {told}")
+    rows = read_rows(path, f"a line reads {EXAMPLE}", SettingsError)
     questions = tuple(map(_golden_question, rows))
     if not questions:
-        raise SettingsError(f"{path} holds no question; write one to a line, such as {EXAMPLE}")
+        raise SettingsError(f"{path} holds no question; {told}")
     return questions
 
 
