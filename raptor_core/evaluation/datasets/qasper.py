@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from raptor_core.documents.base import Document
@@ -37,18 +36,18 @@ def load_qasper(path: Path, text: str) -> Dataset:
     return Dataset("qasper", tuple(documents), tuple(questions), abstracts)
 
 
-def gold_answer(answer: Row) -> str:
-    """One annotator's answer, as the official evaluation reads it."""
+def gold_answer(answer: Row) -> tuple[str, str]:
+    """The kind of one annotator's answer, and its text as the official evaluation reads it."""
     if answer.values.get("unanswerable"):
-        return UNANSWERABLE
-    spans = answer.texts("extractive_spans")
-    if spans:
-        return ", ".join(spans)
-    free = answer.text_or("free_form_answer")
+        return "none", UNANSWERABLE
+    if spans := answer.texts("extractive_spans"):
+        return "extractive", ", ".join(spans)
+    if free := answer.text_or("free_form_answer"):
+        return "abstractive", free
     yes_no = answer.values.get("yes_no")
-    if not free and yes_no is None:
+    if yes_no is None:
         raise answer.wrong("free_form_answer", "an answer of some kind", free)
-    return free or ("Yes" if yes_no else "No")
+    return "boolean", "Yes" if yes_no else "No"
 
 
 def text_evidence(passages: tuple[str, ...]) -> tuple[str, ...]:
@@ -72,22 +71,13 @@ def _document(paper: str, row: Row) -> Document:
 def _question(paper: str, row: Row) -> Question:
     answers = [item.row("answer") for item in row.rows("answers")]
     evidence = tuple(passage for answer in answers for passage in answer.texts("evidence"))
+    gold = list(map(gold_answer, answers))
     return Question(
         id=row.text("question_id"),
         text=row.text("question"),
         document=paper,
         sources=(paper,),
         evidence=text_evidence(evidence),
-        answers=tuple(dict.fromkeys(map(gold_answer, answers))),
-        kinds=tuple(sorted(set(_kinds(answers)))),
+        answers=tuple(dict.fromkeys(text for _, text in gold)),
+        kinds=tuple(sorted({kind for kind, _ in gold})),
     )
-
-
-def _kinds(answers: list[Row]) -> Iterator[str]:
-    for answer in answers:
-        if answer.values.get("unanswerable"):
-            yield "none"
-        elif answer.texts("extractive_spans"):
-            yield "extractive"
-        else:
-            yield "abstractive" if answer.text_or("free_form_answer") else "boolean"
