@@ -34,11 +34,9 @@ def load_narrativeqa(folder: Path, split: str) -> Dataset:
     A story whose text is missing or empty is left out with its questions, and named.
     """
     listed = [row for row in _table(folder / DOCUMENTS) if row.text("set") == split]
-    documents: list[Document] = []
-    left_out: list[Skipped] = []
-    for row in listed:
-        story = _story(folder, row)
-        (documents if isinstance(story, Document) else left_out).append(story)  # type: ignore[arg-type]
+    stories = [_story(folder, row) for row in listed]
+    documents = tuple(story for story in stories if isinstance(story, Document))
+    left_out = tuple(story for story in stories if isinstance(story, Skipped))
     if not documents:
         raise SourceError(
             f"{folder / STORIES} holds none of the {len(listed)} stories of the split {split!r}; "
@@ -50,7 +48,7 @@ def load_narrativeqa(folder: Path, split: str) -> Dataset:
         for number, row in enumerate(_table(folder / QUESTIONS), 1)
         if row.text("document_id") in known
     )
-    return Dataset("narrativeqa", tuple(documents), questions, left_out=tuple(left_out))
+    return Dataset("narrativeqa", documents, questions, left_out=left_out)
 
 
 def _table(path: Path) -> Iterator[Row]:
