@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -82,22 +82,15 @@ class Dpr:
         """As it is written on the command line."""
         return "dpr" if self.layers == (0,) else "collapsed-dpr"
 
-    remedy = "name a question encoder and a passage encoder with --dpr QUESTION_MODEL PASSAGE_MODEL"
-
     def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
         nodes, passages = _encoded(index, self.passage_model)
-        rows = _allowed(nodes, asked.where)
-        wanted = [at for at in rows if self.layers is None or nodes[at].layer in self.layers]
+        query = Query(self.name, budget_tokens, where=replace(asked.where, layers=self.layers))
+        rows = _allowed(nodes, query.where)
+        allowed = [nodes[row] for row in rows]
         texts = [question.text for question in asked.questions]
-        scores = _encode(self.question_model, texts) @ passages[wanted].T
-        query = Query(self.name, budget_tokens, where=asked.where)
-        contexts = []
-        for text, row in zip(texts, scores, strict=True):
-            best = np.argsort(-row, kind="stable")
-            hits = [Hit(nodes[wanted[at]], float(row[at])) for at in best]
-            contexts.append(Context.of(fit_budget(text, query, hits, len(hits))))
-        return contexts
+        scores = _encode(self.question_model, texts) @ passages[rows].T
+        return [_best(*pair, allowed, query) for pair in zip(texts, scores, strict=True)]
 
 
 @lru_cache(maxsize=1)
@@ -109,13 +102,21 @@ def _encoded(index: Index, model: str) -> tuple[list[Node], Vectors]:
 
 
 def _allowed(nodes: Sequence[Node], where: Where) -> list[int]:
-    """Rows of the nodes of some trees and documents."""
+    """Rows of the nodes of some trees, documents and layers."""
     return [
-        at
-        for at, node in enumerate(nodes)
+        row
+        for row, node in enumerate(nodes)
         if (where.trees is None or node.tree in where.trees)
         and (where.documents is None or not {*where.documents}.isdisjoint(node.documents))
+        and (where.layers is None or node.layer in where.layers)
     ]
+
+
+def _best(question: str, scores: NDArray[Any], nodes: Sequence[Node], query: Query) -> Context:
+    """The nodes of the highest scores that fit the budget, the first of equals first."""
+    order = np.argsort(-scores, kind="stable")
+    hits = [Hit(nodes[at], float(scores[at])) for at in order]
+    return Context.of(fit_budget(question, query, hits))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,15 +132,14 @@ class ParagraphFusion:
     def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
         nodes, vectors, terms = _read_paragraphs(index)
-        rows = _allowed(nodes, asked.where)
         query = Query(self.name, budget_tokens, where=asked.where)
+        rows = _allowed(nodes, query.where)
+        allowed = [nodes[row] for row in rows]
         contexts = []
         for question, vector in zip(asked.questions, asked.vectors, strict=True):
             words = _bm25(question.text, terms)
             scores = _reciprocal(vectors[rows] @ vector) + _reciprocal(words[rows])
-            order = np.argsort(-scores, kind="stable")
-            hits = [Hit(nodes[rows[at]], float(scores[at])) for at in order]
-            contexts.append(Context.of(fit_budget(question.text, query, hits)))
+            contexts.append(_best(question.text, scores, allowed, query))
         return contexts
 
 
@@ -188,11 +188,10 @@ def _bm25(question: str, terms: Sequence[Sparse | None]) -> NDArray[np.float64]:
 
 
 def _reciprocal(scores: NDArray[Any]) -> NDArray[np.float64]:
-    """One by 60 and the rank, from 1, of each score."""
-    ranks = np.empty(len(scores))
-    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
-    shares: NDArray[np.float64] = 1 / (60 + ranks)
-    return shares
+    """One by 60 and the rank, from 1, of each score; the first of equals ranks higher."""
+    from scipy.stats import rankdata
+
+    return np.asarray(1 / (60 + rankdata(-scores, method="ordinal")))
 
 
 @lru_cache(maxsize=2)

@@ -96,7 +96,10 @@ def make_system(name: str, dpr: Dpr | None = None) -> System:
         return BASELINES[name]
     if name in DPR:
         if dpr is None:
-            raise SettingsError(f"{name} has two encoders; {Dpr.remedy}")
+            raise SettingsError(
+                f"{name} has two encoders; name a question encoder and a passage encoder with "
+                "--dpr QUESTION_MODEL PASSAGE_MODEL"
+            )
         return replace(dpr, layers=DPR[name])
     parts = _NAME.fullmatch(name)
     strategy = parts["strategy"] if parts else name
