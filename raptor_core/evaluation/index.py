@@ -57,6 +57,11 @@ class Index:
         return self.store.manifests()
 
     @cached_property
+    def n_layers(self) -> int:
+        """Layers of the highest tree."""
+        return max(len(manifest.layer_sizes) for manifest in self.manifests)
+
+    @cached_property
     def n_nodes(self) -> int:
         """Nodes of all trees."""
         return sum(sum(manifest.layer_sizes) for manifest in self.manifests)
@@ -182,16 +187,15 @@ class TreeStatistics:
 
 
 def tree_statistics(index: Index) -> TreeStatistics:
-    """The statistics of a index's trees; all nodes are read."""
+    """The statistics of an index's trees; all nodes are read."""
     nodes = index.store.nodes()
     summaries = [node for node in nodes if not node.is_leaf]
     measured = compressions(summaries, {node.id: node for node in nodes})
     n_children = sum(len(one.node.children) for one in measured)
     sizes = [manifest.layer_sizes for manifest in index.manifests]
-    highest = max(map(len, sizes))
     return TreeStatistics(
         n_trees=len(sizes),
-        nodes_by_layer=tuple(sum(s[k] for s in sizes if k < len(s)) for k in range(highest)),
+        nodes_by_layer=tuple(map(sum, zip_longest(*sizes, fillvalue=0))),
         mean_children=n_children / len(measured) if measured else 0.0,
         mean_summary_tokens=mean(s.node.n_tokens for s in measured) if measured else 0.0,
         mean_child_tokens=sum(s.child_tokens for s in measured) / n_children if measured else 0.0,

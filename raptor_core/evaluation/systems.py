@@ -31,13 +31,13 @@ class StrategySystem:
     Attributes:
         name: as it is written.
         strategy: its name in ``STRATEGIES``.
-        layers: only these, lowest and highest; None for all. A traversal starts at the highest.
+        layers: only these, from the lowest up; None for all. A traversal starts at the highest.
         top_k: nodes at the most, in a traversal on each layer; None is what fills the budget.
     """
 
     name: str
     strategy: str
-    layers: tuple[int, int] | None = None
+    layers: tuple[int, ...] | None = None
     top_k: int | None = None
 
     def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
@@ -48,9 +48,8 @@ class StrategySystem:
         return list(map(Context.of, retrieved))
 
     def _query(self, index: Index, where: Where, budget_tokens: int) -> Query:
-        given = Query.from_settings(index.components.settings)
         query = replace(
-            given,
+            Query.from_settings(index.components.settings),
             strategy=self.strategy,
             budget_tokens=budget_tokens,
             top_k=self.top_k,
@@ -58,20 +57,18 @@ class StrategySystem:
         )
         if self.strategy == "traversal":  # its ``top_k`` is of each layer
             return self._walk(index, query)
-        layers = None if self.layers is None else tuple(range(self.layers[0], self.layers[1] + 1))
-        return replace(query, where=replace(where, layers=layers))
+        return replace(query, where=replace(where, layers=self.layers))
 
     def _walk(self, index: Index, query: Query) -> Query:
         """The same number of nodes in each layer: ``top_k``, or as many as fill the budget."""
         if self.name == ROOT:
             return replace(query, top_k=index.n_nodes, n_layers=1)
-        highest = max(len(manifest.layer_sizes) for manifest in index.manifests)
-        n_layers = highest if self.layers is None else self.layers[1] - self.layers[0] + 1
+        n_layers = len(self.layers) if self.layers else index.n_layers
         fill = max(1, round(query.budget_tokens / (index.mean_tokens * n_layers)))
-        top_k = self.top_k or fill
+        walk = replace(query, top_k=self.top_k or fill)
         if self.layers is None:
-            return replace(query, top_k=top_k)
-        return replace(query, top_k=top_k, start_layer=self.layers[1], n_layers=n_layers)
+            return walk
+        return replace(walk, start_layer=self.layers[-1], n_layers=n_layers)
 
 
 BASELINES: Mapping[str, System] = {
@@ -116,4 +113,4 @@ def make_system(name: str, dpr: Dpr | None = None) -> System:
     low, high = int(parts["low"]), int(parts["high"] or parts["low"])
     if low > high:
         raise SettingsError(f"{name!r} names no layer: write the lowest first, @{high}-{low}")
-    return StrategySystem(name, strategy, (low, high), top_k)
+    return StrategySystem(name, strategy, tuple(range(low, high + 1)), top_k)

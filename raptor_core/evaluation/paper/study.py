@@ -36,9 +36,6 @@ MAX_TOKENS = 80_000
 
 N_PREFIXES = 6
 
-LengthProgress = Callable[[int], None]
-"""Called before each timed build with the tokens of its document."""
-
 
 @dataclass(frozen=True, slots=True)
 class TokenPoint:
@@ -105,11 +102,14 @@ def calls_nothing(components: Components) -> bool:
 
 
 def time_builds(
-    documents: Sequence[Document], components: Components, progress: LengthProgress | None = None
+    documents: Sequence[Document],
+    components: Components,
+    progress: Callable[[int], None] | None = None,
 ) -> list[TimePoint]:
     """Build prefixes of the longest document from scratch, shortest first.
 
-    The shortest is built once before, so that models are loaded.
+    The shortest is built once before, so that models are loaded. ``progress`` is called before each
+    with its tokens.
     """
     parts = list(_prefixes(documents, components))
     for _, part in parts[:1]:
@@ -145,7 +145,7 @@ def _prefixes(
         yield size, Document(longest.id, longest.text[: spans[size - 1][1]], longest.title)
 
 
-WITHOUT_TREE = ("flat", "lexical")
+WITHOUT_TREE = ("flat", "lexical", "document")
 WITH_TREE = ("collapsed", "collapsed-lexical", "traversal", "beam", "hybrid", "root")
 CONTIGUOUS = "contiguous"
 """The clustering of the ablation (Table 9)."""
@@ -158,8 +158,6 @@ CURVE_TOP_K = (1, 2, 3, 5, 8, 12)
 
 UNBOUND = 1_000_000
 """Tokens of a budget that ends no traversal of the figure."""
-
-_ON_CONTIGUOUS = ("collapsed", "hybrid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +226,10 @@ def measure_study(
 
     ``measurer`` is of the same index.
     """
-    n_layers = max(len(manifest.layer_sizes) for manifest in index.manifests)
     names = [
-        layers_name(start, queried) for start in range(n_layers) for queried in range(1, start + 2)
+        layers_name(start, queried)
+        for start in range(index.n_layers)
+        for queried in range(1, start + 2)
     ]
     walks = [make_system(f"traversal:{top_k}") for top_k in CURVE_TOP_K]
     measured = partial(compare, index, measurer=measurer, progress=progress)
@@ -243,7 +242,7 @@ def measure_study(
         n_questions=len(index.dataset.questions),
         retrievers=retrievers,
         layers=layers,
-        n_layers=n_layers,
+        n_layers=index.n_layers,
         curve=(*collapsed.lines, *measured(walks, [UNBOUND]).lines),
         titles={d.id: d.title for d in index.dataset.documents if d.title},
         trees=tree_statistics(index),
@@ -262,7 +261,7 @@ def with_contiguous(
 
     ``measurer`` may be of the study's own index: questions and options are the same.
     """
-    systems = [make_system(name) for name in _ON_CONTIGUOUS]
+    systems = [make_system(name) for name in ("collapsed", "hybrid")]
     here = replace(measurer, index=index)
     comparison = compare(index, systems, budgets, measurer=here, progress=progress)
     retrievers = join(study.retrievers, suffixed(comparison, f"{CONTIGUOUS} tree").found)
@@ -270,7 +269,7 @@ def with_contiguous(
 
 
 def _retrievers(index: Index, dpr: Dpr | None) -> list[System]:
-    names = [*WITHOUT_TREE, "document", *(DPR if dpr else ())]
-    has_abstracts = any(index.dataset.abstracts.values())
-    names += ["title-abstract"] if has_abstracts else []
+    names = [*WITHOUT_TREE, *(DPR if dpr else ())]
+    if any(index.dataset.abstracts.values()):
+        names.append("title-abstract")
     return [make_system(name, dpr) for name in (*names, *WITH_TREE)]
