@@ -49,10 +49,8 @@ class Difference:
 @lru_cache(maxsize=4)
 def draws(documents: tuple[str, ...]) -> tuple[NDArray[np.int64], ...]:
     """Rows of each bootstrap sample, given the document of each row; no sample without rows."""
-    rows: dict[str, list[int]] = {}
-    for row, name in enumerate(documents):
-        rows.setdefault(name, []).append(row)
-    groups = [np.array(rows[name], dtype=np.int64) for name in sorted(rows)]
+    names, document_of = np.unique(documents, return_inverse=True)
+    groups = [np.flatnonzero(document_of == at) for at in range(len(names))]
     rng = np.random.default_rng(0)
     return tuple(
         np.concatenate([groups[at] for at in rng.integers(len(groups), size=len(groups))])
@@ -90,14 +88,14 @@ def paired_difference(
     by_question = np.array(values, dtype=float) - np.array(others, dtype=float)
     if not by_question.any():
         return Difference(Interval(0.0, 0.0, 0.0), 1.0)
-    sampled = _means(by_question.tolist(), documents)
+    sampled = _means(by_question, documents)
     other_side = min(int((sampled <= 0).sum()), int((sampled >= 0).sum()))
     p = min(1.0, 2 * (other_side + 1) / (len(sampled) + 1))
     return Difference(bootstrap_interval(float(by_question.mean()), sampled), p)
 
 
-def _means(values: Sequence[float], documents: Sequence[str]) -> Floats:
-    array = np.array(values, dtype=float)
+def _means(values: Sequence[float] | Floats, documents: Sequence[str]) -> Floats:
+    array = np.asarray(values, dtype=float)
     return np.array([array[rows].mean() for rows in draws(tuple(documents))])
 
 
