@@ -74,7 +74,7 @@ class ContextMeasurer:
         if question.sources and (self.pooled or question.document is None):
             values |= document_measures(question.sources, context.nodes)
         if question.id in self.options:
-            rows = [passages[key] for key in _keys(context)]
+            rows = [passages[key] for key in _passage_texts(context)]
             right = float(nearest_option(self.options[question.id], rows) == question.gold)
             values["option_stand_in"] = right
             if question.hard:
@@ -85,13 +85,8 @@ class ContextMeasurer:
         return values
 
     def _passages(self, contexts: Sequence[Context]) -> dict[str, Vectors]:
-        """Vectors by embedding key, or by the text of a context without nodes.
-
-        A system without a tree has nodes of its own, which no store holds.
-        """
-        nodes = (node for context in contexts for node in context.nodes)
-        texts = {node.embedding_key: node.embedding_text for node in nodes}
-        texts |= {c.text: c.text for c in contexts if not c.nodes and c.text}
+        """Their vectors; nodes that a system without a tree made are in no store."""
+        texts = {key: text for c in contexts for key, text in _passage_texts(c).items()}
         vectors = self.index.store.vectors(sorted(texts))
         missing = sorted(texts.keys() - vectors.keys())
         made = self.index.components.embedder.embed([texts[key] for key in missing])
@@ -138,7 +133,8 @@ def answer_words(question: Question, context: str) -> float | None:
     return max(shares, default=None)
 
 
-def _keys(context: Context) -> list[str]:
-    if context.nodes or not context.text:
-        return [node.embedding_key for node in context.nodes]
-    return [context.text]
+def _passage_texts(context: Context) -> dict[str, str]:
+    """What an embedder reads of a context, by embedding key; without nodes it is one passage."""
+    if context.text and not context.nodes:
+        return {context.text: context.text}
+    return {node.embedding_key: node.embedding_text for node in context.nodes}
