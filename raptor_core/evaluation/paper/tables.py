@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -15,7 +16,6 @@ from raptor_core.evaluation.compare import MEANINGS, Comparison, Line, by_kind, 
 from raptor_core.evaluation.index import TreeStatistics, pooled
 from raptor_core.evaluation.paper.study import (
     WITH_TREE,
-    Slope,
     Study,
     TokenPoint,
     fit_slope,
@@ -337,23 +337,22 @@ def scaling_tables(studies: Sequence[Study]) -> list[Table]:
 
 
 def _slopes(study: Study) -> Iterator[tuple[str, ...]]:
-    lengths = [point.document_tokens for point in study.tokens]
-    prompts = [float(point.prompt_tokens) for point in study.tokens]
-    completions = [float(point.completion_tokens) for point in study.tokens]
-    both = [a + b for a, b in zip(prompts, completions, strict=True)]
-    names = {"prompt tokens": prompts, "completion tokens": completions, "all tokens": both}
-    for name, values in names.items():
-        yield study.name, name, *_told(fit_slope(lengths, values), len(values), ",.0f")
-    if study.times:
-        timed = [point.document_tokens for point in study.times]
-        seconds = [point.seconds for point in study.times]
-        yield study.name, "seconds", *_told(fit_slope(timed, seconds), len(seconds), ".3f")
-
-
-def _told(slope: Slope | None, n: int, form: str) -> tuple[str, str, str]:
-    if slope is None:
-        return str(n), "", ""
-    return str(n), f"{slope.per_thousand:{form}}", f"{slope.r_squared:.3f}"
+    prompts = [point.prompt_tokens for point in study.tokens]
+    completions = [point.completion_tokens for point in study.tokens]
+    measured: dict[str, Sequence[float]] = {
+        "prompt tokens": prompts,
+        "completion tokens": completions,
+        "all tokens": [a + b for a, b in zip(prompts, completions, strict=True)],
+        "seconds": [point.seconds for point in study.times],
+    }
+    for what, values in measured.items():
+        points, digits = (study.times, 3) if what == "seconds" else (study.tokens, 0)
+        slope = fit_slope([point.document_tokens for point in points], values)
+        told = (
+            (f"{slope.per_thousand:,.{digits}f}", f"{slope.r_squared:.3f}") if slope else ("", "")
+        )
+        if values:
+            yield study.name, what, str(len(values)), *told
 
 
 def _token_table(study: Study) -> Table:
@@ -365,9 +364,7 @@ def _token_table(study: Study) -> Table:
 
 
 def _token_row(points: Sequence[TokenPoint]) -> tuple[str, ...]:
-    length = mean(point.document_tokens for point in points)
-    prompt = mean(point.prompt_tokens for point in points)
-    completion = mean(point.completion_tokens for point in points)
+    length, prompt, completion = map(mean, zip(*map(astuple, points), strict=True))
     means = (length, prompt, completion, prompt + completion)
     return (str(len(points)), *(f"{value:,.0f}" for value in means))
 
