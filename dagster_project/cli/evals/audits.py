@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dagster_project.cli.evals.published import ask_published
 from dagster_project.cli.options import home_and_json, home_settings, make_query, query_options
 from dagster_project.cli.output import print_json, print_table
 from raptor_assets.hand import keep_hand_findings, same_nodes
@@ -32,7 +33,7 @@ from raptor_core.disk import replace_file
 from raptor_core.errors import UnknownTreeError
 from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.datasets import load_golden
-from raptor_core.evaluation.golden import GoldenReport, measure_golden, without_nodes
+from raptor_core.evaluation.golden import GoldenReport, without_nodes
 from raptor_core.evaluation.readers import ChatReader, PairedAnswers, read_pairs
 from raptor_core.evaluation.tables import Table
 from raptor_core.home.published import published
@@ -41,7 +42,6 @@ from raptor_core.nodes import grouped
 from raptor_core.report.page import render_sheet
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
-from raptor_core.tree.components import Components
 from raptor_core.tree.sqlite_cache import SqliteCache
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ def audit_command(
 
 
 def _judge(path: Path, kind: str | None, model: str | None) -> Judge:
-
     _, settings = home_settings(path, needed=False)
     given = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
     settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=given)})
@@ -93,7 +92,6 @@ def _judge(path: Path, kind: str | None, model: str | None) -> Judge:
 
 
 def _print_scores(judge: Judge, scores: Sequence[DatasetScore]) -> None:
-
     rows = []
     for score in scores:
         figures = (score.auc, score.balanced_accuracy, score.verdict_accuracy)
@@ -209,14 +207,8 @@ def _compared(
 ) -> dict[str, Any]:
     """Retrieval on a golden set as it is, and from the same contexts without some nodes."""
     opened, settings = Home.open(home)
-    cases = load_golden(questions)
-    components = Components(settings)
-    report = measure_golden(
-        cases,
-        components.embedder,
-        lambda: published(opened, settings, components.store_identity),
-        make_query(settings, values),
-    )
+    query = make_query(settings, values)
+    report = ask_published(opened, settings, load_golden(questions), query)
     touched = sum(any(h.node.id in wrong for h in hit.retrieved.hits) for hit in report.hits)
     without = without_nodes(report, wrong)
     answers = _answers(opened, settings, report, without) if read else None

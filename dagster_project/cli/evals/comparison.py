@@ -154,7 +154,6 @@ def _budgets(values: Mapping[str, Any]) -> list[int]:
 
 
 def _reader(settings: ReaderSettings, ledger: Ledger, kind: str, model: str | None) -> AnswerReader:
-
     if kind == "unifiedqa":
         return UnifiedQa(model) if model else UnifiedQa()
     named = settings.model_copy(update={"model": model}) if model else settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ from dagster_project.cli.output import print_json
 from raptor_assets.project.home import Home
 from raptor_assets.tables_markdown import shorten
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.datasets import load_golden
+from raptor_core.evaluation.datasets import Question, load_golden
 from raptor_core.evaluation.golden import GoldenReport, golden_values, measure_golden
 from raptor_core.evaluation.search_recall import search_recall
 from raptor_core.home.published import published, require_trees
+from raptor_core.retrieval import Query
+from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
 
 
@@ -41,19 +44,7 @@ def golden_command(
     path = file or opened.golden(settings)
     if path is None:
         raise SettingsError("no golden set is named; give a FILE, or set checks.golden")
-    cases = load_golden(path)
-    query = make_query(settings, values)
-    with published(opened, settings) as store:
-        require_trees(
-            store, [*(query.where.trees or ()), *(c.document for c in cases if c.document)]
-        )
-    components = Components(settings)
-    report = measure_golden(
-        cases,
-        components.embedder,
-        lambda: published(opened, settings, components.store_identity),
-        query,
-    )
+    report = ask_published(opened, settings, load_golden(path), make_query(settings, values))
     if as_json:
         print_json({"file": str(path), "min_hit_rate": min_hit_rate, **golden_values(report)})
     else:
@@ -62,20 +53,36 @@ def golden_command(
         raise SystemExit(5)
 
 
-def _print(report: GoldenReport, least: float | None) -> None:
+def ask_published(
+    home: Home, settings: Settings, cases: Sequence[Question], query: Query
+) -> GoldenReport:
+    """The cases of a golden set, asked of what a home has published.
 
+    Raises:
+        UnknownTreeError: the query or a case names a tree that is not there.
+    """
+    with published(home, settings) as store:
+        trees = [*(query.where.trees or ()), *(c.document for c in cases if c.document)]
+        require_trees(store, trees)
+    components = Components(settings)
+    return measure_golden(
+        cases,
+        components.embedder,
+        lambda: published(home, settings, components.store_identity),
+        query,
+    )
+
+
+def _print(report: GoldenReport, least: float | None) -> None:
     for hit in report.hits:
         rank = f"rank {hit.rank}" if hit.rank else "missed"
         place = "" if hit.evidence is None else f", {hit.evidence:.0%} of the evidence"
-        click.secho(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=_color(hit.rank))
+        color = None if hit.rank else "yellow"
+        click.secho(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=color)
     for name, value in report.numbers().items():
         click.echo(f"{name.replace('_', ' '):<20} {value:.4g}")
     if least is not None and report.hit_rate < least:
         click.secho(f"the hit rate is under {least:g}", fg="red", err=True)
-
-
-def _color(rank: int) -> str | None:
-    return None if rank else "yellow"
 
 
 @click.command(epilog="\b\nExample:\n  raptor eval index --samples 500")
