@@ -168,20 +168,15 @@ class Section:
         file: its name.
         title: in words.
         of: the tables and figures of the paper that it stands for.
-        given: tables; several data sets may share one of the paper's.
+        tables: several data sets may share one of the paper's, which is written once.
         pictures: SVG by the name of its file.
     """
 
     file: str
     title: str
     of: str
-    given: Sequence[Table]
+    tables: Sequence[Table]
     pictures: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def tables(self) -> list[Table]:
-        """Each once, though several data sets share one of the paper's."""
-        return list(dict.fromkeys(self.given))
 
 
 def write_tables(
@@ -243,7 +238,7 @@ def _sections(studies: Sequence[Study]) -> Iterator[Section]:
 
 def _markdown(section: Section) -> str:
     pictures = (f"![{section.title}]({name})" for name in section.pictures)
-    tables = map(table_markdown, section.tables)
+    tables = map(table_markdown, dict.fromkeys(section.tables))
     return "\n\n".join([f"# {section.title} ({section.of})", *pictures, *tables]) + "\n"
 
 
