@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node, grouped
 from raptor_core.quality.sizes import PAPER_CHILDREN, PAPER_RATIO, compressions, parent_counts
 from raptor_core.redaction import hide_credentials
@@ -27,23 +26,21 @@ def layer_values(nodes: Sequence[Node]) -> list[Values]:
     Children per summary and compression, a summary's tokens over its children's, are None for the
     leaves; parents per node, more than 1 by soft membership, None for the top layer.
     """
-    layers = grouped(nodes, lambda node: node.layer)
     by_id, parents = {node.id: node for node in nodes}, parent_counts(nodes)
-    return [_layer(layer, layers[layer], by_id, parents) for layer in sorted(layers)]
-
-
-def _layer(
-    layer: int, nodes: Sequence[Node], by_id: Mapping[str, Node], parents: Mapping[str, int]
-) -> Values:
-    ratios = [one.ratio for one in compressions(nodes, by_id)] if layer else []
-    return {
-        "layer": layer,
-        "nodes": len(nodes),
-        "tokens": sum(node.n_tokens for node in nodes),
-        "children": sum(len(node.children) for node in nodes) / len(nodes) if layer else None,
-        "compression": sum(ratios) / len(ratios) if ratios else None,
-        "parents": sum(parents.get(node.id, 0) for node in nodes) / len(nodes) or None,
-    }
+    values = []
+    for layer, members in sorted(grouped(nodes, lambda node: node.layer).items()):
+        n = len(members)
+        ratios = [one.ratio for one in compressions(members, by_id)] if layer else []
+        told = {
+            "layer": layer,
+            "nodes": n,
+            "tokens": sum(node.n_tokens for node in members),
+            "children": sum(len(node.children) for node in members) / n if layer else None,
+            "compression": sum(ratios) / len(ratios) if ratios else None,
+            "parents": sum(parents[node.id] for node in members) / n or None,
+        }
+        values.append(told)
+    return values
 
 
 _LAST_OF_ONE_UNIT = "\uffff"
@@ -78,7 +75,8 @@ def report_values(report: Report) -> Values:
         shown += _nodes(number, tree, indexes, places)
     for node_id, usage in report.usages.items():
         if node_id in indexes:
-            shown[indexes[node_id]]["u"] = _usage(usage)
+            tokens = (usage.prompt_tokens, usage.completion_tokens)
+            shown[indexes[node_id]]["u"] = [usage.calls, usage.retries, *tokens, usage.usd]
     return {
         "name": report.name,
         "paper": {"children": PAPER_CHILDREN, "compression": PAPER_RATIO},
@@ -139,48 +137,35 @@ def _documents(trees: Sequence[ReportTree]) -> list[Values]:
 
 def _nodes(
     number: int, tree: ReportTree, indexes: Mapping[str, int], places: Mapping[str, int]
-) -> list[Values]:
-    spans = _spans(tree)
-    added = set(tree.change.added) if tree.change else set()
-    return [_node(number, node, indexes, places, spans, node.id in added) for node in tree.nodes]
-
-
-def _node(
-    number: int,
-    node: Node,
-    indexes: Mapping[str, int],
-    places: Mapping[str, int],
-    spans: Mapping[str, tuple[int, int]],
-    is_new: bool,
-) -> Values:
+) -> Iterator[Values]:
     """Tree "t", layer "l", tokens "n"; text "x", unless the document holds it at "s" to "e".
 
-    A summary's name is "m", and so is the title of a leaf that stands for a tree. A leaf's pages
-    are "p", from the first to the last. What the node was paid for is added as "u".
+    A node that is new has "w". A summary's name is "m", and so is the title of a leaf that stands
+    for a tree; its children are "c". A leaf is of document "d", where it lies at "o", in the
+    section "h", on pages "p", from the first to the last. What the node was paid for is added as
+    "u": calls, retries, tokens of prompts and of answers, US dollars (None where unknown).
     """
-    values: Values = {"id": node.id, "t": number, "l": node.layer, "n": node.n_tokens}
-    if is_new:
-        values["w"] = 1
-    if name := str(node.metadata.get("title", "")) if node.stands_for else node.name:
-        values["m"] = name
-    if not node.is_leaf:
-        children = [indexes[child] for child in node.children if child in indexes]
-        return values | {"x": node.text, "c": children}
-    values |= {"d": places[node.documents[0]], "o": [node.start, node.end]}
-    if node.pages:
-        values["p"] = list(range(node.pages[0], node.pages[-1] + 1))
-    if node.section:
-        values["h"] = list(node.section)
-    if node.id not in spans:
-        return values | {"x": node.text}
-    start, end = spans[node.id]
-    return values | {"s": start, "e": end}
-
-
-def _usage(usage: Usage) -> list[float | None]:
-    """Calls, retries, tokens of prompts and answers, US dollars (None where unknown)."""
-    counts = (usage.calls, usage.retries, usage.prompt_tokens, usage.completion_tokens)
-    return [*counts, usage.usd]
+    spans = _spans(tree)
+    added = set(tree.change.added) if tree.change else set()
+    for node in tree.nodes:
+        values: Values = {"id": node.id, "t": number, "l": node.layer, "n": node.n_tokens}
+        if node.id in added:
+            values["w"] = 1
+        if name := str(node.metadata.get("title", "")) if node.stands_for else node.name:
+            values["m"] = name
+        if node.is_leaf:
+            values |= {"d": places[node.documents[0]], "o": [node.start, node.end]}
+            if node.pages:
+                values["p"] = list(range(node.pages[0], node.pages[-1] + 1))
+            if node.section:
+                values["h"] = list(node.section)
+        if node.id in spans:
+            values["s"], values["e"] = spans[node.id]
+        else:
+            values["x"] = node.text
+        if not node.is_leaf:
+            values["c"] = [indexes[child] for child in node.children if child in indexes]
+        yield values
 
 
 def _spans(tree: ReportTree) -> dict[str, tuple[int, int]]:
@@ -226,13 +211,9 @@ def settings_text(settings: Settings) -> str:
     """The parts named by ``SHOWN`` as TOML; credentials within a URL are replaced by ``***``."""
     lines: list[str] = []
     for part in SHOWN:
-        values: Mapping[str, Any] = getattr(settings, part).model_dump(mode="json")
-        lines += [f"[{part}]", *_lines(values), ""]
-    return "\n".join(lines).rstrip()
-
-
-def _lines(values: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in values.items():
-        if value is not None:
+        values = getattr(settings, part).model_dump(mode="json", exclude_none=True)
+        lines += ["", f"[{part}]"]
+        for name, value in values.items():
             text = json.dumps(value, ensure_ascii=False)
-            yield f"{name} = {hide_credentials(text)}"
+            lines.append(f"{name} = {hide_credentials(text)}")
+    return "\n".join(lines[1:])
