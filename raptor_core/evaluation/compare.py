@@ -13,7 +13,7 @@ import numpy as np
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.answer_scores import SCORES
 from raptor_core.evaluation.bootstrap import Difference, Interval, mean_interval, paired_difference
-from raptor_core.evaluation.contexts import Asked, Context, Measurer, System
+from raptor_core.evaluation.contexts import Asked, Measurer, System
 from raptor_core.evaluation.datasets.base import Question
 from raptor_core.evaluation.index import Index
 from raptor_core.evaluation.measures import MEASURES, ContextMeasurer
@@ -84,6 +84,15 @@ class Comparison:
         """Names of the measures that apply, in the order of ``MEANINGS``."""
         there = {name for line in self.lines for name in line.figures}
         return [name for name in MEANINGS if name in there]
+
+    @property
+    def budgets(self) -> list[int]:
+        """Each once, in order."""
+        return list(dict.fromkeys(line.budget_tokens for line in self.lines))
+
+    def at(self, budget_tokens: int) -> dict[str, Line]:
+        """The lines at one budget, by system, in order."""
+        return {line.system: line for line in self.lines if line.budget_tokens == budget_tokens}
 
     def values(self) -> dict[str, Any]:
         """The lines as plain values, and the meaning of each measure."""
@@ -186,11 +195,8 @@ def _asked(index: Index, *, pooled: bool) -> Iterator[Asked]:
 def _found(
     index: Index, system: System, budget: int, parts: Sequence[Asked], measurer: Measurer
 ) -> Iterator[Answered]:
-    questions: list[Question] = []
-    contexts: list[Context] = []
-    for asked in parts:
-        questions += asked.questions
-        contexts += system.contexts(index, asked, budget)
+    questions = [question for asked in parts for question in asked.questions]
+    contexts = [one for asked in parts for one in system.contexts(index, asked, budget)]
     measured = measurer.measure(questions, contexts)
     for question, context, worth in zip(questions, contexts, measured, strict=True):
         layers = Counter(node.layer for node in context.nodes)
@@ -244,9 +250,7 @@ def _layer_shares(items: Sequence[Answered]) -> dict[int, float]:
     }
 
 
-def compare_preset(
-    first: Comparison, name: str, index: Index, progress: Progress | None = None
-) -> Comparison:
+def compare_preset(first: Comparison, name: str, index: Index) -> Comparison:
     """The comparison with one more system, called ``name``: what the settings of an index ask by.
 
     Chunks, clusters and summaries may differ from those of ``first``; data set, questions, budgets,
@@ -255,7 +259,6 @@ def compare_preset(
     Raises:
         ValueError: ``first`` has a system of this name, or is of another data set.
     """
-    budgets = list(dict.fromkeys(line.budget_tokens for line in first.lines))
     system = make_system(index.components.settings.retrieval.strategy)
-    comparison = compare(index, [system], budgets, pooled=first.pooled, progress=progress)
+    comparison = compare(index, [system], first.budgets, pooled=first.pooled)
     return join(first, [replace(item, system=name) for item in comparison.found])

@@ -339,12 +339,9 @@ def curve_svg(study: Study) -> str:
 
 def shares_svg(study: Study) -> str:
     """Nodes of a context by layer at the largest budget, a panel for each strategy (Figure 7)."""
-    budget = max(line.budget_tokens for line in study.retrievers.lines)
-    lines = [
-        line
-        for line in study.retrievers.lines
-        if line.system in SPREAD and line.layers and line.budget_tokens == budget
-    ]
+    budget = max(study.retrievers.budgets)
+    at_budget = study.retrievers.at(budget).values()
+    lines = [line for line in at_budget if line.system in SPREAD and line.layers]
     height = _TITLE + ROW * study.n_layers
     drawing = Drawing(WIDTH * len(lines), height)
     for at, line in enumerate(lines):

@@ -93,19 +93,18 @@ def retriever_tables(study: Study) -> list[Table]:
 
 
 def _retriever_table(study: Study, measure: str) -> Table:
-    budgets = list(dict.fromkeys(line.budget_tokens for line in study.retrievers.lines))
-    systems = dict.fromkeys(line.system for line in study.retrievers.lines)
-    lines = {(line.system, line.budget_tokens): line for line in study.retrievers.lines}
+    budgets = study.retrievers.budgets
+    lines = [study.retrievers.at(budget) for budget in budgets]
     head = [f"{budget:,} tokens" + more for budget in budgets for more in ("", ": against flat")]
     rows = (
         (
             system,
             MEANING.get(system.partition(",")[0], system),
             _tree(system),
-            *_cells([lines[system, b] for b in budgets], measure),
+            *_cells([of[system] for of in lines], measure),
         )
-        for system in systems
-        if measure in lines[system, budgets[0]].figures
+        for system, line in lines[0].items()
+        if measure in line.figures
     )
     return Table(
         title=f"{study.name}: {measure.replace('_', ' ')}",
@@ -119,21 +118,15 @@ def _retriever_table(study: Study, measure: str) -> Table:
 
 
 def _by_kind(study: Study, kinds: Mapping[str, Comparison]) -> Table:
-    budget = max(line.budget_tokens for line in study.retrievers.lines)
-    lines = {
-        kind: {line.system: line for line in comparison.lines if line.budget_tokens == budget}
-        for kind, comparison in kinds.items()
-    }
-    counts = {
-        kind: next(iter(of.values())).figures[study.measure].n_questions
-        for kind, of in lines.items()
-    }
+    budget = max(study.retrievers.budgets)
+    lines = {kind: comparison.at(budget) for kind, comparison in kinds.items()}
+    counts = {kind: of["flat"].figures[study.measure].n_questions for kind, of in lines.items()}
     rows = (
         (
             system,
             *(interval_text(of[system].figures[study.measure].mean) for of in lines.values()),
         )
-        for system in dict.fromkeys(line.system for line in study.retrievers.lines)
+        for system in study.retrievers.at(budget)
     )
     return Table(
         title=f"{study.name}: {study.measure.replace('_', ' ')} by kind, at {budget:,} tokens",
@@ -201,7 +194,7 @@ def layer_tables(studies: Sequence[Study]) -> list[Table]:
     measured = [study for study in studies if study.measure]
     tables = []
     for study in measured:
-        for budget in dict.fromkeys(line.budget_tokens for line in study.layers.lines):
+        for budget in study.layers.budgets:
             title = f"{study.name}: {study.measure.replace('_', ' ')} at {budget:,} tokens"
             tables.append(_subsets(study, study.layers, budget, title))
     tables += [table for study in measured for table in _of_single(study)]
@@ -215,7 +208,7 @@ def share_tables(studies: Sequence[Study]) -> list[Table]:
 
 def _of_single(study: Study) -> Iterator[Table]:
     """The documents with the most questions that can be measured; none where there is but one."""
-    budget = max(line.budget_tokens for line in study.layers.lines)
+    budget = max(study.layers.budgets)
     asked: dict[str, set[str]] = {}
     for item in study.layers.found:
         if item.question.document and study.measure in item.measures:
@@ -228,7 +221,7 @@ def _of_single(study: Study) -> Iterator[Table]:
 
 
 def _subsets(study: Study, layers: Comparison, budget: int, title: str) -> Table:
-    lines = {line.system: line for line in layers.lines if line.budget_tokens == budget}
+    lines = layers.at(budget)
     alone = len({item.question.cluster for item in layers.found}) == 1  # has no interval
     starts = range(study.n_layers)
     rows = tuple(
