@@ -1,6 +1,6 @@
-"""The page of a report, and the sheet of a study by hand, each as one file that loads nothing.
+"""The pages of reports, of studies by hand and of tables, each as one file that loads nothing.
 
-It runs no script but its own. The data stand in a script element that is no script
+A page runs no script but its own. The data stand in a script element that is no script
 (``application/json``), where nothing can end the element or begin a comment; the script that reads
 them writes texts as text only. A content security policy allows the page's own script and style, by
 digest, and nothing else.
@@ -83,15 +83,16 @@ def _rendered(title: str, values: Mapping[str, Any], reach: str = "") -> str:
     )
 
 
-_LEFT_OUT = "children"
-"""The one column that the page of a sheet doesn't save: nobody reads it back."""
+def render_tables(title: str, body: str) -> str:
+    """A page of tables and pictures, from their HTML; loads nothing, and has no script."""
+    return _filled("tables", (), TITLE=html.escape(title), BODY=body)
 
 
 def render_sheet(drawn: Drawn) -> str:
     """One HTML document, which loads nothing and can be written as UTF-8."""
     values = {
         "id": digest("sheet", repr(drawn)),
-        "columns": [name for name in COLUMNS if name != _LEFT_OUT],
+        "columns": [name for name in COLUMNS if name != "children"],  # nobody reads these back
         "verdicts": VERDICTS,
         "file": FILLED,
         "nodes": [asdict(node) for node in drawn.nodes],

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -51,50 +52,13 @@ from raptor_core.evaluation.paper.tables import (
     share_tables,
 )
 from raptor_core.evaluation.tables import Table
+from raptor_core.report.page import render_tables
 from raptor_core.settings import Settings
 
 FIGURES = "figures.json"
 README = "README.md"
 INDEX = "index.html"
 TITLE = "The RAPTOR paper, measured here"
-
-INTRODUCTION = """\
-Made by `raptor eval paper`. "Paper" is Sarthi et al., RAPTOR: Recursive Abstractive Processing for
-Tree-Organized Retrieval, ICLR 2024, arXiv:2401.18059.
-
-**The paper's figures are not comparable with these.** Its tables of retrieval score answers that a
-model gave, on the official data sets, with summaries by gpt-3.5-turbo. These measure what contexts
-hold, with no reader, on the files and settings named below. What can be compared is the order of
-the retrievers within a table, and the sizes of the trees."""
-
-LEFT_OUT = """\
-## Left out
-
-- Tables 1 to 7 and 9 as the paper has them: they score answers, so they need a reader
-  (`raptor eval reader`). The same retrievers are in `retrievers.md`, by what contexts hold; what
-  the paper reports of answers stands beside them.
-- DPR (Tables 1 to 4, 18 and 19) where `--dpr` names no encoders.
-- Tables 11 to 13 and Figure 4: a prompt and examples. `raptor query --beside` shows two contexts
-  side by side, `raptor query --svg` the nodes that a question chose.
-- Figure 6 where summaries or vectors come from an endpoint, which timing would pay for again.
-- Appendix E, a study by hand."""
-
-
-_STYLE = """
-:root { color-scheme: light dark; --text: #1d2430; --soft: #5b6472; --line: #d9dde4;
-  --back: #fff; --band: #f5f6f8; --link: #2f57c4 }
-@media (prefers-color-scheme: dark) { :root { --text: #e3e6eb; --soft: #a2abb8; --line: #333a45;
-  --back: #14171c; --band: #1b1f26; --link: #8aa8ff } }
-body { margin: 0 auto; max-width: 74rem; padding: 1rem; color: var(--text);
-  background: var(--back); font: 1rem/1.5 system-ui, sans-serif }
-p, nav { max-width: 46rem } h2 { margin-top: 3rem } h3 { margin: 2rem 0 .3rem }
-a { color: var(--link) } h3 + p { color: var(--soft); margin: .2rem 0 .6rem }
-.wide { overflow-x: auto } svg { display: block; margin: 1rem 0 }
-table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums }
-th, td { padding: .3rem .7rem; text-align: left; border-bottom: 1px solid var(--line);
-  white-space: nowrap }
-th { background: var(--band) }
-"""
 
 
 @click.command(epilog="\b\nExample:\n  raptor eval paper tables/ qasper.jsonl quality.jsonl")
@@ -253,14 +217,7 @@ def _page(readme: str, sections: Sequence[Section]) -> str:
             shown = f'<p><img src="{name}" alt="{escape(section.title)}" /></p>'
             told = told.replace(shown, f'<div class="wide" tabindex="0">{svg}</div>')
         body += told.replace("<h1>", f'<h2 id="{anchor}">')
-    head = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    )
-    return (
-        f"{head}<title>{TITLE}</title><style>{_STYLE}</style></head>"
-        f"<body><main>{body}</main></body></html>\n"
-    )
+    return render_tables(TITLE, body)
 
 
 def _html(markdown: str) -> str:
@@ -273,8 +230,13 @@ def _html(markdown: str) -> str:
 def _readme(measured: Table, sections: Sequence[Section], settings: Settings) -> str:
     contents = [f"- [{one.title}]({one.file}): {one.of}" for one in sections]
     contents += [f"- [All of it as one page]({INDEX})", f"- [Everything, as JSON]({FIGURES})"]
-    parts = [f"# {TITLE}", INTRODUCTION, table_markdown(measured), _made(settings)]
-    return "\n\n".join([*parts, "## Tables", "\n".join(contents), LEFT_OUT]) + "\n"
+    text = (resources.files("raptor_core.evaluation.paper") / "readme.txt").read_text("utf-8")
+    return text.format(
+        title=TITLE,
+        measured=table_markdown(measured),
+        settings=_made(settings),
+        contents="\n".join(contents),
+    )
 
 
 def _measured(files: Sequence[Path], studies: Sequence[Study]) -> Table:
