@@ -22,7 +22,6 @@ SCORES: Mapping[str, str] = {
 }
 """Scores by stable names, and what each means."""
 
-NARRATIVE = "narrativeqa"
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _CHOICE = re.compile(r"\b\d+\b")
@@ -39,7 +38,7 @@ def score_answer(dataset: str, question: Question, answer: str) -> dict[str, flo
         return {"accuracy": right} | ({"accuracy_hard": right} if question.hard else {})
     if not question.answers:
         return {}
-    if dataset == NARRATIVE:
+    if dataset == "narrativeqa":
         return overlap_scores(answer, question.answers)
     return {"answer_f1": max(answer_f1(answer, gold) for gold in question.answers)}
 
@@ -72,19 +71,29 @@ def answer_f1(answer: str, gold: str) -> float:
 
 
 def overlap_scores(answer: str, references: Sequence[str]) -> dict[str, float]:
-    """BLEU-1, BLEU-4, ROUGE-L and METEOR of one answer; case does not count."""
-    bleu, rouge, meteor = _libraries()
-    tokenized = [_tokens(reference) for reference in references]
-    ours = _tokens(answer)
+    """BLEU-1, BLEU-4, ROUGE-L and METEOR of one answer; case does not count.
+
+    Raises:
+        MissingExtraError: the extra ``eval`` is not installed.
+    """
+    try:
+        from nltk.tokenize import NLTKWordTokenizer
+        from nltk.translate import bleu_score, meteor_score
+        from rouge_score.rouge_scorer import RougeScorer
+    except ImportError as error:
+        raise MissingExtraError("eval", "measuring NarrativeQA's answers") from error
+    tokenize = NLTKWordTokenizer().tokenize
+    tokenized = [tokenize(reference.casefold()) for reference in references]
+    ours = tokenize(answer.casefold())
     if not ours:
         return dict.fromkeys(("bleu_1", "bleu_4", "rouge_l", "meteor"), 0.0)
-    smooth = bleu.SmoothingFunction().method1
-    scorer = rouge.RougeScorer(["rougeL"], use_stemmer=True)
+    smooth = bleu_score.SmoothingFunction().method1
+    rouge = RougeScorer(["rougeL"], use_stemmer=True).score_multi(list(references), answer)
     return {
-        "bleu_1": float(bleu.sentence_bleu(tokenized, ours, (1,), smooth)),
-        "bleu_4": float(bleu.sentence_bleu(tokenized, ours, (0.25,) * 4, smooth)),
-        "rouge_l": float(scorer.score_multi(list(references), answer)["rougeL"].fmeasure),
-        "meteor": float(meteor.meteor_score(tokenized, ours, wordnet=_NoSynonyms())),
+        "bleu_1": float(bleu_score.sentence_bleu(tokenized, ours, (1,), smooth)),
+        "bleu_4": float(bleu_score.sentence_bleu(tokenized, ours, (0.25,) * 4, smooth)),
+        "rouge_l": float(rouge["rougeL"].fmeasure),
+        "meteor": float(meteor_score.meteor_score(tokenized, ours, wordnet=_NoSynonyms())),
     }
 
 
@@ -93,21 +102,6 @@ class _NoSynonyms:
 
     def synsets(self, _word: str) -> list[Any]:
         return []
-
-
-def _libraries() -> tuple[Any, Any, Any]:
-    try:
-        from nltk.translate import bleu_score, meteor_score
-        from rouge_score import rouge_scorer
-    except ImportError as error:
-        raise MissingExtraError("eval", "measuring NarrativeQA's answers") from error
-    return bleu_score, rouge_scorer, meteor_score
-
-
-def _tokens(text: str) -> list[str]:
-    from nltk.tokenize import NLTKWordTokenizer
-
-    return list(NLTKWordTokenizer().tokenize(text.casefold()))
 
 
 def _normalized(text: str) -> str:
