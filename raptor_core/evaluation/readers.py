@@ -101,14 +101,11 @@ def read_pairs(
 ) -> PairedAnswers:
     """Read each question's two contexts; equal ones are not read."""
     asked = [pair for pair in pairs if pair[1] != pair[2]]
+    questions = [question for question, *_ in asked]
     first = read_answers(reader, [Ask(question, context) for question, context, _ in asked], log)
     second = read_answers(reader, [Ask(question, context) for question, _, context in asked], log)
-    return PairedAnswers(
-        n_asked=len(asked),
-        n_same=sum(answer_f1(a, b) == 1 for a, b in zip(first, second, strict=True)),
-        f1_first=_f1([question for question, *_ in asked], first),
-        f1_second=_f1([question for question, *_ in asked], second),
-    )
+    n_same = sum(answer_f1(a, b) == 1 for a, b in zip(first, second, strict=True))
+    return PairedAnswers(len(asked), n_same, _f1(questions, first), _f1(questions, second))
 
 
 def _f1(questions: Sequence[Question], answers: Sequence[str]) -> float | None:
