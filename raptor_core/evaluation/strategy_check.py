@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import mean
 
-from raptor_core.evaluation.compare import Comparison, Figure, Line
+from raptor_core.evaluation.compare import Comparison
 from raptor_core.quality.checks import CheckInfo, Measured, Verdict
 from raptor_core.quality.statistics import measure_drift
 from raptor_core.settings import CheckSettings
@@ -36,6 +36,7 @@ def evaluate_strategy(
     worse is where the whole interval of the paired difference is below 0, and the past is of the
     mean over all budgets. ``comparison`` has ``BASELINE`` as its first system, and ``strategy``.
     """
+    lines = comparison.lines
     telling = [name for name in comparison.measures if not name.startswith(NEAR_CHANCE)]
     if not telling:
         told = (
@@ -43,15 +44,27 @@ def evaluate_strategy(
         )
         return DEFAULT_STRATEGY.verdict(Measured(True, told, {}))
     measure = telling[0]
-    lines = [line for line in comparison.lines if line.system == strategy]
-    value, flat = _mean(comparison, strategy, measure), _mean(comparison, BASELINE, measure)
+    value, flat = (
+        mean(line.figures[measure].mean.value or 0.0 for line in lines if line.system == system)
+        for system in (strategy, BASELINE)
+    )
     drift = measure_drift(value, past(measure), checks.history_builds)
-    worse = [line for line in lines if _highest(line.figures[measure]) < 0]
+    worse = [
+        f"{line.budget_tokens:,}"
+        for line in lines
+        if line.system == strategy
+        and (difference := line.figures[measure].difference)
+        and (difference.interval.high or 0.0) < 0
+    ]
     fallen = drift.z < -checks.max_drift
     numbers = {measure: round(value, 4), f"{measure}_{BASELINE}": round(flat, 4)}
     if drift.is_known:
         numbers |= {"median": round(drift.median, 4), "z": round(drift.z, 4)}
-    summary = _summary(measure, strategy, value, flat, worse)
+    summary = f"{measure} of {strategy} is {value:.3f} on average over the budgets"
+    if strategy != BASELINE:
+        summary += f", of {BASELINE} {flat:.3f}"
+    if worse:
+        summary += f"; it is worse beyond the interval at {', '.join(worse)} tokens"
     if fallen:
         summary += f"; the median of {drift.n} earlier evaluations is {drift.median:.3f}"
     remedy = (
@@ -60,24 +73,3 @@ def evaluate_strategy(
     )
     measured = Measured(not (worse or fallen), f"{summary}.", numbers, remedy=remedy)
     return DEFAULT_STRATEGY.verdict(measured)
-
-
-def _mean(comparison: Comparison, system: str, measure: str) -> float:
-    """Over the budgets."""
-    values = [
-        line.figures[measure].mean.value for line in comparison.lines if line.system == system
-    ]
-    return mean(value for value in values if value is not None)
-
-
-def _highest(figure: Figure) -> float:
-    """The upper end of the interval of the difference; 0 where there is none."""
-    return (figure.difference.interval.high if figure.difference else None) or 0.0
-
-
-def _summary(measure: str, strategy: str, value: float, flat: float, worse: Sequence[Line]) -> str:
-    told = f"{measure} of {strategy} is {value:.3f} on average over the budgets"
-    if strategy != BASELINE:
-        told += f", of {BASELINE} {flat:.3f}"
-    budgets = ", ".join(f"{line.budget_tokens:,}" for line in worse)
-    return f"{told}; it is worse beyond the interval at {budgets} tokens" if worse else told
