@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -11,14 +11,12 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import Partitions, tree_name
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.identity import digest
 from raptor_core.nodes import Tree
 from raptor_core.quality.sizes import compressions
 from raptor_core.retrieval import Retriever
-from raptor_core.settings import Settings
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store
 from raptor_core.store.base import Edition, Manifest, Where
@@ -127,7 +125,9 @@ def _build_missing(
     store: VectorStore,
     progress: Progress | None,
 ) -> None:
-    trees = _trees(dataset, components.settings)
+    documents = sorted(dataset.documents, key=lambda document: document.id)
+    partitions = Partitions(documents, components.settings.grouping)
+    trees = {tree: members for of in partitions.values() for tree, members in of.items()}
     built = {mark.tree for mark in store.marks()}
     missing = iter([name for name in trees if name not in built])
     while names := list(islice(missing, TREES_AT_ONCE)):
@@ -157,12 +157,6 @@ def _told_by(counter: TokenCounter, tree: Tree, components: Components) -> Tree:
         nodes = (replace(node, n_tokens=n) for node, n in zip(layer.nodes, counts, strict=True))
         layers.append(replace(layer, nodes=tuple(nodes)))
     return replace(tree, layers=tuple(layers))
-
-
-def _trees(dataset: Dataset, settings: Settings) -> Mapping[str, Sequence[Document]]:
-    documents = sorted(dataset.documents, key=lambda document: document.id)
-    grouped = Partitions(documents, settings.grouping)
-    return {tree: members for trees in grouped.values() for tree, members in trees.items()}
 
 
 @dataclass(frozen=True, slots=True)
