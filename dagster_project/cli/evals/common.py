@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -129,8 +129,9 @@ def parse_numbers(
     return list(map(int, numbers))
 
 
-@contextmanager
-def open_evaluation(file: Path, home: Path, values: Mapping[str, Any]) -> Iterator[Index]:
+def open_evaluation(
+    file: Path, home: Path, values: Mapping[str, Any]
+) -> AbstractContextManager[Index]:
     """The data set of a file with its trees, built where the cache does not have them."""
     preset_name, method = values["preset"], values["clustering"]
     settings = preset(preset_name) if preset_name else home_settings(home, needed=False)[1]
@@ -140,20 +141,17 @@ def open_evaluation(file: Path, home: Path, values: Mapping[str, Any]) -> Iterat
     paths = values["sources"] or settings.source.paths
     source = settings.source.model_copy(update={"paths": tuple(paths)})
     dataset = open_dataset(file, source, split=values["split"])
-    with open_index(dataset, Components(settings), cache_of(home, values), _tell) as index:
-        yield index
+    return open_index(dataset, Components(settings), cache_of(home, values), _tell)
 
 
-@contextmanager
-def open_beside(first: Index, preset_name: str, cache: Path) -> Iterator[Index]:
+def open_beside(first: Index, preset_name: str, cache: Path) -> AbstractContextManager[Index]:
     """The same data set with trees by a preset, whose tokens are counted as those of ``first``.
 
     What the preset does not name is as in the settings of ``first``, which may be closed.
     """
     used = first.components
     components = Components(with_preset(used.settings, preset_name))
-    with open_index(first.dataset, components, cache, _tell, used.counter) as index:
-        yield index
+    return open_index(first.dataset, components, cache, _tell, used.counter)
 
 
 def cache_of(home: Path, values: Mapping[str, Any]) -> Path:
