@@ -43,23 +43,16 @@ def layer_values(nodes: Sequence[Node]) -> list[Values]:
     return values
 
 
-_LAST_OF_ONE_UNIT = "\uffff"
-
-
 def utf16_offsets(text: str, places: Collection[int]) -> dict[int, int]:
     """For each place, counted in characters from 0 to ``len(text)``, the same in UTF-16 units.
 
     A script in a browser counts an emoji, or a rare Chinese character, as two.
     """
-    if text.isascii() or max(text, default="") <= _LAST_OF_ONE_UNIT:
-        return {place: place for place in places}
     offsets: dict[int, int] = {}
     at = units = 0
     for place in sorted(places):
-        part = text[at:place]
-        units += len(part) + sum(char > _LAST_OF_ONE_UNIT for char in part)
-        offsets[place] = units
-        at = place
+        units += len(text[at:place].encode("utf-16-le", "surrogatepass")) // 2
+        offsets[place], at = units, place
     return offsets
 
 
