@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from raptor_core.audit.base import Audited, Judge, NamedText, SentenceFinding
 from raptor_core.chunking.sentences import sentences
@@ -176,6 +175,8 @@ def auc(labels: NDArray[np.bool_], scores: Floats) -> float:
     n_true, n_false = int(labels.sum()), int((~labels).sum())
     if not n_true or not n_false:
         return float("nan")
+    from scipy.stats import rankdata
+
     above = rankdata(scores)[labels].sum() - n_true * (n_true + 1) / 2
     return float(above / (n_true * n_false))
 

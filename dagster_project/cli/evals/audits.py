@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -34,6 +34,7 @@ from raptor_core.errors import UnknownTreeError
 from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.datasets import load_golden
 from raptor_core.evaluation.golden import GoldenReport, without_nodes
+from raptor_core.evaluation.labelled import DatasetScore, load_labelled, score_judge
 from raptor_core.evaluation.readers import ChatReader, PairedAnswers, read_pairs
 from raptor_core.evaluation.tables import Table
 from raptor_core.home.published import published
@@ -43,9 +44,6 @@ from raptor_core.report.page import render_sheet
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.sqlite_cache import SqliteCache
-
-if TYPE_CHECKING:
-    from raptor_core.evaluation.labelled import DatasetScore
 
 SPLIT = "documents whose hash is odd are reported, the others calibrate"
 
@@ -70,8 +68,6 @@ def audit_command(
     intervals are of 95 %, bootstrapped over documents. A judge that calls an endpoint is paid
     for every pair, within the home's budget.
     """
-    from raptor_core.evaluation.labelled import load_labelled, score_judge
-
     labelled = load_labelled(folder)
     judge = _judge(home, kind, model)
     scores = score_judge(labelled, judge)
