@@ -50,7 +50,7 @@ class Dataset:
         name: "qasper", "quality", "narrativeqa", or the name of a user's own file.
         documents: ordered as in the file; every document that a question names is among them.
         questions: at least one.
-        abstracts: of documents that have one, by document id.
+        abstracts: by document id; empty, or not there, where a document has none.
         left_out: what the file names and no question can be asked of, and why.
     """
 

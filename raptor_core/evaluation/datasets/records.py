@@ -5,19 +5,14 @@ One document to a line, with its questions:
     {"paper_id": "a", "title": "On mills", "text": "The mill …", "questions": [
         {"question": "Who owned it?", "answers": ["Aud"], "evidence": ["It was owned by Aud."]}]}
 
-The document's id is the first field whose name is ``id`` or ends in ``_id``; ``sections`` and
-``abstract`` may be there. A question may have ``qid``, ``answers``, ``evidence``, ``options`` and
-``gold_label`` (from 1), ``difficult``, ``unanswerable`` and ``kind``. QASPER names the sections of
-a paper; where a row of it lists none, lines of the text that look like headings begin them.
+Their fields are those of ``docs/evaluation.md``; a question may be ``unanswerable``, too.
 
 A golden set holds a team's own questions, over documents that are given beside it, one to a line:
 
     {"question": "Why was hybrid propulsion rejected?", "expected": ["vessel/refit-plan.md"]}
     {"question": "When was the lamp lit?", "span": "The lamp was lit in 1872.", "tree": "point.md"}
 
-``expected`` are ids of documents, ``span`` text of theirs; one of the two has to be there, each
-may be a list, and any of them will do. ``tree`` narrows the search. ``id``, ``kind``, ``answer``
-and ``note`` are the team's own.
+``docs/checks.md`` says what they mean; ``expected`` or ``span`` has to be there.
 """
 
 from __future__ import annotations
@@ -62,18 +57,13 @@ def load_own(path: Path, documents: Sequence[Document]) -> Dataset:
     known = {document.id for document in documents}
     questions = load_golden(path)
     for question in questions:
-        _require_known(path, question, known)
+        named = (*question.sources, *filter(None, [question.document]))
+        if missing := [name for name in named if name not in known]:
+            raise SourceError(
+                f"{path}, {question.id}: the source holds no document {missing[0]!r}; write its "
+                f"path as it stands in the source, such as {min(known)!r}"
+            )
     return Dataset(path.stem, tuple(documents), questions)
-
-
-def _require_known(path: Path, question: Question, known: set[str]) -> None:
-    named = (*question.sources, *([question.document] if question.document else []))
-    missing = [name for name in named if name not in known]
-    if missing:
-        raise SourceError(
-            f"{path}, {question.id}: the source holds no document {missing[0]!r}; write its "
-            f"path as it stands in the source, such as {min(known)!r}"
-        )
 
 
 _READ = ("question", "expected", "span", "tree")
@@ -136,8 +126,7 @@ def load_records(path: Path, text: str) -> Dataset:
         document = _document(row)
         name = next((_NAMES[key] for key in row.values if key in _NAMES), name)
         documents.append(document)
-        abstract = row.text_or("abstract")
-        abstracts |= {document.id: abstract} if abstract else {}
+        abstracts[document.id] = row.text_or("abstract")
         questions += (
             _question(f"{document.id}-{number}", document.id, item)
             for number, item in enumerate(row.rows("questions"), 1)
