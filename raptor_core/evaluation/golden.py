@@ -10,7 +10,7 @@ from statistics import mean
 import numpy as np
 
 from raptor_core.evaluation.datasets.base import Question
-from raptor_core.evaluation.runs import Runs, held, runs
+from raptor_core.evaluation.measures import Runs, held, runs
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import CheckInfo, Measured, Verdict, WorstNode, percent
@@ -100,17 +100,16 @@ def measure_golden(
     by_tree: dict[str | None, list[int]] = {}
     for at, case in enumerate(cases):
         by_tree.setdefault(case.document, []).append(at)
-    hits: dict[int, GoldenHit] = {}
+    retrieved: dict[int, Retrieval] = {}
     with open_store() as store:
         retriever = Retriever(store, embedder)
         for tree, places in by_tree.items():
             where = replace(query.where, trees=(tree,)) if tree else query.where
             questions = [cases[at].text for at in places]
             narrowed = replace(query, where=where)
-            retrieved = retriever.search_vectors(questions, vectors[np.array(places)], narrowed)
-            for at, retrieval in zip(places, retrieved, strict=True):
-                hits[at] = judge_case(cases[at], retrieval)
-    return GoldenReport(tuple(hits[at] for at in range(len(cases))))
+            found = retriever.search_vectors(questions, vectors[np.array(places)], narrowed)
+            retrieved |= zip(places, found, strict=True)
+    return GoldenReport(tuple(judge_case(case, retrieved[at]) for at, case in enumerate(cases)))
 
 
 def without_nodes(report: GoldenReport, ids: Collection[str]) -> GoldenReport:

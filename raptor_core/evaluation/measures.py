@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import numpy as np
 from raptor_core.evaluation.contexts import Context, Measured
 from raptor_core.evaluation.datasets.base import Question
 from raptor_core.evaluation.index import Index
-from raptor_core.evaluation.runs import Runs, held, runs, words
+from raptor_core.identity import normalize_text
 from raptor_core.models.summarizing.sentence import STOPWORDS
 from raptor_core.nodes import Node
 from raptor_core.vectors import Vectors
@@ -91,6 +92,32 @@ class ContextMeasurer:
         missing = sorted(texts.keys() - vectors.keys())
         made = self.index.components.embedder.embed([texts[key] for key in missing])
         return vectors | dict(zip(missing, made, strict=True))
+
+
+RUN_WORDS = 4
+_WORD = re.compile(r"\w+")
+
+Runs = frozenset[tuple[str, ...]]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order, case folded."""
+    return _WORD.findall(normalize_text(text).casefold())
+
+
+def runs(text: str, n_words: int = RUN_WORDS) -> Runs:
+    """Runs of ``n_words`` words of a text; all of it as one run where it is shorter."""
+    all_words = words(text)
+    if len(all_words) <= n_words:
+        return frozenset({tuple(all_words)} if all_words else ())
+    return frozenset(zip(*(all_words[start:] for start in range(n_words)), strict=False))
+
+
+def held(wanted: Runs, text: str) -> Runs:
+    """Those of the wanted runs, of any length, that stand in a text."""
+    lengths = {len(run) for run in wanted}
+    there: Runs = frozenset().union(*(runs(text, length) for length in lengths))
+    return wanted & there
 
 
 def evidence_recall(evidence: Sequence[str], context: str) -> float:

@@ -15,7 +15,7 @@ from raptor_core.evaluation.golden import (
     judge_case,
     measure_golden,
 )
-from raptor_core.evaluation.runs import runs
+from raptor_core.evaluation.measures import runs
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.settings import CheckSettings, Settings
 from raptor_core.store import open_store
