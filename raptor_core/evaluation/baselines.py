@@ -44,8 +44,8 @@ class Beginning:
         if asked.where.trees is None:
             return [Context("", 0)] * len(asked.questions)
         names = {question.document for question in asked.questions}
-        texts = {d.id: self._text(index, d) for d in index.dataset.documents if d.id in names}
-        cut = {name: _cut(index, text, budget_tokens) for name, text in texts.items()}
+        documents = [one for one in index.dataset.documents if one.id in names]
+        cut = {one.id: _cut(index, self._text(index, one), budget_tokens) for one in documents}
         return [cut.get(q.document or "", Context("", 0)) for q in asked.questions]
 
     def _text(self, index: Index, document: Document) -> str:
@@ -70,22 +70,18 @@ class Dpr:
 
     Args:
         question_model, passage_model: sentence-transformers models, by hub name or local path.
-        layers: whose nodes are searched; None is all, as with RAPTOR in the paper.
+        name: "dpr" searches leaves alone, "collapsed-dpr" all nodes, as with RAPTOR in the paper.
     """
 
     question_model: str
     passage_model: str
-    layers: tuple[int, ...] | None = (0,)
-
-    @property
-    def name(self) -> str:
-        """As it is written on the command line."""
-        return "dpr" if self.layers == (0,) else "collapsed-dpr"
+    name: str = "dpr"
 
     def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
         nodes, passages = _encoded(index, self.passage_model)
-        query = Query(self.name, budget_tokens, where=replace(asked.where, layers=self.layers))
+        layers = (0,) if self.name == "dpr" else None
+        query = Query(self.name, budget_tokens, where=replace(asked.where, layers=layers))
         rows = _allowed(nodes, query.where)
         allowed = [nodes[row] for row in rows]
         texts = [question.text for question in asked.questions]

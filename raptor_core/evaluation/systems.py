@@ -13,8 +13,8 @@ from raptor_core.evaluation.index import Index
 from raptor_core.retrieval import STRATEGIES, Query
 from raptor_core.store.base import Where
 
-DPR: Mapping[str, tuple[int, ...] | None] = {"dpr": (0,), "collapsed-dpr": None}
-"""The layers that two encoders search."""
+DPR = ("dpr", "collapsed-dpr")
+"""Systems of two encoders."""
 
 ROOT = "root"
 """The system that searches the top layer of each tree alone."""
@@ -97,7 +97,7 @@ def make_system(name: str, dpr: Dpr | None = None) -> System:
                 f"{name} has two encoders; name a question encoder and a passage encoder with "
                 "--dpr QUESTION_MODEL PASSAGE_MODEL"
             )
-        return replace(dpr, layers=DPR[name])
+        return replace(dpr, name=name)
     parts = _NAME.fullmatch(name)
     strategy = parts["strategy"] if parts else name
     if not parts or strategy not in STRATEGIES:
