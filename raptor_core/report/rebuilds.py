@@ -26,20 +26,15 @@ def replaced_nodes(before: Sequence[Node], after: Sequence[Node]) -> tuple[Repla
     gone = [node for node in before if node.id not in kept]
     made = [node for node in after if node.id not in kept]
     pairs = [*_by_slot(gone, made), *_by_words(gone, made)]
-    pairs.sort(key=lambda pair: _sorted_by(pair[1] or pair[0]))
+    pairs.sort(key=lambda pair: next((-one.layer, one.order) for one in reversed(pair) if one))
     live = {name for node in after for name in node.documents}
-    changes = (_replaced(*pair) for pair in pairs)
-    return tuple(one for one in changes if live.issuperset(one.documents))[:MAX_REPLACED]
+    return still_known((_replaced(*pair) for pair in pairs), live)[:MAX_REPLACED]
 
 
 def still_known(replaced: Iterable[Replaced], live: Iterable[str]) -> tuple[Replaced, ...]:
     """Those whose documents are all still there."""
     known = set(live)
     return tuple(one for one in replaced if known.issuperset(one.documents))
-
-
-def _sorted_by(node: Node | None) -> tuple[int, tuple[str, int, str]]:
-    return (0, ("", 0, "")) if node is None else (-node.layer, node.order)
 
 
 def _replaced(before: Node | None, after: Node | None) -> Replaced:
