@@ -62,9 +62,8 @@ def lay_out(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> NDArray[np
     points[upper] = _umap(rows[upper])
     for layer in range(lowest - 1, -1, -1):
         _place_below(points, rows, np.flatnonzero((layers == layer) & (parents >= 0)), parents)
-    points = project(
-        points.astype(np.float32), [range(len(points))]
-    )  # its longer side across, as screens are
+    # Its longer side across, as screens are.
+    points = project(points.astype(np.float32), [range(len(points))])
     low, span = points.min(axis=0), np.ptp(points, axis=0).max()
     return np.asarray((points - low) / max(float(span), 1e-12), dtype=np.float32)
 
@@ -77,10 +76,9 @@ def _rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> Vectors:
 
 def _lowest_laid_out(layers: NDArray[np.int64], parents: NDArray[np.int32]) -> int:
     """The lowest layer that UMAP places with all above it; roots are placed whatever they are."""
-    for layer in range(int(layers.max()) + 1):
-        if ((layers >= layer) | (parents < 0)).sum() <= MAX_LAID_OUT:
-            return layer
-    return int(layers.max())
+    top = int(layers.max())
+    above = (np.count_nonzero((layers >= layer) | (parents < 0)) for layer in range(top))
+    return next((layer for layer, n in enumerate(above) if n <= MAX_LAID_OUT), top)
 
 
 def _umap(rows: Vectors) -> Points:
