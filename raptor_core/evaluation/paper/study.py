@@ -66,12 +66,10 @@ class Slope:
     Attributes:
         per_thousand: rise for each 1,000 tokens of the document.
         r_squared: share of the variance that the line explains; 1 where all values are equal.
-        n: points.
     """
 
     per_thousand: float
     r_squared: float
-    n: int
 
 
 def token_points(index: Index) -> list[TokenPoint]:
@@ -130,7 +128,7 @@ def fit_slope(lengths: Sequence[int], values: Sequence[float]) -> Slope | None:
         return None
     line = linregress(lengths, values)
     explained = float(line.rvalue) ** 2 if len(set(values)) > 1 else 1.0
-    return Slope(1000 * float(line.slope), explained, len(values))
+    return Slope(1000 * float(line.slope), explained)
 
 
 def _prefixes(
