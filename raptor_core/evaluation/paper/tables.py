@@ -246,15 +246,15 @@ def _cell(study: Study, lines: dict[str, Line], start: int, queried: int, *, alo
 
 def _shares(study: Study) -> Table:
     layers = range(study.n_layers)
-    lines = [line for line in study.retrievers.lines if line.system in SPREAD and line.layers]
     rows = tuple(
         (
             line.system,
             f"{line.budget_tokens:,}",
-            *(_percent(line.layers.get(layer, 0.0)) for layer in layers),
-            _percent(1 - line.layers.get(0, 0.0)),
+            *(f"{100 * line.layers.get(layer, 0.0):.1f}" for layer in layers),
+            f"{100 * (1 - line.layers.get(0, 0.0)):.1f}",
         )
-        for line in lines
+        for line in study.retrievers.lines
+        if line.system in SPREAD and line.layers
     )
     return Table(
         title=f"{study.name}: nodes of a context by layer, in percent",
@@ -262,10 +262,6 @@ def _shares(study: Study) -> Table:
         rows=rows,
         note="Mean over the questions. The paper finds 18 to 57 % that are no leaves.",
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"
 
 
 _SIZES = (
