@@ -99,6 +99,11 @@ def test_contexts_are_compared_with_and_without_the_nodes(built, folder, tmp_pat
     assert found["without"]["context_tokens_mean"] < found["with"]["context_tokens_mean"]
     told = built.call(*asked)
     assert "1 contexts hold such a node" in told.out
+    case = {"question": "Who?", "expected": "a.md", "tree": "nowhere.md"}
+    golden.write_text(json.dumps(case))
+    wrong = built.call(*asked, "--json")
+    assert wrong.json["error"] == "UnknownTreeError"
+    assert "nowhere.md" in wrong.json["message"]
 
 
 def test_a_reader_answers_from_both_contexts(built, folder, tmp_path):
