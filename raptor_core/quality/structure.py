@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
-from typing import NamedTuple
 
-from raptor_core.nodes import Node
+from raptor_core.nodes import Node, Tree
 from raptor_core.quality.checks import (
     N_WORST,
     CheckedLayer,
@@ -70,15 +68,10 @@ def _broken(
     )
 
 
-def _repeated(nodes: Iterable[Node]) -> list[Node]:
+def _repeated(nodes: Sequence[Node]) -> list[Node]:
     """Every node after the first with its id."""
-    seen: Counter[str] = Counter()
-    repeated = []
-    for node in nodes:
-        seen[node.id] += 1
-        if seen[node.id] > 1:
-            repeated.append(node)
-    return repeated
+    first = {node.id: row for row, node in reversed([*enumerate(nodes)])}
+    return [node for row, node in enumerate(nodes) if first[node.id] != row]
 
 
 def _coverage_measured(n_checked: int, broken: Sequence[Sequence[Node]]) -> Measured:
@@ -96,40 +89,40 @@ def _coverage_measured(n_checked: int, broken: Sequence[Sequence[Node]]) -> Meas
     return Measured(not told, summary, numbers, worst, remedy)
 
 
-def layer_sizes(layers: Sequence[Sequence[Node]]) -> dict[str, tuple[int, ...]]:
-    """Nodes by layer of every tree in ``layers``, leaves first, without layers past its top."""
-    counts = [Counter(node.tree for node in nodes) for nodes in layers]
-    sizes = {}
-    for tree in sorted(set().union(*counts)) if counts else ():
-        height = max(layer for layer, count in enumerate(counts) if tree in count)
-        sizes[tree] = tuple(count[tree] for count in counts[: height + 1])
-    return sizes
+def _by_name(trees: Iterable[Tree]) -> list[Tree]:
+    """The trees that have nodes."""
+    return sorted((tree for tree in trees if tree.n_nodes), key=lambda tree: tree.name)
+
+
+def _steps(trees: Iterable[Tree]) -> list[tuple[Node, int, int]]:
+    """From each layer to the one above it: the first node there, nodes here, and nodes there."""
+    return [
+        (above.nodes[0], len(below.nodes), len(above.nodes))
+        for tree in trees
+        for below, above in pairwise(tree.layers)
+    ]
 
 
 @check("shrink", "error", "Every layer of a tree has fewer nodes than the one below.")
 def shrink(checked: CheckedTrees) -> Measured:
     """Whether every tree shrinks from layer to layer."""
-    by_tree = layer_sizes(checked.layers)
-    steps = [
-        (tree, layer, below, above)
-        for tree, sizes in by_tree.items()
-        for layer, (below, above) in enumerate(pairwise(sizes), 1)
-    ]
-    growing = [step for step in steps if step[3] >= step[2]]
-    n_growing = len({tree for tree, *_ in growing})
+    trees = _by_name(checked.trees)
+    steps = _steps(trees)
+    growing = [(first, below, above) for first, below, above in steps if above >= below]
+    n_growing = len({first.tree for first, *_ in growing})
     numbers: dict[str, float] = {
-        "trees": len(by_tree),
+        "trees": len(trees),
         "trees_not_shrinking": n_growing,
-        "layers_maximum": max(map(len, by_tree.values()), default=0),
+        "layers_maximum": max((len(tree.layers) for tree in trees), default=0),
     }
-    if ratios := [above / below for *_, below, above in steps if below]:
+    if ratios := [above / below for _, below, above in steps]:
         numbers["shrink_worst"] = max(ratios)
-    summary = f"All {len(by_tree)} trees shrink from layer to layer."
+    summary = f"All {len(trees)} trees shrink from layer to layer."
     if growing:
-        tree, layer, below, above = growing[0]
+        first, below, above = growing[0]
         summary = (
-            f"{n_growing} trees do not shrink; tree '{tree}' has {above} nodes in layer "
-            f"{layer} over {below} in layer {layer - 1}."
+            f"{n_growing} trees do not shrink; tree '{first.tree}' has {above} nodes in layer "
+            f"{first.layer} over {below} in layer {first.layer - 1}."
         )
     remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."
     return Measured(not growing, summary, numbers, (), remedy)
@@ -139,43 +132,17 @@ MIN_NODES = 10
 """A step from fewer nodes is too coarse to judge: three nodes can only become two or one."""
 
 
-class _Step(NamedTuple):
-    """From the layer below to the layer of ``first``: nodes there and here, and their ratio."""
-
-    first: Node
-    below: int
-    nodes: int
-    ratio: float
-
-
-class _Height(NamedTuple):
-    """A tree's first top node; its summary layers, what its leaves ask for, and what is more."""
-
-    top: Node
-    layers: int
-    needed: int
-    extra: int
-
-
 def layers_needed(n_leaves: int, top_nodes: int = 1) -> int:
     """Summary layers from ``n_leaves`` to ``top_nodes`` at the paper's children per parent."""
     ratio = max(n_leaves / top_nodes, 1)
     return math.ceil(math.log(ratio) / math.log(PAPER_CHILDREN) - 1e-9)
 
 
-def _shapes(checked: CheckedTrees) -> tuple[list[_Step], list[_Height]]:
-    """Steps from layers of ``MIN_NODES`` or more, and heights, tree by tree."""
-    first: dict[tuple[str, int], Node] = {}
-    for node in chain.from_iterable(checked.layers):
-        first.setdefault((node.tree, node.layer), node)
-    steps, heights = [], []
-    for tree, sizes in layer_sizes(checked.layers).items():
-        for layer, (below, here) in enumerate(pairwise(sizes), 1):
-            if below >= MIN_NODES and (tree, layer) in first:
-                steps.append(_Step(first[tree, layer], below, here, here / below))
-        top, needed = len(sizes) - 1, layers_needed(sizes[0], checked.settings.tree.top_nodes)
-        heights.append(_Height(first[tree, top], top, needed, top - needed))
-    return steps, heights
+def _extra_layers(tree: Tree, top_nodes: int) -> tuple[int, WorstNode]:
+    """Summary layers over those that the leaves ask for, and the first node of the top layer."""
+    layers, needed = len(tree.layers) - 1, layers_needed(len(tree.layers[0].nodes), top_nodes)
+    why = f"{layers} layers where {needed} would do"
+    return layers - needed, WorstNode.of(tree.layers[-1].nodes[0], layers, why)
 
 
 @check(
@@ -186,28 +153,27 @@ def _shapes(checked: CheckedTrees) -> tuple[list[_Step], list[_Height]]:
 )
 def staircase(checked: CheckedTrees) -> Measured:
     """Whether every step keeps ``max_shrink`` and every height ``max_extra_layers``."""
-    checks, (steps, heights) = checked.settings.checks, _shapes(checked)
-    flat = [step for step in steps if step.ratio > checks.max_shrink]
-    flat.sort(key=lambda step: (-step.ratio, step.first.tree))
-    tall = [height for height in heights if height.extra > checks.max_extra_layers]
-    tall.sort(key=lambda height: (-height.extra, height.top.tree))
+    checks, trees = checked.settings.checks, _by_name(checked.trees)
+    steps = [
+        WorstNode.of(first, here / below, f"layer {first.layer}: {here} over {below}")
+        for first, below, here in _steps(trees)
+        if below >= MIN_NODES
+    ]
+    flat = [step for step in steps if step.value > checks.max_shrink]
+    extra = [_extra_layers(tree, checked.settings.tree.top_nodes) for tree in trees]
+    tall = [height for height in extra if height[0] > checks.max_extra_layers]
     numbers: dict[str, float] = {
-        "trees": len(heights),
+        "trees": len(trees),
         "flat_layers": len(flat),
         "tall_trees": len(tall),
     }
-    if ratios := [step.ratio for step in steps]:
-        numbers["shrink_worst"] = round(max(ratios), DIGITS)
-        numbers["shrink_mean"] = round(sum(ratios) / len(ratios), DIGITS)
-    if heights:
-        numbers["extra_layers_maximum"] = max(height.extra for height in heights)
-    worst = [
-        WorstNode.of(s.first, s.ratio, f"layer {s.first.layer}: {s.nodes} over {s.below}")
-        for s in flat
-    ]
-    worst += [
-        WorstNode.of(h.top, h.layers, f"{h.layers} layers where {h.needed} would do") for h in tall
-    ]
+    if steps:
+        numbers["shrink_worst"] = round(max(step.value for step in steps), DIGITS)
+        numbers["shrink_mean"] = round(sum(step.value for step in steps) / len(steps), DIGITS)
+    if extra:
+        numbers["extra_layers_maximum"] = max(n_extra for n_extra, _ in extra)
+    worst = sorted(flat, key=lambda step: (-step.value, step.tree))
+    worst += [top for _, top in sorted(tall, key=lambda height: (-height[0], height[1].tree))]
     remedy = (
         "Raise clustering.threshold or clustering.max_tokens so that clusters grow, or set "
         "tree.top_nodes so that the tree ends earlier."
@@ -217,8 +183,8 @@ def staircase(checked: CheckedTrees) -> Measured:
         told.append(f"{len(flat)} layers have over {checks.max_shrink:g} of the nodes below them")
     if tall:
         told.append(
-            f"{len(tall)} of {len(heights)} trees have over {checks.max_extra_layers} layers more "
+            f"{len(tall)} of {len(trees)} trees have over {checks.max_extra_layers} layers more "
             "than their leaves ask for"
         )
-    summary = "; ".join(told) or f"All {len(heights)} trees narrow from layer to layer"
+    summary = "; ".join(told) or f"All {len(trees)} trees narrow from layer to layer"
     return Measured(not told, f"{summary}.", numbers, worst, remedy)
