@@ -136,8 +136,8 @@ def summaries_metadata(
     ratios = [one.ratio for one in compressions(flat, {node.id: node for node in _flat(below)})]
     return {
         **metadata,
-        **distribution(sizes).numbers("children"),
-        **distribution(ratios).numbers("compression"),
+        **distribution("children", sizes),
+        **distribution("compression", ratios),
         **distributions_picture(sizes, ratios),
     }
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import (
     N_WORST,
@@ -38,24 +40,24 @@ def parent_counts(summaries: Iterable[Node]) -> Counter[str]:
 def cluster_size(layer: CheckedLayer) -> Measured:
     """Whether the layer's mean lies within ``min_children`` and ``max_children``."""
     low, high = layer.settings.checks.min_children, layer.settings.checks.max_children
-    children = distribution([len(node.children) for node in layer.summaries])
-    passed = not children.n or low <= children.mean <= high
+    children = [float(len(node.children)) for node in layer.summaries]
+    mean = float(np.mean(children or [low]))  # of no cluster within the bounds
     summary = "No cluster to measure."
-    if children.n:
+    if children:
         summary = (
-            f"Summaries have {children.mean:.1f} children on average "
+            f"Summaries have {mean:.1f} children on average "
             f"(bounds {low:g} to {high:g}, paper {PAPER_CHILDREN})."
         )
-    numbers = {"clusters": children.n, **children.numbers("children")}
+    numbers = {"clusters": len(children), **distribution("children", children)}
     if parents := parent_counts(layer.summaries):
         several = sum(n > 1 for n in parents.values()) / len(parents)
         numbers["several_parents_share"] = round(several, DIGITS)
     remedy = "Look at clustering.threshold, max_components and max_tokens: clusters are " + (
-        "too small." if children.mean < low else "too large."
+        "too small." if mean < low else "too large."
     )
     ranked = sorted(layer.summaries, key=lambda n: (-len(n.children), n.id))[:N_WORST]
     worst = [WorstNode.of(n, len(n.children), f"{len(n.children)} children") for n in ranked]
-    return Measured(passed, summary, numbers, worst, remedy)
+    return Measured(low <= mean <= high, summary, numbers, worst, remedy)
 
 
 @check(
@@ -81,16 +83,15 @@ def token_budget(layer: CheckedLayer) -> Measured:
         for node in layer.summaries
     ]
     over = sorted((s for s in sized if s[0] > budget), key=lambda s: (-s[0], s[1].id))
-    tokens = distribution([n_tokens for n_tokens, _ in sized])
     numbers = {
         "over_budget": len(over),
         "budget_tokens": budget,
-        **tokens.numbers("cluster_tokens"),
+        **distribution("cluster_tokens", [n_tokens for n_tokens, _ in sized]),
     }
     summary = (
-        f"{len(over)} of {tokens.n} clusters hold more than {budget} tokens."
+        f"{len(over)} of {len(sized)} clusters hold more than {budget} tokens."
         if over
-        else f"All {tokens.n} clusters keep the budget of {budget} tokens."
+        else f"All {len(sized)} clusters keep the budget of {budget} tokens."
     )
     worst = [
         WorstNode.of(node, n_tokens, f"{n_tokens} tokens in {len(node.children)} children")
@@ -145,22 +146,24 @@ def compression_ratio(layer: CheckedLayer) -> Measured:
     """Whether the layer's mean ratio lies within ``min_compression`` and ``max_compression``."""
     low, high = layer.settings.checks.min_compression, layer.settings.checks.max_compression
     measured = compressions(layer.summaries, layer.below)
-    ratio = distribution([one.ratio for one in measured])
+    ratios = [one.ratio for one in measured]
     child_tokens = [one.child_tokens / len(one.node.children) for one in measured]
     numbers = {
-        "summaries": ratio.n,
-        "unmeasured": len(layer.summaries) - ratio.n,
-        **ratio.numbers("ratio"),
-        **distribution([one.node.n_tokens for one in measured]).numbers("summary_tokens"),
-        **distribution(child_tokens).numbers("child_tokens"),
+        "summaries": len(measured),
+        "unmeasured": len(layer.summaries) - len(measured),
+        **distribution("ratio", ratios),
+        **distribution("summary_tokens", [one.node.n_tokens for one in measured]),
+        **distribution("child_tokens", child_tokens),
     }
-    summary, way, bound = "No summary to measure.", "Lower", "raise checks.max_compression"
-    if ratio.n:
+    mean = float(np.mean(ratios or [low]))  # of no summary within the bounds
+    summary = "No summary to measure."
+    if ratios:
         summary = (
-            f"Summaries have {ratio.mean:.2f} of their children's tokens on average "
+            f"Summaries have {mean:.2f} of their children's tokens on average "
             f"(bounds {low:g} to {high:g}, paper {PAPER_RATIO})."
         )
-    if ratio.mean < low:
+    way, bound = "Lower", "raise checks.max_compression"
+    if mean < low:
         way, bound = "Raise", "lower checks.min_compression"
     ranked = sorted(measured, key=lambda one: (-one.strangeness, one.node.id))[:N_WORST]
     worst = [
@@ -168,7 +171,7 @@ def compression_ratio(layer: CheckedLayer) -> Measured:
         for one in ranked
     ]
     remedy = f"{way} summarizer.ratio, min_tokens or max_tokens, or {bound}."
-    return Measured(not ratio.n or low <= ratio.mean <= high, summary, numbers, worst, remedy)
+    return Measured(low <= mean <= high, summary, numbers, worst, remedy)
 
 
 @check(
@@ -218,13 +221,14 @@ def chunk_length(given: CheckedChunks) -> Measured:
     cut = [node for node, is_cut in borders if is_cut]
     share = len(cut) / len(borders) if borders else 0.0
     judged = given.settings.chunking.method != "windows"
-    tokens = distribution([node.n_tokens for node in given.chunks])
-    numbers = {"chunks": tokens.n, **tokens.numbers("chunk_tokens")}
-    numbers["over_limit_share"] = round(len(over) / max(1, tokens.n), DIGITS)
+    n_chunks = len(given.chunks)
+    tokens = distribution("chunk_tokens", [node.n_tokens for node in given.chunks])
+    numbers = {"chunks": n_chunks, **tokens}
+    numbers["over_limit_share"] = round(len(over) / max(1, n_chunks), DIGITS)
     if borders:
         numbers["cut_sentences_share"] = round(share, DIGITS)
     summary = (
-        f"{len(over)} of {tokens.n} chunks are over {limit} tokens; {percent(share)} of the "
+        f"{len(over)} of {n_chunks} chunks are over {limit} tokens; {percent(share)} of the "
         f"borders cut a sentence (at most {percent(bound)})."
     )
     worst = [WorstNode.of(node, node.n_tokens, f"{node.n_tokens} tokens") for node in over]

@@ -7,7 +7,6 @@ would make every change a drift, so the spread is at least a share of the median
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,36 +20,19 @@ DIGITS = 4
 """Decimals that people are shown; bounds are applied to the exact values."""
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """Of ``n`` values; all numbers are 0 when there is none."""
+def distribution(name: str, values: Sequence[float]) -> dict[str, float]:
+    """Mean and linearly interpolated quantiles as ``name_mean``, ``name_p05`` and so on, rounded.
 
-    n: int
-    mean: float
-    minimum: float
-    p05: float
-    median: float
-    p95: float
-    maximum: float
-
-    def numbers(self, name: str) -> dict[str, float]:
-        """The figures under ``name_mean``, ``name_p05`` and so on, rounded; nothing without values.
-
-        A figure that nothing was measured for is left out, since a plotted 0 would be a claim.
-        """
-        if not self.n:
-            return {}
-        figures = ("mean", "minimum", "p05", "median", "p95", "maximum")
-        return {f"{name}_{figure}": round(getattr(self, figure), DIGITS) for figure in figures}
-
-
-def distribution(values: Sequence[float]) -> Distribution:
-    """Mean and linearly interpolated quantiles of finite ``values``, in any order."""
+    Nothing without values: a plotted 0 would be a claim. They are finite, and in any order.
+    """
     if not len(values):
-        return Distribution(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    data = np.asarray(values, dtype=np.float64)
-    quantiles = [float(q) for q in np.quantile(data, (0.0, 0.05, 0.5, 0.95, 1.0))]
-    return Distribution(len(data), float(data.mean()), *quantiles)
+        return {}
+    quantiles = np.quantile(values, (0.0, 0.05, 0.5, 0.95, 1.0))
+    figures = ("mean", "minimum", "p05", "median", "p95", "maximum")
+    return {
+        f"{name}_{figure}": round(float(value), DIGITS)
+        for figure, value in zip(figures, (np.mean(values), *quantiles), strict=True)
+    }
 
 
 MIN_HISTORY = 5
@@ -65,14 +47,14 @@ _NORMAL = 1.4826
 class Drift:
     """A value against the ``n`` before it, whose spread stands for a standard deviation.
 
-    ``z`` is the robust z-score, 0 with fewer than ``MIN_HISTORY`` earlier values.
+    ``z`` is the robust z-score. With fewer than ``MIN_HISTORY`` earlier values nothing is known.
     """
 
     value: float
     n: int
-    median: float
-    spread: float
-    z: float
+    median: float = 0.0
+    spread: float = 0.0
+    z: float = 0.0
 
     @property
     def is_known(self) -> bool:
@@ -87,15 +69,13 @@ def measure_drift(value: float, past: Sequence[float], last: int) -> Drift:
     value has no bound; it is 1000 then.
     """
     kept = list(past)[-last:]
-    if not kept:
-        return Drift(value, 0, value, 0.0, 0.0)
+    if len(kept) < MIN_HISTORY:
+        return Drift(value, len(kept))
     median = statistics.median(kept)
     mad = statistics.median(abs(old - median) for old in kept)
     spread = max(_NORMAL * mad, MIN_SPREAD * abs(median))
-    if len(kept) < MIN_HISTORY or value == median:
-        return Drift(value, len(kept), median, spread, 0.0)
-    z = (value - median) / spread if spread else math.copysign(1000.0, value - median)
-    return Drift(value, len(kept), median, spread, max(-1000.0, min(z, 1000.0)))
+    z = (value - median) / spread if spread else 1000.0 * np.sign(value - median)
+    return Drift(value, len(kept), median, spread, float(np.clip(z, -1000.0, 1000.0)))
 
 
 def measure_mean_drift(layer: CheckedLayer, now: Check[CheckedLayer], mean: str) -> Measured:

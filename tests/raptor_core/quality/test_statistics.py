@@ -38,8 +38,8 @@ def test_nodes_with_several_parents_are_told_as_a_share():
 
 
 def test_nothing_measured_is_no_figure():
-    assert distribution([]).numbers("x") == {}
-    assert distribution([1.23456]).numbers("x")["x_mean"] == 1.2346
+    assert distribution("x", []) == {}
+    assert distribution("x", [1.23456])["x_mean"] == 1.2346
 
 
 def test_a_layer_is_told_of_by_every_check_even_when_it_is_empty():
