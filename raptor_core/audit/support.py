@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -97,7 +97,8 @@ class Passages:
         self._vectors = vectors
         self._terms = [terms(text) for text in texts]
         self._held = union(self._terms)
-        self._negated = [frozenset(_stems(text)) for text in texts if _NEGATION.search(text)]
+        pairs = zip(texts, self._terms, strict=True)
+        self._negated = [held.forms for text, held in pairs if _NEGATION.search(text)]
 
     def weigh(self, sentence: str, vector: Vectors) -> Claim:
         """Doubts about a sentence; there is at least one passage. ``vector``: shape (n_dims,)."""
@@ -148,11 +149,6 @@ def _n_absolutes(said: Sequence[Word], near: Terms) -> int:
     return len(told - near.forms)
 
 
-@lru_cache(maxsize=1024)
-def _stems(text: str) -> tuple[str, ...]:
-    return tuple(word.stem for word in words(text))
-
-
 QUOTED_CHARS = 40
 """Letters in a row that a quotation shares with a child, or it is one of its sentences or lines."""
 
@@ -190,61 +186,49 @@ class SupportJudge:
     def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
         """See ``Judge.judge``."""
         split = []
+        passages: dict[str, Sequence[str]] = {}
+        wanted: set[str] = set()
         for item in summaries:
             children = [child.text for child in item.children]
             texts = sentence_texts(item.node.text)
-            split.append([(text, is_collage(text, children, QUOTED_CHARS)) for text in texts])
-        doubtful = [
-            item
-            for item, claims in zip(summaries, split, strict=True)
-            if item.children and not all(quoted for _, quoted in claims)
-        ]
-        passages = {
-            child.text: sentence_texts(child.text) for item in doubtful for child in item.children
-        }
-        wanted = {text for of_child in passages.values() for text in of_child}
-        wanted.update(text for claims in split for text, quoted in claims if not quoted)
-        distinct = sorted(wanted) if doubtful else []
+            claims = [(text, is_collage(text, children, QUOTED_CHARS)) for text in texts]
+            split.append(claims)
+            doubtful = [text for text, quoted in claims if not quoted]
+            if children and doubtful:
+                passages |= {text: sentence_texts(text) for text in children}
+                wanted.update(doubtful, *(passages[text] for text in children))
+        distinct = sorted(wanted)
         vectors = dict(zip(distinct, self._embedder.embed(distinct), strict=True))
         return [
-            self._judge(item, claims, passages, vectors)
+            _judged(item, claims, passages, vectors)
             for item, claims in zip(summaries, split, strict=True)
         ]
 
-    def _judge(
-        self,
-        item: Audited,
-        claims: Sequence[tuple[str, bool]],
-        passages: Mapping[str, Sequence[str]],
-        vectors: Mapping[str, Vectors],
-    ) -> list[SentenceFinding]:
-        node_id = item.node.id
-        if not item.children:
-            return [
-                SentenceFinding(node_id, text, "unsupported", 0.0, reason="it has no children")
-                for text, _ in claims
-            ]
-        weighed = _weigh(item, [text for text, quoted in claims if not quoted], passages, vectors)
-        return [
-            _quoted(item, text) if quoted else _finding(node_id, text, *weighed[text])
-            for text, quoted in claims
-        ]
 
-
-def _weigh(
+def _judged(
     item: Audited,
-    claims: Sequence[str],
+    claims: Sequence[tuple[str, bool]],
     passages: Mapping[str, Sequence[str]],
     vectors: Mapping[str, Vectors],
-) -> dict[str, tuple[Claim, str, str]]:
-    """For each claim the doubts, the id of the child that comes closest, and its passage."""
-    if not claims:
-        return {}
-    held = [(child.id, text) for child in item.children for text in passages[child.text]]
+) -> list[SentenceFinding]:
+    """Findings on the claims of a summary, each with whether it is quoted from the children."""
+    node_id = item.node.id
+    if not item.children:
+        return [
+            SentenceFinding(node_id, text, "unsupported", 0.0, reason="it has no children")
+            for text, _ in claims
+        ]
+    held = [(child.id, text) for child in item.children for text in passages.get(child.text, ())]
     texts = [text for _, text in held]
-    known = Passages(texts, np.stack([vectors[text] for text in texts]))
-    weighed = {text: known.weigh(text, vectors[text]) for text in claims}
-    return {text: (claim, *held[claim.nearest]) for text, claim in weighed.items()}
+    known = Passages(texts, np.array([vectors[text] for text in texts]))
+    findings = []
+    for text, quoted in claims:
+        if quoted:
+            findings.append(_quoted(item, text))
+        else:
+            claim = known.weigh(text, vectors[text])
+            findings.append(_finding(node_id, text, claim, *held[claim.nearest]))
+    return findings
 
 
 def _quoted(item: Audited, sentence: str) -> SentenceFinding:
@@ -269,9 +253,10 @@ def _finding(
 ) -> SentenceFinding:
     score = probability(claim.doubts)
     judgement: Judgement = "supported"
+    reason = ""
     if claim.broken or score < THRESHOLD:
         judgement = "unsupported"
-    reason = "" if judgement == "supported" else _reason(claim)
+        reason = "; ".join(told for name, told in _TOLD.items() if claim.doubts[name])
     return SentenceFinding(
         node_id, sentence, judgement, score, claim.missing, child, passage, reason
     )
@@ -287,7 +272,3 @@ _TOLD = {
     "very_far": "no child says anything like it",
     "far": "no child says quite the same",
 }
-
-
-def _reason(claim: Claim) -> str:
-    return "; ".join(told for name, told in _TOLD.items() if claim.doubts[name])
