@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,14 +67,7 @@ def pairs_by_words(texts: Sequence[str], least: float) -> list[Pair]:
     rows = [row for row, pairs in enumerate(runs) if len(pairs) >= MIN_RUNS]
     if len(rows) < 2:
         return []
-    signatures = _signatures([runs[row] for row in rows])
-    buckets = (
-        (band, signature[band * _ROWS : (band + 1) * _ROWS].tobytes())
-        for signature in signatures
-        for band in range(_BANDS)
-    )
-    owners = (row for row in rows for _ in range(_BANDS))
-    pairs = _neighbours(owners, buckets)
+    pairs = _neighbours(rows, _signatures([runs[row] for row in rows]))
     return _alike(((a, b, _jaccard(runs[a], runs[b])) for a, b in pairs), least)
 
 
@@ -85,10 +80,7 @@ def pairs_by_vectors(vectors: Vectors, least: float) -> list[Pair]:
     if len(vectors) < 2:
         return []
     signs = (vectors @ _planes(vectors.shape[1]) > 0).reshape(len(vectors), _PROJECTIONS, _BITS)
-    codes = signs @ (1 << np.arange(_BITS))
-    buckets = ((band, int(code)) for row in codes for band, code in enumerate(row))
-    owners = (row for row in range(len(vectors)) for _ in range(_PROJECTIONS))
-    pairs = _neighbours(owners, buckets)
+    pairs = _neighbours(range(len(vectors)), signs)
     return _alike(((a, b, float(vectors[a] @ vectors[b])) for a, b in pairs), least)
 
 
@@ -115,28 +107,31 @@ def _runs(text: str) -> Hashes:
 
 
 def _signatures(runs: Sequence[Hashes]) -> NDArray[np.uint64]:
-    """MinHash signatures, shape ``(len(runs), bands * rows)``."""
+    """MinHash signatures, shape ``(len(runs), bands, rows)``."""
     rng = np.random.default_rng(_SEED)
     n_hashes = _BANDS * _ROWS
     factors = rng.integers(1, 2**63, n_hashes, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     shifts = rng.integers(0, 2**63, n_hashes, dtype=np.uint64)
-    return np.stack(
-        [((hashes[:, None] * factors + shifts) >> np.uint64(16)).min(axis=0) for hashes in runs]
-    )
+    signatures = [((h[:, None] * factors + shifts) >> np.uint64(16)).min(axis=0) for h in runs]
+    return np.reshape(signatures, (len(runs), _BANDS, _ROWS))
 
 
-def _neighbours(owners: Iterable[int], buckets: Iterable[Hashable]) -> Iterator[tuple[int, int]]:
-    """Each row with the last few that fell into the same bucket, each pair once."""
-    latest: dict[Hashable, list[int]] = {}
+def _neighbours(rows: Sequence[int], bands: NDArray[Any]) -> Iterator[tuple[int, int]]:
+    """Each row with the last few that are equal to it in a band, each pair once.
+
+    ``bands`` has shape ``(len(rows), n_bands, n_values)``.
+    """
+    latest: defaultdict[tuple[int, bytes], list[int]] = defaultdict(list)
     seen: set[tuple[int, int]] = set()
-    for row, bucket in zip(owners, buckets, strict=True):
-        before = latest.setdefault(bucket, [])
-        for other in before:
-            if (other, row) not in seen:
-                seen.add((other, row))
-                yield other, row
-        before.append(row)
-        del before[:-_NEIGHBOURS]
+    for row, of_row in zip(rows, bands, strict=True):
+        for band, values in enumerate(of_row):
+            before = latest[band, values.tobytes()]
+            for other in before:
+                if (other, row) not in seen:
+                    seen.add((other, row))
+                    yield other, row
+            before.append(row)
+            del before[:-_NEIGHBOURS]
 
 
 def _alike(scored: Iterable[tuple[int, int, float]], least: float) -> list[Pair]:
