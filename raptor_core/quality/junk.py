@@ -90,11 +90,8 @@ def _shared(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool
     """Whether some child shows the same, so that the summary only reports it."""
     if kind == "empty" or not children:
         return False
-    return is_collage(text, children) or _shows(kind, text, excerpt, children)
-
-
-def _shows(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool:
-    """Whether some child shows the same sign."""
+    if is_collage(text, children):
+        return True
     texts = [folded(child) for child in children]
     if kind == TRUNCATED:
         tail = folded(text)[-_TAIL_CHARS:]
@@ -105,9 +102,8 @@ def _shows(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool:
     if kind == "loop":
         return any(_quoted(glue.join([folded(excerpt)] * 3), texts) for glue in (" ", ""))
     opening = folded(text).lstrip("\"'“‘")[:_OPENING_CHARS]
-    if _quoted(opening, texts) or _quoted(folded(excerpt), texts):
-        return True
-    return kind == "error" and _spoken_of(excerpt, texts)
+    quoted = _quoted(opening, texts) or _quoted(folded(excerpt), texts)
+    return quoted or (kind == "error" and _spoken_of(excerpt, texts))
 
 
 def _quoted(piece: str, texts: Iterable[str]) -> bool:
