@@ -27,7 +27,7 @@ from raptor_core.errors import EmptySourceError, SourceError, TableError
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import Verdict
-from raptor_core.quality.document_text import evaluate_document_text, measure_document_text
+from raptor_core.quality.document_text import evaluate_document_text
 from raptor_core.quality.sizes import CheckedChunks, chunk_length
 from raptor_core.tables.values import clusterings_to_table, documents_to_table, nodes_to_table
 from raptor_core.tree.earlier import earlier_clusters
@@ -66,9 +66,7 @@ class DocumentsStep(Step):
 
 def _verdict(trees: Trees, context: RunContext) -> Verdict:
     documents = {d.id: d for members in trees.values() for d in members}
-    checks = context.settings.checks
-    report = measure_document_text(documents.values(), context.common_text, checks)
-    return evaluate_document_text(report, checks)
+    return evaluate_document_text(documents.values(), context.common_text, context.settings.checks)
 
 
 class ChunksStep(Step):

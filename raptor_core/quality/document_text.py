@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -162,21 +162,6 @@ class OddText:
     excerpt: str
 
 
-@dataclass(frozen=True, slots=True)
-class OddTextReport:
-    """``checked`` documents, and those whose text looks wrong, in their order.
-
-    ``compared`` documents, these included, say what is common: ``repeated`` are the lines that most
-    of them have, with how many do, and ``repeated_share`` is what they are of the ``checked`` text.
-    """
-
-    checked: int
-    documents: tuple[OddText, ...]
-    compared: int = 0
-    repeated: Mapping[str, int] = field(default_factory=dict)
-    repeated_share: float = 0.0
-
-
 def find_odd_text(document: Document) -> OddText | None:
     """What looks wrong in a text, by its first characters; None where nothing does."""
     text = document.text[:_READ_CHARS]
@@ -224,42 +209,48 @@ def find_foreign_text(document: Document, common: CommonText, share: float) -> O
     return OddText(document.id, reason, 1 - alike, document.text[:_EXCERPT_CHARS])
 
 
-def measure_document_text(
-    documents: Iterable[Document], common: CommonText, checks: CheckSettings
-) -> OddTextReport:
-    """Look at every document, by itself and beside those that ``common`` has counted."""
+def evaluate_document_text(
+    documents: Collection[Document], common: CommonText, checks: CheckSettings
+) -> Verdict:
+    """Whether few enough of the documents look wrong, and little enough of their text repeats.
+
+    Each is looked at by itself and beside those that ``common`` has counted.
+    """
+    looked = (
+        find_odd_text(document) or find_foreign_text(document, common, checks.main_language)
+        for document in documents
+    )
+    odd = [found for found in looked if found]
+    share, compared = len(odd) / max(1, len(documents)), common.n_documents
     repeated = common.repeated_lines(checks.repeated_line)
-    odd_texts, n_checked, n_chars, n_repeated = [], 0, 0, 0
-    for document in documents:
-        odd = find_odd_text(document) or find_foreign_text(document, common, checks.main_language)
-        odd_texts += [odd] if odd else []
-        n_checked += 1
-        n_chars += len(document.text)
-        if repeated:
-            n_repeated += sum(len(line) for line in lines_of(document) if line in repeated)
-    share = n_repeated / max(1, n_chars)
-    return OddTextReport(n_checked, tuple(odd_texts), common.n_documents, repeated, share)
-
-
-def evaluate_document_text(report: OddTextReport, checks: CheckSettings) -> Verdict:
-    """Whether few enough of the documents look wrong, and little enough of their text repeats."""
-    odd, repeated = report.documents, report.repeated
-    share = len(odd) / max(1, report.checked)
+    n_repeated = sum(
+        len(line)
+        for document in (documents if repeated else ())
+        for line in lines_of(document)
+        if line in repeated
+    )
+    repeated_share = n_repeated / max(1, sum(len(document.text) for document in documents))
     numbers = {
-        "documents": report.checked,
+        "documents": len(documents),
         "odd": len(odd),
         "odd_share": share,
-        "compared": report.compared,
+        "compared": compared,
         "repeated_lines": len(repeated),
-        "repeated_share": report.repeated_share,
+        "repeated_share": repeated_share,
     }
-    repeats = report.repeated_share > checks.max_repeated
-    told = [_told_odd(report, checks)] if odd else []
-    told += [told_repeated(repeated, report.compared)] if repeats else []
-    summary = f"The text of none of {report.checked} documents looks wrong."
+    told = []
+    if odd:
+        named = "; ".join(f"{text.document_id}: {text.reason}" for text in odd[:N_WORST])
+        told.append(
+            f"The text of {len(odd)} of {len(documents)} documents looks wrong (at most "
+            f"{percent(checks.max_odd_documents)}): {named}."
+        )
+    if repeats := repeated_share > checks.max_repeated:
+        told.append(told_repeated(repeated, compared))
+    summary = f"The text of none of {len(documents)} documents looks wrong."
     worst = [WorstNode("", o.excerpt, o.value, o.reason, o.document_id) for o in odd]
     worst += [
-        WorstNode("", line, n / max(1, report.compared), f"in {n} of {report.compared} documents")
+        WorstNode("", line, n / max(1, compared), f"in {n} of {compared} documents")
         for line, n in repeated.items()
     ]
     remedy = (
@@ -268,16 +259,8 @@ def evaluate_document_text(report: OddTextReport, checks: CheckSettings) -> Verd
         "checks.max_odd_documents or checks.max_repeated where their text is meant so."
     )
     passed = share <= checks.max_odd_documents and not repeats
-    measured = Measured(passed, " ".join(told) or summary, numbers, worst, remedy)
-    return DOCUMENT_TEXT.verdict(measured)
-
-
-def _told_odd(report: OddTextReport, checks: CheckSettings) -> str:
-    odd = report.documents
-    named = "; ".join(f"{text.document_id}: {text.reason}" for text in odd[:N_WORST])
-    return (
-        f"The text of {len(odd)} of {report.checked} documents looks wrong (at most "
-        f"{percent(checks.max_odd_documents)}): {named}."
+    return DOCUMENT_TEXT.verdict(
+        Measured(passed, " ".join(told) or summary, numbers, worst, remedy)
     )
 
 
