@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from raptor_core.errors import SettingsError
 from raptor_core.redaction import hide_credentials
@@ -170,13 +170,23 @@ def _environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _parse(section: str, key: str, text: str) -> Any:
-    part = Settings.model_fields.get(section)
-    model = part.annotation if part else None
-    if isinstance(model, type) and issubclass(model, BaseModel):
-        field = model.model_fields.get(key)
-        if field and getattr(field.annotation, "__origin__", None) is tuple:
-            return tuple(item.strip() for item in text.split(",") if item.strip())
+    if get_origin(_annotation((section, key))) is tuple:
+        return tuple(item.strip() for item in text.split(",") if item.strip())
     return text
+
+
+def _annotation(place: Sequence[int | str]) -> Any:
+    """What is declared at a place in the settings, such as a model; None where nothing is."""
+    found: Any = Settings
+    for step in place:
+        if get_origin(found) is Mapping:  # such as prices by model name
+            found = get_args(found)[1]
+        elif isinstance(step, int):  # of a list of tables
+            found = get_args(found)[0]
+        else:
+            field = getattr(found, "model_fields", {}).get(step)
+            found = field.annotation if field else None
+    return found
 
 
 def _explain(error: ValidationError) -> str:
@@ -192,18 +202,7 @@ def _explain(error: ValidationError) -> str:
     return "; ".join(problems)
 
 
-def _suggestion(place: tuple[int | str, ...]) -> str:
-    model: Any = Settings
-    for step in place[:-1]:
-        if get_origin(model) is Mapping:  # such as prices by model name
-            model = get_args(model)[1]
-            continue
-        if isinstance(step, int):  # of a list of tables; its model is the list's first argument
-            model = model.__args__[0]
-            continue
-        field = model.model_fields.get(step)
-        model = field.annotation if field else None
-        if model is None:
-            return ""
-    close = difflib.get_close_matches(str(place[-1]), list(model.model_fields), n=1)
+def _suggestion(place: Sequence[int | str]) -> str:
+    known = _annotation(place[:-1]).model_fields
+    close = difflib.get_close_matches(str(place[-1]), list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""
