@@ -8,22 +8,9 @@ from raptor_core.redaction import hide_secrets
 from raptor_core.settings.base import Part
 
 PROTOCOLS = (
-    *(
-        "s3",
-        "s3a",
-        "gs",
-        "gcs",
-        "abfs",
-        "abfss",
-        "az",
-        "adl",
-        "http",
-        "https",
-        "sftp",
-        "ssh",
-        "ftp",
-    ),
-    *("github", "hf", "file", "memory", "zip", "tar", "simplecache", "filecache", "blockcache"),
+    *("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"),
+    *("http", "https", "sftp", "ssh", "ftp", "github", "hf"),
+    *("file", "memory", "zip", "tar", "simplecache", "filecache", "blockcache"),
 )
 """Storages of documents, and archives and caches of them."""
 
