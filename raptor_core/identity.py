@@ -99,7 +99,7 @@ def leaf_id(tree: str, document_id: str, content_key: str) -> str:
     The document is part of it because two documents of one tree may hold equal chunks, and each
     is a node with a span of its own.
     """
-    return str(uuid.uuid5(NODE_NAMESPACE, digest(tree, "0", document_id, content_key)))
+    return _uuid(tree, "0", document_id, content_key)
 
 
 def summary_id(tree: str, layer: int, content_key: str, occurrence: int = 0) -> str:
@@ -108,7 +108,7 @@ def summary_id(tree: str, layer: int, content_key: str, occurrence: int = 0) -> 
     ``occurrence`` numbers summaries of equal content in one layer (copies of one text in
     several documents), from 0.
     """
-    return str(uuid.uuid5(NODE_NAMESPACE, digest(tree, str(layer), content_key, str(occurrence))))
+    return _uuid(tree, str(layer), content_key, str(occurrence))
 
 
 def slot_id(tree: str, layer: int, child_keys: Iterable[str], occurrence: int = 0) -> str:
@@ -116,11 +116,11 @@ def slot_id(tree: str, layer: int, child_keys: Iterable[str], occurrence: int = 
 
     ``occurrence`` tells clusters of the same members apart, from 0.
     """
-    return str(
-        uuid.uuid5(
-            NODE_NAMESPACE, digest("slot", tree, str(layer), *sorted(child_keys), str(occurrence))
-        )
-    )
+    return _uuid("slot", tree, str(layer), *sorted(child_keys), str(occurrence))
+
+
+def _uuid(*parts: str) -> str:
+    return str(uuid.uuid5(NODE_NAMESPACE, digest(*parts)))
 
 
 def embedding_key(embedding_text: str, embedder_fingerprint: str) -> str:
