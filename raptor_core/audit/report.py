@@ -10,7 +10,7 @@ from raptor_core.audit.base import Audited, Judge, Judgement, SentenceFinding
 from raptor_core.audit.terms import Terms, names, number_forms, numbers, terms, word_forms, words
 from raptor_core.curation import RIGHT, WRONG, Curation
 from raptor_core.identity import digest
-from raptor_core.nodes import Node, grouped
+from raptor_core.nodes import Node
 
 Known = Mapping[str, Sequence[SentenceFinding]]
 """Findings of earlier audits by ``audit_key``."""
@@ -149,7 +149,7 @@ def with_marks(
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A layer of one or more trees to sample.
+    """The summaries of a layer of one or more trees, to sample.
 
     ``below`` maps id to node of the layer below. ``known`` are findings of earlier audits.
     """
@@ -180,7 +180,7 @@ def run_audits(
         AuditReport(
             judge=judge.name,
             version=judge.version,
-            population=sum(not node.is_leaf for node in one.nodes),
+            population=len(one.nodes),
             audited=tuple(nodes),
             keys=tuple(audit_key(item, judge) for item in of_layer),
             by_node=tuple(tuple(next(findings)) for _ in of_layer),
@@ -191,18 +191,14 @@ def run_audits(
 
 
 def sample(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:
-    """Of every layer, the summaries with the smallest hash of their id; in the given order.
+    """Of a layer's summaries those with the smallest hash of their id; in the given order.
 
-    A layer gives ``rate`` (0 to 1) of its summaries, rounded up, and ``minimum`` at the least.
-    A choice by hash keeps its nodes when others come and go, so that a rebuild audits little
-    that was audited before.
+    They are ``rate`` (0 to 1) of all, rounded up, and ``minimum`` at the least. A choice by hash
+    keeps its nodes when others come and go, so that a rebuild audits little anew.
     """
-    chosen: set[str] = set()
-    layers = grouped((node for node in nodes if not node.is_leaf), lambda node: node.layer)
-    for summaries in layers.values():
-        wanted = max(minimum, math.ceil(rate * len(summaries)))
-        by_hash = sorted((digest("audit", node.id), node.id) for node in summaries)
-        chosen.update(node_id for _, node_id in by_hash[:wanted])
+    wanted = max(minimum, math.ceil(rate * len(nodes)))
+    by_hash = sorted((digest("audit", node.id), node.id) for node in nodes)
+    chosen = {node_id for _, node_id in by_hash[:wanted]}
     return [node for node in nodes if node.id in chosen]
 
 
