@@ -38,32 +38,23 @@ class RevisingSummarizer:
         by_key = {request.key: request for request in requests}
         first: dict[str, tuple[Summary, list[SentenceFinding]]] = {}
         try:
-            yield from self._revised(requests, by_key, first)
+            for answer, wrong in self._judged(self._inner.summarize(requests), by_key):
+                if isinstance(answer, Summary) and wrong:
+                    first[answer.key] = (answer, wrong)
+                else:
+                    yield answer
+            again = [
+                replace(by_key[key], objections=tuple(map(_objection, wrong)))
+                for key, (_, wrong) in first.items()
+            ]
+            seconds = self._inner.summarize(again) if again else ()
+            for second, left in self._judged(seconds, by_key):
+                answer, wrong = first.pop(second.key)
+                better = isinstance(second, Summary) and len(left) < len(wrong)
+                yield replace(second if better else answer, usage=answer.usage + second.usage)
         except BudgetError:
             yield from (answer for answer, _ in first.values())
             raise
-
-    def _revised(
-        self,
-        requests: Sequence[SummaryRequest],
-        by_key: Mapping[str, SummaryRequest],
-        first: dict[str, tuple[Summary, list[SentenceFinding]]],
-    ) -> Iterator[Summary | FailedSummary]:
-        """All answers; ``first`` holds those that still wait for their second."""
-        for answer, wrong in self._judged(self._inner.summarize(requests), by_key):
-            if isinstance(answer, Summary) and wrong:
-                first[answer.key] = (answer, wrong)
-            else:
-                yield answer
-        again = [
-            replace(by_key[key], objections=tuple(map(_objection, wrong)))
-            for key, (_, wrong) in first.items()
-        ]
-        for second, left in self._judged(self._inner.summarize(again) if again else (), by_key):
-            answer, wrong = first.pop(second.key)
-            better = isinstance(second, Summary) and len(left) < len(wrong)
-            usage = answer.usage + second.usage
-            yield replace(second if better else answer, usage=usage)
 
     def _judged(
         self,
