@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
-from raptor_core.quality.checks import N_WORST, CheckInfo, Measured, Verdict, WorstNode
+from raptor_core.quality.checks import CheckInfo, Measured, Verdict, WorstNode
 from raptor_core.quality.statistics import DIGITS
 from raptor_core.settings import AuditSettings, Settings
 
@@ -71,13 +71,12 @@ def evaluate_audit(report: AuditReport, settings: Settings) -> Verdict:
 def _worst(report: AuditReport) -> list[WorstNode]:
     """The least supported sentence of each node that has one, least supported first."""
     ranked = sorted(report.unsupported, key=lambda f: (f.score, f.node_id))
-    by_node: dict[str, SentenceFinding] = {}
-    for finding in ranked:
-        by_node.setdefault(finding.node_id, finding)
+    least = {finding.node_id: finding for finding in reversed(ranked)}
     trees = {node.id: node.tree for node in report.audited}
     return [
         WorstNode(f.node_id, f.sentence, f.score, _why(f), trees[f.node_id])
-        for f in list(by_node.values())[:N_WORST]
+        for f in ranked
+        if f is least[f.node_id]
     ]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from raptor_core.audit.collage import folded
 from raptor_core.identity import embedding_key
 from raptor_core.nodes import Node
-from raptor_core.quality.checks import N_WORST, Measured, WorstNode, check, percent
+from raptor_core.quality.checks import Measured, WorstNode, check, percent
 from raptor_core.quality.statistics import DIGITS
 from raptor_core.settings import CheckSettings
 from raptor_core.store.base import Manifest, StoreIdentity
@@ -167,7 +167,7 @@ def store(trees: Sequence[StoredTree]) -> Measured:
     worst = [
         WorstNode(node_id, "", 1.0, f"point {what}")
         for what, ids in wrong.items()
-        for node_id in ids[:N_WORST]
+        for node_id in ids
     ]
     remedy = "Publish the partition again; it replaces every point of its trees."
     return Measured(not told, f"{summary}.", numbers, worst, remedy)

@@ -8,7 +8,6 @@ from itertools import chain, pairwise
 
 from raptor_core.nodes import Node, Tree
 from raptor_core.quality.checks import (
-    N_WORST,
     CheckedLayer,
     CheckedTrees,
     Measured,
@@ -82,7 +81,7 @@ def _coverage_measured(n_checked: int, broken: Sequence[Sequence[Node]]) -> Meas
     worst = [
         WorstNode.of(n, len(n.children), f"node {what}")
         for what, nodes in by_fault.items()
-        for n in nodes[:N_WORST]
+        for n in nodes
     ]
     remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."
     summary = f"{told or f'All {n_checked} nodes are covered'}."
