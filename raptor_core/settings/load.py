@@ -16,42 +16,42 @@ from raptor_core.errors import SettingsError
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings.models import Settings
 
-_PAPER: Mapping[str, Any] = {
-    "tokens": {"counter": "tiktoken"},
-    "chunking": {"method": "greedy", "max_tokens": 100, "context": False},
-    "embedder": {"kind": "sentence-transformers", "model": "multi-qa-mpnet-base-cos-v1"},
-    "clustering": {
-        "method": "raptor",
-        "engine": "reference",
-        "dimensions": 10,
-        "local_neighbors": 10,
-        "threshold": 0.1,
-        "patience": 0,
-        "epochs": 0,
-        "max_tokens": 3500,
-    },
-    "summarizer": {
-        "kind": "openai",
-        "model": "gpt-3.5-turbo",
-        "prompt": "paper",
-        "max_tokens": 100,
-        "temperature": 1.0,
-    },
-    "tree": {"top_nodes": 11},
-    "retrieval": {"strategy": "collapsed", "budget_tokens": 2000, "top_k": 20},
-}
-
-_SIMPLE: Mapping[str, Any] = {
-    "tokens": {"counter": "words"},
-    "chunking": {"method": "windows", "max_tokens": 200, "context": False},
-    "clustering": {"method": "gmm", "threshold": 0.3},
-    "summarizer": {"prompt": "simple"},
-    "tree": {"max_layers": 12, "top_nodes": 1},
-    "retrieval": {"strategy": "beam", "beam_width": 3, "top_k": 5},
-}
-
 PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {"default": {}, "paper": _PAPER, "simple": _SIMPLE}
+    {
+        "default": {},
+        "paper": {
+            "tokens": {"counter": "tiktoken"},
+            "chunking": {"method": "greedy", "max_tokens": 100, "context": False},
+            "embedder": {"kind": "sentence-transformers", "model": "multi-qa-mpnet-base-cos-v1"},
+            "clustering": {
+                "method": "raptor",
+                "engine": "reference",
+                "dimensions": 10,
+                "local_neighbors": 10,
+                "threshold": 0.1,
+                "patience": 0,
+                "epochs": 0,
+                "max_tokens": 3500,
+            },
+            "summarizer": {
+                "kind": "openai",
+                "model": "gpt-3.5-turbo",
+                "prompt": "paper",
+                "max_tokens": 100,
+                "temperature": 1.0,
+            },
+            "tree": {"top_nodes": 11},
+            "retrieval": {"strategy": "collapsed", "budget_tokens": 2000, "top_k": 20},
+        },
+        "simple": {
+            "tokens": {"counter": "words"},
+            "chunking": {"method": "windows", "max_tokens": 200, "context": False},
+            "clustering": {"method": "gmm", "threshold": 0.3},
+            "summarizer": {"prompt": "simple"},
+            "tree": {"max_layers": 12, "top_nodes": 1},
+            "retrieval": {"strategy": "beam", "beam_width": 3, "top_k": 5},
+        },
+    }
 )
 """Values of each preset, as in a settings file. ``paper``: arXiv:2401.18059, as its authors' code
 has it. ``simple``: the common short recipe, to compare with: windows of 200 words, one mixture on
@@ -64,15 +64,10 @@ def preset(name: str) -> Settings:
     Raises:
         SettingsError: no preset has this name.
     """
-    return Settings.model_validate(preset_values(name))
+    return Settings.model_validate(_preset_values(name))
 
 
-def preset_values(name: str) -> Mapping[str, Any]:
-    """What a preset says, without the defaults.
-
-    Raises:
-        SettingsError: no preset has this name.
-    """
+def _preset_values(name: str) -> Mapping[str, Any]:
     if name not in PRESETS:
         raise SettingsError(
             f"no preset is called {name!r}; there are: {', '.join(sorted(PRESETS))}"
@@ -101,7 +96,7 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     values = _read(path) if path else {}
     name = values.pop("preset", "default")
     where = str(path) if path else "the environment"
-    merged = _merge(preset_values(str(name)), values)
+    merged = _merge(_preset_values(str(name)), values)
     names: list[str] = []
     for section, key, text in _environment(os.environ if environ is None else environ):
         merged = _merge(merged, {section: {key: _parse(section, key, text)}})
@@ -115,7 +110,7 @@ def with_preset(settings: Settings, name: str) -> Settings:
     Raises:
         SettingsError: no preset has this name, or its values contradict what stays.
     """
-    merged = _merge(settings.model_dump(), preset_values(name))
+    merged = _merge(settings.model_dump(), _preset_values(name))
     return _validated(merged, f"preset {name!r} over the settings")
 
 
