@@ -79,13 +79,12 @@ Doubts = Mapping[str, float]
 class Claim:
     """A sentence weighed against the passages.
 
-    ``missing`` are its numbers and names, then its words, that no passage holds; ``broken`` says
-    that a number or a name is among them. ``nearest`` is the row of the most similar passage.
+    ``missing`` are its numbers and names, then its words, that no passage holds. ``nearest`` is the
+    row of the most similar passage.
     """
 
     doubts: Doubts
     missing: tuple[str, ...]
-    broken: bool
     nearest: int
 
 
@@ -123,9 +122,8 @@ class Passages:
             "opposites": same * min(_MOST, _n_opposites(needs.words, near)),
             "absolutes": same * min(_MOST, _n_absolutes(needs.words, near)),
         }
-        exact = [*no_number, *no_name]
-        missing = tuple(dict.fromkeys([*exact, *wanting]))
-        return Claim(doubts, missing, bool(exact), int(order[0]))
+        missing = tuple(dict.fromkeys([*no_number, *no_name, *wanting]))
+        return Claim(doubts, missing, int(order[0]))
 
     def _unmatched_negations(self, needs: Needs) -> int:
         """Negations whose next content words no negated passage holds, but for one of them."""
@@ -254,7 +252,7 @@ def _finding(
     score = probability(claim.doubts)
     judgement: Judgement = "supported"
     reason = ""
-    if claim.broken or score < THRESHOLD:
+    if score < THRESHOLD or claim.doubts["numbers"] or claim.doubts["names"]:
         judgement = "unsupported"
         reason = "; ".join(told for name, told in _TOLD.items() if claim.doubts[name])
     return SentenceFinding(
