@@ -62,7 +62,7 @@ class Decision:
 
 
 class Curation:
-    """The decisions in force; of several on one subject the last one counts.
+    """The ``decisions`` in force; of several on one subject the last one counts.
 
     Args:
         decisions: in the order of their making; those that were taken back are passed over.
@@ -72,11 +72,7 @@ class Curation:
         self._by_subject: dict[tuple[str, str, str], Decision] = {
             (d.kind, d.tree, d.subject): d for d in decisions if not d.undone
         }
-
-    @property
-    def decisions(self) -> Sequence[Decision]:
-        """Those in force."""
-        return tuple(self._by_subject.values())
+        self.decisions = tuple(self._by_subject.values())
 
     @cached_property
     def documents(self) -> frozenset[str]:
@@ -90,9 +86,8 @@ class Curation:
 
     def summary(self, tree: str, child_keys: Sequence[str], slot: str) -> Decision | None:
         """The decision that gives a summary its text; a correction goes before a pin."""
-        subjects = ("summary", subject_of_summary(child_keys)), ("pin", slot)
-        found = (self._by_subject.get((kind, tree, subject)) for kind, subject in subjects)
-        return next((decision for decision in found if decision), None)
+        corrected = self._by_subject.get(("summary", tree, subject_of_summary(child_keys)))
+        return corrected or self._by_subject.get(("pin", tree, slot))
 
     def mark(self, node_id: str, sentence: str) -> Decision | None:
         """The decision on a finding."""
