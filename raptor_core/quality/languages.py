@@ -88,11 +88,6 @@ class Writing:
         return Writing(self.letters + other.letters, self.n_words + other.n_words, scores)
 
     @property
-    def n_letters(self) -> int:
-        """Letters of all scripts."""
-        return self.letters.total()
-
-    @property
     def script(self) -> str | None:
         """The script of most letters; Japanese where Han stands with kana; None for none."""
         if not self.letters:
@@ -102,12 +97,12 @@ class Writing:
         counts = Counter({s: n for s, n in self.letters.items() if s not in {_KANA, HAN}})
         counts[JAPANESE if japanese else HAN] = kana + han
         script, count = counts.most_common(1)[0]
-        return script if 2 * count > self.n_letters else None
+        return script if 2 * count > self.letters.total() else None
 
     def share(self, script: str) -> float:
         """Share of a script's letters, in [0, 1]; Japanese and Han count each other's."""
         names = (_KANA, HAN) if script in {JAPANESE, HAN} else (script,)
-        return sum(self.letters[name] for name in names) / max(self.n_letters, 1)
+        return sum(self.letters[name] for name in names) / max(self.letters.total(), 1)
 
     @property
     def language(self) -> str | None:
@@ -192,7 +187,7 @@ def find_switch(summary: Writing, children: Sequence[Writing]) -> tuple[str, str
         return None
     together = sum(children[1:], children[0])
     least = _MIN_LETTERS.get(script, _MIN_LETTERS_ELSEWHERE)
-    if together.script is None or summary.n_letters < least:
+    if together.script is None or summary.letters.total() < least:
         return None
     if script == LATIN == together.script:
         return _language_switch(summary, together, children)
