@@ -52,7 +52,7 @@ from raptor_assets.steps import Step, build_steps
 from raptor_assets.versions import DROPPED, PAST_TOP
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.quality.checks import blocking_failures
-from raptor_core.quality.document_text import DOCUMENT_TEXT
+from raptor_core.quality.document_text import document_text
 from raptor_core.store import check_writable
 
 Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation | dg.AssetObservation]
@@ -421,7 +421,7 @@ class _Run:
             result.state.name: verdict.summary
             for result in results
             for verdict in result.verdicts
-            if verdict.name == DOCUMENT_TEXT.name and not verdict.passed
+            if verdict.name == document_text.name and not verdict.passed
         }
         asset, usage = step.key.to_user_string(), self._at.usage
         done = Progress(asset, names, n_rows, seconds, n_made, failed, odd, usage=usage)

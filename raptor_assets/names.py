@@ -9,7 +9,7 @@ from functools import cached_property
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
 from raptor_core.quality.checks import CheckInfo
-from raptor_core.quality.document_text import DOCUMENT_TEXT
+from raptor_core.quality.document_text import document_text
 from raptor_core.quality.hallucination import audit_check
 from raptor_core.quality.registry import LAYER_CHECKS, PUBLISHED_CHECKS
 from raptor_core.quality.sizes import chunk_length
@@ -115,7 +115,7 @@ def hand_findings(layer: int) -> str:
 def partition_checks(settings: Settings) -> Checks:
     """The checks of every partition, in the order of the chain."""
     layers = range(1, settings.tree.max_layers + 1)
-    checks: Checks = [(DOCUMENTS, DOCUMENT_TEXT), (CHUNKS, chunk_length)]
+    checks: Checks = [(DOCUMENTS, document_text), (CHUNKS, chunk_length)]
     checks += [(summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
     checks += [(findings(layer), audit_check(settings.audit)) for layer in layers]
     return checks + [(TREE, check) for check in PUBLISHED_CHECKS]

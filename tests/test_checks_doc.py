@@ -11,7 +11,7 @@ from raptor_assets.specs import build_check_specs
 from raptor_assets.versions import code_versions
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
-from raptor_core.quality.document_text import DOCUMENT_TEXT
+from raptor_core.quality.document_text import document_text
 from raptor_core.quality.registry import LAYER_CHECKS, STORE_CHECKS, TREE_CHECKS
 from raptor_core.quality.sizes import chunk_length
 from raptor_core.settings import CheckSettings, EvaluationSettings, Settings
@@ -28,7 +28,7 @@ def pairs(checks):
 
 
 def test_the_documents_check_is_listed():
-    assert pairs([DOCUMENT_TEXT]) == ON_DOCUMENTS
+    assert pairs([document_text]) == ON_DOCUMENTS
 
 
 def test_the_chunks_check_is_listed():

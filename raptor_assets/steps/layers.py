@@ -27,8 +27,8 @@ from raptor_core.errors import EmptySourceError, SourceError, TableError
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import Verdict
-from raptor_core.quality.document_text import evaluate_document_text
-from raptor_core.quality.sizes import CheckedChunks, chunk_length
+from raptor_core.quality.document_text import document_text
+from raptor_core.quality.sizes import chunk_length
 from raptor_core.tables.values import clusterings_to_table, documents_to_table, nodes_to_table
 from raptor_core.tree.earlier import earlier_clusters
 from raptor_core.tree.embed import embed_nodes
@@ -66,7 +66,7 @@ class DocumentsStep(Step):
 
 def _verdict(trees: Trees, context: RunContext) -> Verdict:
     documents = {d.id: d for members in trees.values() for d in members}
-    return evaluate_document_text(documents.values(), context.common_text, context.settings.checks)
+    return document_text(documents.values(), context.common_text, context.settings.checks)
 
 
 class ChunksStep(Step):
@@ -102,7 +102,7 @@ class ChunksStep(Step):
             for document in members
         }
         leaves = state.flat_nodes(0)
-        return [chunk_length(CheckedChunks(leaves, texts, state.context.settings))]
+        return [chunk_length(leaves, texts, state.context.settings)]
 
     def _leaves(self, state: PartitionState) -> list[Node]:
         documents = state.documents()

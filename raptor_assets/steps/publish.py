@@ -30,7 +30,7 @@ from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRe
 from raptor_core.nodes import End, Layer, Tree
 from raptor_core.quality.checks import CheckedTrees, Verdict, blocking_failures, require
 from raptor_core.quality.registry import tree_verdicts
-from raptor_core.quality.stored import DocumentHashes, Embedded, StoredTree, embedding, staleness
+from raptor_core.quality.stored import StoredTree, embedding, staleness
 from raptor_core.quality.stored import store as whole_in_store
 from raptor_core.settings import Settings
 from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
@@ -259,7 +259,7 @@ def _embedded_verdict(
     """Verdict on the vectors that publishing would take, before it does."""
     nodes = [node for tree in trees for node in tree.nodes()]
     vectors = {key: vector for tree in trees for key, vector in tree.vectors().items()}
-    return embedding(Embedded(nodes, vectors, identity, settings.checks))
+    return embedding(nodes, vectors, identity, settings.checks)
 
 
 def _staleness_verdicts(state: PartitionState, manifests: Mapping[str, Manifest]) -> list[Verdict]:
@@ -276,7 +276,7 @@ def _staleness_verdicts(state: PartitionState, manifests: Mapping[str, Manifest]
         for tree, members in source.items()
         if tree not in textless
     }
-    return [staleness(DocumentHashes(published, there))]
+    return [staleness(published, there)]
 
 
 def _stored_verdict(store: VectorStore, trees: Sequence[Tree]) -> Verdict:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, ParamSpec
 
 from raptor_core.errors import InvariantError
 from raptor_core.nodes import Node, Tree
 from raptor_core.settings import Settings
 
-Subject = TypeVar("Subject")
+Judged = ParamSpec("Judged")
 Severity = Literal["error", "warn"]
 N_WORST = 5
 
@@ -95,19 +95,19 @@ class CheckInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Check(CheckInfo, Generic[Subject]):
-    """A check that can be run on a subject."""
+class Check(CheckInfo, Generic[Judged]):
+    """A check that can be run on what its function measures."""
 
-    measure: Callable[[Subject], Measured]
+    measure: Callable[Judged, Measured]
 
-    def __call__(self, subject: Subject) -> Verdict:
-        """The verdict on ``subject``."""
-        return self.verdict(self.measure(subject))
+    def __call__(self, *judged: Judged.args, **named: Judged.kwargs) -> Verdict:
+        """The verdict on what is judged."""
+        return self.verdict(self.measure(*judged, **named))
 
 
 def check(
     name: str, severity: Severity, description: str
-) -> Callable[[Callable[[Subject], Measured]], Check[Subject]]:
+) -> Callable[[Callable[Judged, Measured]], Check[Judged]]:
     """Makes a check of the function that measures."""
     return lambda measure: Check(name, severity, description, measure)
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from raptor_core.documents.base import Document
-from raptor_core.quality.checks import N_WORST, CheckInfo, Measured, Verdict, WorstNode, percent
+from raptor_core.quality.checks import N_WORST, Measured, WorstNode, check, percent
 from raptor_core.quality.languages import LATIN, writing
 from raptor_core.settings import CheckSettings
 
@@ -122,14 +122,6 @@ def lines_of(document: Document) -> Iterator[str]:
                 yield even
 
 
-DOCUMENT_TEXT = CheckInfo(
-    "document_text",
-    "warn",
-    "Share of documents whose text looks as if it had been read wrongly: words glued together, "
-    "letters without a meaning, hardly any letters, hardly any text for the pages; or that are in "
-    "another language than the others of the run; and the share of text in lines that most of "
-    "these have.",
-)
 MAX_GLUED = 0.05
 """Share of letters in words too long to be any. References of programming have .03, PDF files whose
 spaces were lost .06 and more."""
@@ -209,9 +201,17 @@ def find_foreign_text(document: Document, common: CommonText, share: float) -> O
     return OddText(document.id, reason, 1 - alike, document.text[:_EXCERPT_CHARS])
 
 
-def evaluate_document_text(
+@check(
+    "document_text",
+    "warn",
+    "Share of documents whose text looks as if it had been read wrongly: words glued together, "
+    "letters without a meaning, hardly any letters, hardly any text for the pages; or that are in "
+    "another language than the others of the run; and the share of text in lines that most of "
+    "these have.",
+)
+def document_text(
     documents: Collection[Document], common: CommonText, checks: CheckSettings
-) -> Verdict:
+) -> Measured:
     """Whether few enough of the documents look wrong, and little enough of their text repeats.
 
     Each is looked at by itself and beside those that ``common`` has counted.
@@ -259,9 +259,7 @@ def evaluate_document_text(
         "checks.max_odd_documents or checks.max_repeated where their text is meant so."
     )
     passed = share <= checks.max_odd_documents and not repeats
-    return DOCUMENT_TEXT.verdict(
-        Measured(passed, " ".join(told) or summary, numbers, worst, remedy)
-    )
+    return Measured(passed, " ".join(told) or summary, numbers, worst, remedy)
 
 
 def told_repeated(lines: Mapping[str, int], compared: int) -> str:

@@ -24,7 +24,7 @@ from raptor_core.quality.sizes import (
 from raptor_core.quality.stored import embedding, staleness, store
 from raptor_core.quality.structure import coverage, shrink, staircase, tree_coverage
 
-LAYER_CHECKS: tuple[Check[CheckedLayer], ...] = (
+LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
     coverage,
     token_budget,
     junk_text,
@@ -36,7 +36,7 @@ LAYER_CHECKS: tuple[Check[CheckedLayer], ...] = (
     language_switch,
     near_duplicates,
 )
-TREE_CHECKS: tuple[Check[CheckedTrees], ...] = (
+TREE_CHECKS: tuple[Check[[CheckedTrees]], ...] = (
     shrink,
     tree_coverage,
     staircase,

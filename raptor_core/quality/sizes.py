@@ -188,16 +188,8 @@ _CLOSING = "\"'”’»)]}*_`|"
 _ENDS = ".!?…:;。！？।؟"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedChunks:
-    """Chunks of one or more trees in document order, and the texts that they are spans of.
-
-    ``texts`` are by tree and document; borders in a document without one are not judged.
-    """
-
-    chunks: Sequence[Node]
-    texts: Mapping[tuple[str, str], str]
-    settings: Settings
+Texts = Mapping[tuple[str, str], str]
+"""Texts that chunks are spans of, by tree and document."""
 
 
 @check(
@@ -206,29 +198,31 @@ class CheckedChunks:
     "Tokens of the chunks, share of those over chunking.max_tokens, and share of borders between "
     "two chunks that lie inside a sentence.",
 )
-def chunk_length(given: CheckedChunks) -> Measured:
+def chunk_length(chunks: Sequence[Node], texts: Texts, settings: Settings) -> Measured:
     """Whether none is over the limit, and at most ``max_cut_sentences`` of the borders cut one.
 
-    A border cuts none where a line ends, or the text before it ends like a sentence. Windows of
+    ``chunks`` are of one or more trees, in document order. A border cuts none where a line ends, or
+    the text before it ends like a sentence; in a document without a text none is judged. Windows of
     words cut by their nature, and are told and not judged.
     """
-    limit, bound = given.settings.chunking.max_tokens, given.settings.checks.max_cut_sentences
+    limit, bound = settings.chunking.max_tokens, settings.checks.max_cut_sentences
     over = sorted(
-        (node for node in given.chunks if node.n_tokens > limit),
+        (node for node in chunks if node.n_tokens > limit),
         key=lambda node: (-node.n_tokens, node.id),
     )
-    borders = list(_borders(given))
+    borders = list(_borders(chunks, texts))
     cut = [node for node, is_cut in borders if is_cut]
     share = len(cut) / len(borders) if borders else 0.0
-    judged = given.settings.chunking.method != "windows"
-    n_chunks = len(given.chunks)
-    tokens = distribution("chunk_tokens", [node.n_tokens for node in given.chunks])
-    numbers = {"chunks": n_chunks, **tokens}
-    numbers["over_limit_share"] = round(len(over) / max(1, n_chunks), DIGITS)
+    judged = settings.chunking.method != "windows"
+    numbers = {
+        "chunks": len(chunks),
+        **distribution("chunk_tokens", [node.n_tokens for node in chunks]),
+        "over_limit_share": round(len(over) / max(1, len(chunks)), DIGITS),
+    }
     if borders:
         numbers["cut_sentences_share"] = round(share, DIGITS)
     summary = (
-        f"{len(over)} of {n_chunks} chunks are over {limit} tokens; {percent(share)} of the "
+        f"{len(over)} of {len(chunks)} chunks are over {limit} tokens; {percent(share)} of the "
         f"borders cut a sentence (at most {percent(bound)})."
     )
     worst = [WorstNode.of(node, node.n_tokens, f"{node.n_tokens} tokens") for node in over]
@@ -241,13 +235,13 @@ def chunk_length(given: CheckedChunks) -> Measured:
     return Measured(not over and (share <= bound or not judged), summary, numbers, worst, remedy)
 
 
-def _borders(given: CheckedChunks) -> Iterator[tuple[Node, bool]]:
+def _borders(chunks: Sequence[Node], texts: Texts) -> Iterator[tuple[Node, bool]]:
     """Each chunk with one behind it in its document, and whether a sentence is cut there."""
-    for before, after in pairwise(given.chunks):
+    for before, after in pairwise(chunks):
         place = before.tree, before.documents[0]
-        if place != (after.tree, after.documents[0]) or place not in given.texts:
+        if place != (after.tree, after.documents[0]) or place not in texts:
             continue
-        text = given.texts[place]
+        text = texts[place]
         between = text[before.end : after.start]
         told = text[before.start : before.end].rstrip().rstrip(_CLOSING)
         yield before, "\n" not in between and not told.endswith(tuple(_ENDS))

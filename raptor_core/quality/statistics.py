@@ -78,7 +78,7 @@ def measure_drift(value: float, past: Sequence[float], last: int) -> Drift:
     return Drift(value, len(kept), median, spread, float(np.clip(z, -1000.0, 1000.0)))
 
 
-def measure_mean_drift(layer: CheckedLayer, now: Check[CheckedLayer], mean: str) -> Measured:
+def measure_mean_drift(layer: CheckedLayer, now: Check[[CheckedLayer]], mean: str) -> Measured:
     """Whether ``mean``, among the numbers of the check ``now``, is near that of earlier builds."""
     measured = now.measure(layer)
     value, checks = measured.numbers.get(mean), layer.settings.checks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,28 +25,23 @@ _MIN_COLLAPSED = 10
 _EQUAL = "whose vector is that of another text"
 
 
-@dataclass(frozen=True, slots=True)
-class Embedded:
-    """A partition's nodes, their ``vectors`` by embedding key, and the store they are for."""
-
-    nodes: Sequence[Node]
-    vectors: Mapping[str, Vectors]
-    identity: StoreIdentity
-    checks: CheckSettings
-
-
 @check(
     "embedding",
     "error",
     "Every node has a vector of the store's model and dimension, finite and of norm 1, hardly "
     "any has that of another text, and no layer's vectors have collapsed into one direction.",
 )
-def embedding(given: Embedded) -> Measured:
+def embedding(
+    nodes: Sequence[Node],
+    vectors: Mapping[str, Vectors],
+    identity: StoreIdentity,
+    checks: CheckSettings,
+) -> Measured:
     """Whether every vector is sound, and at most ``max_equal_vectors`` are those of other texts.
 
-    A layer of ten nodes or more has a mean cosine of ``max_mean_cosine`` at the most.
+    A layer of ten nodes or more has a mean cosine of ``max_mean_cosine`` at the most. ``vectors``
+    are by embedding key, ``identity`` is the store's that they are for.
     """
-    nodes, vectors, identity = given.nodes, given.vectors, given.identity
     stored = [
         (node, vectors[node.embedding_key]) for node in nodes if node.embedding_key in vectors
     ]
@@ -70,12 +65,12 @@ def embedding(given: Embedded) -> Measured:
     for what, members in zip(counted, wrong.values(), strict=True):
         numbers[f"vectors_{what}"] = len(members)
     numbers["vectors_equal"] = len(equal)
-    share, bound = len(equal) / max(1, len(nodes)), given.checks.max_equal_vectors
+    share, bound = len(equal) / max(1, len(nodes)), checks.max_equal_vectors
     if nodes:
         numbers["vectors_equal_share"] = round(share, DIGITS)
     cosines = _mean_cosines([node.layer for node, _ in sized], rows, finite)
     numbers |= {f"layer_{layer}_mean_cosine": cosine for layer, (_, cosine) in cosines.items()}
-    collapsed = given.checks.max_mean_cosine
+    collapsed = checks.max_mean_cosine
     for layer, (n, cosine) in cosines.items():
         if n >= _MIN_COLLAPSED and cosine > collapsed:
             what = f"of layer {layer}, whose mean cosine is {cosine} (at most {collapsed})"
@@ -177,24 +172,17 @@ Hashes = Mapping[str, Mapping[str, str]]
 """Content hash by document id, by tree."""
 
 
-class DocumentHashes(NamedTuple):
-    """Documents of one partition, as they were published and as the source holds them."""
-
-    published: Hashes
-    source: Hashes
-
-
 @check(
     "staleness",
     "warn",
     "The published trees hold the documents that the source holds: none changed, added or gone "
     "since they were read.",
 )
-def staleness(hashes: DocumentHashes) -> Measured:
-    """Whether nothing differs."""
+def staleness(published: Hashes, source: Hashes) -> Measured:
+    """Whether nothing differs between what was published and what the source holds."""
     built, there = (
         {(tree, document): h for tree, held in side.items() for document, h in held.items()}
-        for side in hashes
+        for side in (published, source)
     )
     differing = {
         "changed": {place for place in built.keys() & there.keys() if built[place] != there[place]},

@@ -3,7 +3,7 @@
 import pytest
 
 from raptor_core import Components, Document, Settings
-from raptor_core.quality.sizes import CheckedChunks, chunk_length
+from raptor_core.quality.sizes import chunk_length
 from raptor_core.settings import CheckSettings
 from raptor_core.tree.leaves import make_leaves
 
@@ -19,7 +19,7 @@ def judged(document=None, max_tokens=12, **chunking):
     )
     document = document or Document("log.md", TEXT)
     leaves = make_leaves("t", [document], Components(settings))
-    return chunk_length(CheckedChunks(leaves, {("t", "log.md"): document.text}, settings))
+    return chunk_length(leaves, {("t", "log.md"): document.text}, settings)
 
 
 def test_borders_at_ends_of_sentences_and_lines_cut_none():
@@ -49,7 +49,7 @@ def test_a_chunk_over_the_limit_is_told_though_a_chunker_of_ones_own_made_it():
     settings = Settings(tokens={"counter": "words"})
     leaves = make_leaves("t", [Document("log.md", TEXT)], Components(settings))
     strict = Settings(chunking={"max_tokens": 8}, checks=CheckSettings(max_cut_sentences=1))
-    found = chunk_length(CheckedChunks(leaves, {}, strict))
+    found = chunk_length(leaves, {}, strict)
     assert not found.passed
     assert found.numbers["over_limit_share"] == pytest.approx(1)
     assert "contract" in found.remedy

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from raptor_core.documents.base import Document, Section
 from raptor_core.quality.document_text import (
     CommonText,
-    evaluate_document_text,
+    document_text,
     find_foreign_text,
 )
 from raptor_core.settings import CheckSettings
@@ -50,12 +50,12 @@ def test_lines_that_most_documents_have_are_told_with_their_share():
     documents = pages(30, foot=FOOT)
     common = counted(documents)
     assert common.repeated_lines(0.5) == {"Copyright 0 by the keepers": 30}
-    found = evaluate_document_text(documents[:1], common, CheckSettings())
+    found = document_text(documents[:1], common, CheckSettings())
     assert (found.passed, found.numbers["repeated_lines"]) == (False, 1.0)
     assert found.numbers["repeated_share"] > 0.05
     told = "Lines that most of 30 documents have (1): 'Copyright 0 by the keepers' in 30."
     assert found.summary == told
-    assert evaluate_document_text(documents[:1], common, CheckSettings(max_repeated=0.2)).passed
+    assert document_text(documents[:1], common, CheckSettings(max_repeated=0.2)).passed
 
 
 def test_headings_that_documents_share_are_no_boilerplate():

@@ -5,7 +5,7 @@ import pytest
 from raptor_core.documents.base import Document
 from raptor_core.quality.document_text import (
     CommonText,
-    evaluate_document_text,
+    document_text,
     find_odd_text,
 )
 from raptor_core.settings import CheckSettings
@@ -66,15 +66,15 @@ def test_pages_without_any_text_are_told_where_they_are_many():
 
 def test_the_verdict_names_the_documents_up_to_a_bound():
     documents = [Document("a.pdf", GLUED), Document("b.md", PROSE)]
-    found = evaluate_document_text(documents, CommonText(), CheckSettings())
+    found = document_text(documents, CommonText(), CheckSettings())
     assert (found.passed, found.severity) == (False, "warn")
     assert "a.pdf: " in found.summary
     assert [worst.tree for worst in found.worst] == ["a.pdf"]
     told = {name: found.numbers[name] for name in ("documents", "odd", "odd_share", "compared")}
     assert told == {"documents": 2.0, "odd": 1.0, "odd_share": 0.5, "compared": 0.0}
     half = CheckSettings(max_odd_documents=0.5)
-    assert evaluate_document_text(documents, CommonText(), half).passed
+    assert document_text(documents, CommonText(), half).passed
 
 
 def test_no_document_passes():
-    assert evaluate_document_text([], CommonText(), CheckSettings()).passed
+    assert document_text([], CommonText(), CheckSettings()).passed

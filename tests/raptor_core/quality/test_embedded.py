@@ -7,7 +7,7 @@ import pytest
 from support.trees import leaf
 
 from raptor_core.identity import embedding_key
-from raptor_core.quality.stored import DocumentHashes, Embedded, embedding, staleness
+from raptor_core.quality.stored import embedding, staleness
 from raptor_core.settings import CheckSettings
 from raptor_core.store.base import StoreIdentity
 
@@ -30,7 +30,7 @@ def sound():
 
 
 def judge(vectors, nodes=NODES, checks=CHECKS):
-    return embedding(Embedded(nodes, vectors, IDENTITY, checks))
+    return embedding(nodes, vectors, IDENTITY, checks)
 
 
 def test_sound_vectors_pass():
@@ -109,15 +109,15 @@ def test_texts_that_differ_in_case_alone_may_share_a_vector():
 
 
 def test_what_the_source_holds_is_not_stale():
-    found = staleness(DocumentHashes({"t": {"a": "1"}}, {"t": {"a": "1"}}))
+    found = staleness({"t": {"a": "1"}}, {"t": {"a": "1"}})
     assert (found.name, found.passed, found.severity) == ("staleness", True, "warn")
-    assert staleness(DocumentHashes({}, {})).passed
+    assert staleness({}, {}).passed
 
 
 def test_changed_added_and_vanished_documents_are_named():
     built = {"t": {"a": "1", "b": "1"}, "u": {"c": "1"}}
     there = {"t": {"a": "2", "b": "1"}, "v": {"d": "1"}}
-    found = staleness(DocumentHashes(built, there))
+    found = staleness(built, there)
     assert not found.passed
     assert {(w.tree, w.text, w.why) for w in found.worst} == {
         ("t", "a", "document changed"),
