@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raptor_core.audit.base import Audited, Judgement, SentenceFinding, Text, sentence_texts
-from raptor_core.audit.terms import MAX_CAPITALS, Needs, Terms, lacking, needs_of, terms, union
+from raptor_core.audit.terms import Needs, Terms, lacking, needs_of, terms, union
 
 MIN_SUPPORT = 0.5
 """Share of content words below which a sentence is unsupported."""
@@ -26,30 +26,24 @@ class OverlapJudge:
 
     def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
         """See ``Judge.judge``."""
-        return [self._judge(item.node, item.children) for item in summaries]
+        return [_judged(item.node, item.children) for item in summaries]
 
-    def _judge(self, node: Text, children: Sequence[Text]) -> list[SentenceFinding]:
-        known = [terms(child.text) for child in children]
-        held = union(known)
-        with_names = held.capitals <= MAX_CAPITALS
-        findings = []
-        for sentence in sentence_texts(node.text):
-            needs = needs_of(sentence, with_names=with_names)
-            evidence = _best_child(needs, children, known)
-            findings.append(self._finding(node.id, sentence, needs, held, evidence))
-        return findings
 
-    def _finding(
-        self, node_id: str, sentence: str, needs: Needs, held: Terms, evidence: str | None
-    ) -> SentenceFinding:
-        wanting = lacking(needs.content, held)
-        broken = lacking(needs.exact, held)
+def _judged(node: Text, children: Sequence[Text]) -> list[SentenceFinding]:
+    known = [terms(child.text) for child in children]
+    held = union(known)
+    findings = []
+    for sentence in sentence_texts(node.text):
+        needs = needs_of(sentence, held)
+        wanting, broken = lacking(needs.content, held), lacking(needs.exact, held)
         n_content = len(needs.content)
         score = 1 - len(wanting) / n_content if n_content else float(not broken)
         supported = score >= MIN_SUPPORT and not broken
         judgement: Judgement = "supported" if supported else "unsupported"
         missing = tuple(dict.fromkeys(broken + wanting))
-        return SentenceFinding(node_id, sentence, judgement, score, missing, evidence)
+        evidence = _best_child(needs, children, known)
+        findings.append(SentenceFinding(node.id, sentence, judgement, score, missing, evidence))
+    return findings
 
 
 def _best_child(needs: Needs, children: Sequence[Text], known: Sequence[Terms]) -> str | None:

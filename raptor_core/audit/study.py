@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from raptor_core.audit.base import NamedText, SentenceFinding, sentence_texts
 from raptor_core.audit.report import Propagation, measure_propagation
-from raptor_core.audit.terms import MAX_CAPITALS, lacking, needs_of, terms, union
+from raptor_core.audit.terms import lacking, needs_of, terms, union
 from raptor_core.disk import replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.identity import digest, normalize_text
@@ -151,8 +151,7 @@ def _finding(node: DrawnNode, at: int, given: Verdict) -> SentenceFinding:
     if given.verdict == "unsure":
         return SentenceFinding(node.id, sentence, "not judged", 0.0, reason=reason)
     held = union([terms(child.text) for child in node.children])
-    needs = needs_of(sentence, with_names=held.capitals <= MAX_CAPITALS)
-    missing = tuple(lacking(needs.exact, held))
+    missing = tuple(lacking(needs_of(sentence, held).exact, held))
     return SentenceFinding(node.id, sentence, "unsupported", 0.0, missing, reason=reason)
 
 

@@ -14,17 +14,7 @@ import numpy as np
 
 from raptor_core.audit.base import Audited, Judgement, SentenceFinding, sentence_texts
 from raptor_core.audit.collage import folded, is_collage
-from raptor_core.audit.terms import (
-    MAX_CAPITALS,
-    Needs,
-    Terms,
-    Word,
-    lacking,
-    needs_of,
-    terms,
-    union,
-    words,
-)
+from raptor_core.audit.terms import Needs, Terms, Word, lacking, needs_of, terms, union, words
 from raptor_core.blas import one_blas_thread
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.vectors import Vectors
@@ -101,7 +91,7 @@ class Passages:
 
     def weigh(self, sentence: str, vector: Vectors) -> Claim:
         """Doubts about a sentence; there is at least one passage. ``vector``: shape (n_dims,)."""
-        needs = needs_of(sentence, with_names=self._held.capitals <= MAX_CAPITALS)
+        needs = needs_of(sentence, self._held)
         similarity = self._vectors @ vector
         order = np.argsort(-similarity, kind="stable")[:N_NEAREST]
         near = union([self._terms[row] for row in order])

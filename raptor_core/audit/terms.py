@@ -239,13 +239,13 @@ class Needs:
         return self.numbers + self.names
 
 
-def needs_of(sentence: str, *, with_names: bool) -> Needs:
-    """What ``sentence`` needs; without names where capitals do not tell them."""
+def needs_of(sentence: str, sources: Terms) -> Needs:
+    """What ``sentence`` needs; without names where the capitals of its sources do not tell them."""
     text = _MARKER.sub("", sentence)
     all_words = words(text)
     content = {word.stem: Item(word.text, word_forms(word)) for word in content_words(all_words)}
     content |= {pair: Item(pair, frozenset({pair})) for pair in pairs(text)}
-    called = names(text, all_words) if with_names else ()
+    called = names(text, all_words) if sources.capitals <= MAX_CAPITALS else ()
     return Needs(
         text=text,
         words=tuple(all_words),
