@@ -17,7 +17,7 @@ Known = Mapping[str, Sequence[SentenceFinding]]
 
 
 class RememberingJudge:
-    """Another judge, asked only about what it has not judged before.
+    """Another judge, asked only about what is not ``known``.
 
     What it could not judge is asked again.
     """
@@ -25,20 +25,16 @@ class RememberingJudge:
     def __init__(self, inner: Judge, known: Known | None = None) -> None:
         self._inner = inner
         self.name, self.version = inner.name, inner.version
-        self._known = {key: tuple(f) for key, f in (known or {}).items() if _is_judged(f)}
-
-    def knows(self, item: Audited) -> bool:
-        """Whether the other judge would not be asked."""
-        return audit_key(item, self._inner) in self._known
+        self.known = {key: tuple(f) for key, f in (known or {}).items() if _is_judged(f)}
 
     def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
         """See ``Judge.judge``."""
         keys = [audit_key(item, self._inner) for item in summaries]
         pairs = zip(keys, summaries, strict=True)
-        fresh = {key: item for key, item in pairs if key not in self._known}
+        fresh = {key: item for key, item in pairs if key not in self.known}
         judged = self._inner.judge(list(fresh.values())) if fresh else []
-        known = self._known | dict(zip(fresh, map(tuple, judged), strict=True))
-        self._known |= {key: known[key] for key in fresh if _is_judged(known[key])}
+        known = self.known | dict(zip(fresh, map(tuple, judged), strict=True))
+        self.known |= {key: known[key] for key in fresh if _is_judged(known[key])}
         return [_told_of(item, known[key]) for key, item in zip(keys, summaries, strict=True)]
 
 
@@ -164,9 +160,8 @@ def run_audits(
 ) -> list[AuditReport]:
     """Judge a sample of each layer's summaries against their children, all in one call.
 
-    ``rate`` and ``minimum`` are those of ``sample``. A summary that was
-    judged by the same judge over the same texts is not judged again: its findings are taken from
-    what is known, unless it was not judged then.
+    ``rate`` and ``minimum`` are those of ``sample``. A summary that was judged by the same judge
+    over the same texts is not judged again: its findings are taken from what is known.
     """
     asked = RememberingJudge(judge, {key: f for one in audits for key, f in one.known.items()})
     chosen = [sample(one.nodes, rate, minimum) for one in audits]
@@ -174,7 +169,8 @@ def run_audits(
         [Audited(n, tuple(one.below[c] for c in n.children if c in one.below)) for n in nodes]
         for one, nodes in zip(audits, chosen, strict=True)
     ]
-    n_judged = [sum(not asked.knows(item) for item in of_layer) for of_layer in items]
+    keys = [[audit_key(item, judge) for item in of_layer] for of_layer in items]
+    n_judged = [sum(key not in asked.known for key in of_layer) for of_layer in keys]
     findings = iter(asked.judge([item for of_layer in items for item in of_layer]))
     return [
         AuditReport(
@@ -182,11 +178,11 @@ def run_audits(
             version=judge.version,
             population=len(one.nodes),
             audited=tuple(nodes),
-            keys=tuple(audit_key(item, judge) for item in of_layer),
+            keys=tuple(of_layer),
             by_node=tuple(tuple(next(findings)) for _ in of_layer),
             n_judged=n,
         )
-        for one, nodes, of_layer, n in zip(audits, chosen, items, n_judged, strict=True)
+        for one, nodes, of_layer, n in zip(audits, chosen, keys, n_judged, strict=True)
     ]
 
 

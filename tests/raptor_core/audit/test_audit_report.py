@@ -217,7 +217,7 @@ def test_what_could_not_be_judged_is_asked_again():
     judge = RememberingJudge(inner)
     item = Audited(TRUE, tuple(LEAVES))
     judge.judge([item])
-    assert not judge.knows(item)
+    assert not judge.known
     judge.judge([item])
     assert inner.asked == ["true", "true"]
 
