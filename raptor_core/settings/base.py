@@ -15,9 +15,6 @@ class Part(BaseModel):
     )
 
 
-MaxTokensField = Literal["auto", "max_tokens", "max_completion_tokens"]
-
-
 class EndpointPart(Part):
     """An OpenAI-compatible endpoint: OpenAI, Azure, vLLM, Ollama; see docs/endpoints.md.
 
@@ -52,7 +49,7 @@ class EndpointPart(Part):
     base_url: str = "https://api.openai.com/v1"
     api_key_env: str = "OPENAI_API_KEY"
     api_version: str = Field("", pattern=r"^[A-Za-z0-9.-]*$")
-    max_tokens_field: MaxTokensField = "auto"
+    max_tokens_field: Literal["auto", "max_tokens", "max_completion_tokens"] = "auto"
     sends_temperature: bool = True
     timeout_seconds: float = Field(60.0, gt=0)
     max_retries: int = Field(4, ge=0, le=20)
