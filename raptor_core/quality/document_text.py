@@ -171,15 +171,11 @@ def find_odd_text(document: Document) -> OddText | None:
     if n_visible < _MIN_CHARS:
         return None
     n_letters = sum(map(len, _LETTERS.findall(text)))
-    glued, unmapped = _GLUED.findall(text), _UNMAPPED.findall(text)
+    n_glued = sum(map(len, set(_GLUED.findall(text))))
+    n_unmapped = len(_UNMAPPED.findall(text))
     shares = (
-        (len(unmapped) / n_visible, MAX_UNMAPPED, "characters that stand for no letter", _UNMAPPED),
-        (
-            sum(map(len, set(glued))) / max(1, n_letters),
-            MAX_GLUED,
-            "letters in glued words",
-            _GLUED,
-        ),
+        (n_unmapped / n_visible, MAX_UNMAPPED, "characters that stand for no letter", _UNMAPPED),
+        (n_glued / max(1, n_letters), MAX_GLUED, "letters in glued words", _GLUED),
         (1 - n_letters / n_visible, 1 - MIN_LETTERS, "characters that are no letters", _VISIBLE),
     )
     for share, bound, what, shown in shares:

@@ -32,20 +32,13 @@ _PHRASES = read_phrases(Path(__file__).with_name("injection_phrases.txt"))
 _TAGS = "\U000e0020-\U000e007e"
 _FLAG = re.compile(f"\U0001f3f4[{_TAGS}]+\U000e007f")
 _UNSEEN = re.compile(f"[{_TAGS}]|[\u202d\u202e]|[\u200b-\u200d\u2060\ufeff]{{8,}}")
+"""Unicode tags, those of flags aside, reversed runs, and long runs of no width."""
 
 CHAT_MARKUP = re.compile(
     r"<\|(?:im_start|im_end|system|user|assistant|endoftext|begin_of_text|eot_id|"
     r"start_header_id|end_header_id)\|>|<</?SYS>>|\[/?INST\]"
 )
 """As chats are marked up, of texts as they stand."""
-
-
-def hidden(text: str) -> bool:
-    """Whether a text holds Unicode tags, reversed runs, or long runs of no width.
-
-    A flag's tags are none of them.
-    """
-    return _UNSEEN.search(_FLAG.sub("", text)) is not None
 
 
 _NO_WIDTH = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff\U000e0000-\U000e007f]")
@@ -71,7 +64,7 @@ def orders(text: str) -> tuple[str, ...]:
     words = " ".join(plain.casefold().split())
     kinds = [told for section, told in KINDS.items() if _is_in(section, words)]
     kinds += [MARKUP] if CHAT_MARKUP.search(plain) else []
-    kinds += [HIDDEN] if hidden(text) else []
+    kinds += [HIDDEN] if _UNSEEN.search(_FLAG.sub("", text)) else []
     return tuple(kinds)
 
 

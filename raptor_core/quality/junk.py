@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -107,7 +108,9 @@ def loop(text: str) -> str | None:
     The repetition must be a quarter of the text and eight words, or 24 characters, long.
     """
     words = text.casefold().split()
-    period = _period(_codes(words), at_least=8)
+    numbers: dict[str, int] = {}
+    codes = np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.uint32)
+    period = _period(codes, at_least=8)
     if period:
         return _spoken(" ".join(words[period[0] : period[0] + period[1]]))
     if max(map(len, words), default=0) < _LONG_CHARS:  # a loop of spaced words was found above
@@ -134,11 +137,6 @@ def letterless(text: str, bound: float = MIN_LETTERS) -> str | None:
         return "unreadable characters"
     share = sum(n for c, n in counts.items() if unicodedata.category(c)[0] in "LM") / n_chars
     return f"{share:.0%} letters" if share < bound else None
-
-
-def _codes(words: Sequence[str]) -> NDArray[np.uint32]:
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(w, len(numbers)) for w in words], dtype=np.uint32)
 
 
 def _period(codes: NDArray[np.uint32], at_least: int) -> tuple[int, int] | None:
@@ -198,17 +196,12 @@ def error(text: str) -> str | None:
 
 def page(text: str) -> str | None:
     """The start of ``text`` when it is an HTML, XML or JSON answer, or None."""
-    return _find("pages", text) or (text.strip()[:40] if _is_json(text) else None)
-
-
-def _is_json(text: str) -> bool:
-    bare = text.strip()
-    if not (bare.startswith("{") and bare.endswith("}")):
-        return False
-    try:
-        return isinstance(json.loads(bare), dict)
-    except ValueError:
-        return False
+    bare, phrase = text.strip(), _find("pages", text)
+    if phrase is None and bare.startswith("{") and bare.endswith("}"):
+        with suppress(ValueError):
+            json.loads(bare)
+            return bare[:40]
+    return phrase
 
 
 SIGNS: dict[str, Callable[[str], str | None]] = {
