@@ -48,32 +48,11 @@ class NliJudge:
         pairs = [(child.text, sentence) for _, sentence, premises in asked for child in premises]
         told = self._probabilities(pairs)
         findings: list[list[SentenceFinding]] = [[] for _ in summaries]
-        at = 0
         for number, sentence, premises in asked:
-            rows = told[at : at + len(premises)]
-            at += len(premises)
+            rows, told = told[: len(premises)], told[len(premises) :]
             node_id = summaries[number].node.id
-            findings[number].append(self._finding(node_id, sentence, premises, rows))
+            findings[number].append(_finding(node_id, sentence, premises, rows))
         return findings
-
-    def _finding(
-        self, node_id: str, sentence: str, premises: Sequence[Text], told: NDArray[np.float64]
-    ) -> SentenceFinding:
-        if not premises:
-            return SentenceFinding(node_id, sentence, "unsupported", 0.0, reason="no child")
-        best = int(np.argmax(told[:, 0]))
-        score = float(told[best, 0])
-        judgement: Judgement = "supported" if score >= MIN_ENTAILMENT else "unsupported"
-        reason = ""
-        if judgement == "unsupported":
-            reason = "no child entails it"
-            against = int(np.argmax(told[:, 1]))
-            if told[against, 1] >= MIN_ENTAILMENT:
-                best, reason = against, "a child contradicts it"
-        child = premises[best]
-        return SentenceFinding(
-            node_id, sentence, judgement, score, (), child.id, child.text, reason
-        )
 
     def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Of entailment and of contradiction, shape (pairs, 2)."""
@@ -104,6 +83,22 @@ class NliJudge:
                 f"{', '.join(labels.values())}, expected 'entailment' among them"
             )
         return encoder, entails[0], contradicts[0] if contradicts else None
+
+
+def _finding(
+    node_id: str, sentence: str, premises: Sequence[Text], told: NDArray[np.float64]
+) -> SentenceFinding:
+    if not premises:
+        return SentenceFinding(node_id, sentence, "unsupported", 0.0, reason="no child")
+    judgement: Judgement = "supported"
+    best, against = map(int, told.argmax(axis=0))
+    score, reason = float(told[best, 0]), ""
+    if score < MIN_ENTAILMENT:
+        judgement, reason = "unsupported", "no child entails it"
+        if told[against, 1] >= MIN_ENTAILMENT:
+            best, reason = against, "a child contradicts it"
+    child = premises[best]
+    return SentenceFinding(node_id, sentence, judgement, score, (), child.id, child.text, reason)
 
 
 def _premises(sentence: str, children: Sequence[Text]) -> list[Text]:
