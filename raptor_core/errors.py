@@ -21,8 +21,9 @@
     ├── RecordsError             the database of Dagster's records failed
     └── StoreError               the vector store failed
         ├── StoreLockedError     another process holds the embedded store
-        ├── StoreMismatchError   the store belongs to another embedder, dimension or version
+        ├── DamagedTreeError     a published tree is not whole
         ├── StoreRefusedError    a server took a request for wrong
+        ├── StoreMismatchError   the store belongs to another embedder, dimension or version
         └── UnknownTreeError     no such published tree
 
 A message says what was expected, what came, where, and what to do about it.
