@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args, get_origin
@@ -97,11 +97,12 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     name = values.pop("preset", "default")
     where = str(path) if path else "the environment"
     merged = _merge(_preset_values(str(name)), values)
-    names: list[str] = []
-    for section, key, text in _environment(os.environ if environ is None else environ):
-        merged = _merge(merged, {section: {key: _parse(section, key, text)}})
-        names.append(f"{ENV_PREFIX}{section}__{key}".upper())
-    return _validated(merged, f"{where} with {', '.join(names)}" if names else where)
+    given = os.environ if environ is None else environ
+    names = sorted(n for n in given if n.startswith(ENV_PREFIX) and n not in NOT_SETTINGS)
+    for name in names:
+        section, key = _place(name)
+        merged = _merge(merged, {section: {key: _parse(section, key, given[name])}})
+    return _validated(merged, f"{where} with {', '.join(names).upper()}" if names else where)
 
 
 def with_preset(settings: Settings, name: str) -> Settings:
@@ -151,17 +152,15 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    for name in sorted(environ):
-        if not name.startswith(ENV_PREFIX) or name in NOT_SETTINGS:
-            continue
-        section, divider, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
-        if not divider:
-            raise SettingsError(
-                f"environment variable {name} names no setting; "
-                f"expected {ENV_PREFIX}SECTION__KEY, such as {ENV_PREFIX}CHUNKING__MAX_TOKENS"
-            )
-        yield section, key, environ[name]
+def _place(name: str) -> tuple[str, str]:
+    """Section and key that an environment variable names."""
+    section, divider, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
+    if not divider:
+        raise SettingsError(
+            f"environment variable {name} names no setting; "
+            f"expected {ENV_PREFIX}SECTION__KEY, such as {ENV_PREFIX}CHUNKING__MAX_TOKENS"
+        )
+    return section, key
 
 
 def _parse(section: str, key: str, text: str) -> Any:
