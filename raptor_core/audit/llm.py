@@ -108,20 +108,25 @@ class LlmJudge:
         return findings_by_summary
 
     def _ask(self, asked: _Asked, stop: threading.Event) -> tuple[int, list[SentenceFinding]]:
+        system, response_format = _form(self._settings)
         ask = ChatAsk(
-            system=_system(self._settings),
+            system=system,
             user=_question(asked),
             max_tokens=self._settings.max_tokens,
             temperature=0.0,
             shorten=lambda _n: _SHORTER,
             check=lambda text: _check(text, asked),
-            response_format=_response_format(self._settings),
+            response_format=response_format,
         )
         try:
             answer = self._client.chat(ask, stop=stop)
         except EndpointError as error:
             return asked.at, _all(asked, "not judged", str(error))
-        return asked.at, _findings(asked, _answer(answer.text))
+        faults = _answer(answer.text).unsupported
+        return asked.at, [
+            _finding(asked, sentence, [fault for fault in faults if fault.sentence == number])
+            for number, sentence in enumerate(asked.sentences, 1)
+        ]
 
 
 def _answer(text: str) -> _Answer:
@@ -130,20 +135,15 @@ def _answer(text: str) -> _Answer:
     return _Answer.model_validate_json(fenced[1] if fenced else text)
 
 
-def _system(settings: AuditSettings) -> str:
+def _form(settings: AuditSettings) -> tuple[str, dict[str, Any] | None]:
+    """The system prompt, and the form of an answer that the endpoint is asked to keep to."""
+    schema = _Answer.model_json_schema()
     if settings.json_format == "json_schema":
-        return SYSTEM
-    schema = json.dumps(_Answer.model_json_schema(), separators=(",", ":"))
-    return f"{SYSTEM}\n\n{_FORM.format(schema=schema)}"
-
-
-def _response_format(settings: AuditSettings) -> dict[str, Any] | None:
-    if settings.json_format == "prompt":
-        return None
-    if settings.json_format == "json_object":
-        return {"type": "json_object"}
-    schema = {"name": "answer", "strict": True, "schema": _Answer.model_json_schema()}
-    return {"type": "json_schema", "json_schema": schema}
+        asked = {"name": "answer", "strict": True, "schema": schema}
+        return SYSTEM, {"type": "json_schema", "json_schema": asked}
+    told = _FORM.format(schema=json.dumps(schema, separators=(",", ":")))
+    is_any = settings.json_format == "json_object"
+    return f"{SYSTEM}\n\n{told}", {"type": "json_object"} if is_any else None
 
 
 def _question(asked: _Asked) -> str:
@@ -172,16 +172,6 @@ def _check(text: str, asked: _Asked) -> None:
             raise FaultError(f"the audit names sentence {fault.sentence} of {n_sentences}")
         if fault.source is not None and not 1 <= fault.source <= n_sources:
             raise FaultError(f"the audit names source {fault.source} of {n_sources}")
-
-
-def _findings(asked: _Asked, answer: _Answer) -> list[SentenceFinding]:
-    faults: dict[int, list[_Unsupported]] = {}
-    for fault in answer.unsupported:
-        faults.setdefault(fault.sentence, []).append(fault)
-    return [
-        _finding(asked, sentence, faults.get(number, ()))
-        for number, sentence in enumerate(asked.sentences, 1)
-    ]
 
 
 def _finding(asked: _Asked, sentence: str, faults: Sequence[_Unsupported]) -> SentenceFinding:
