@@ -61,7 +61,7 @@ class CommonText:
             if len(ids) < _NAMED:
                 ids.append(document.id)
         missed = self.n_documents // _BUCKET
-        for line in set(lines_of(document)):
+        for line in dict.fromkeys(lines_of(document)):  # in order, the same in every run
             count, before = self._lines.get(line, (0, missed))
             self._lines[line] = count + 1, before
         self.n_documents += 1

@@ -46,6 +46,12 @@ def test_where_no_language_prevails_or_documents_are_few_none_is_foreign():
         assert not any(find_foreign_text(page, common, 0.9) for page in mixed)
 
 
+def test_lines_that_equally_many_documents_have_come_in_their_order():
+    lines = [f"{word} of the tower and of its keepers" for word in ("Lamp", "Oil", "Bell", "Log")]
+    common = counted(pages(30, foot="\n".join(lines)))
+    assert list(common.repeated_lines(0.5)) == lines
+
+
 def test_lines_that_most_documents_have_are_told_with_their_share():
     documents = pages(30, foot=FOOT)
     common = counted(documents)
