@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal["requests", "tokens"]
 KINDS: tuple[Kind, ...] = ("requests", "tokens")
@@ -51,10 +51,8 @@ def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
     seconds = number(value)
     if seconds is not None:
         return max(0.0, seconds)
-    if not value:
-        return None
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
+        return max(0.0, parsedate_to_datetime(value or "").timestamp() - now)
     except ValueError:
         return None
 
@@ -88,9 +86,10 @@ _RECOVERY = 0.98
 """Of the learnt spacing, after each call that was answered."""
 
 
-@dataclass
-class _Left:
-    remaining: float
+class _Bound(NamedTuple):
+    """What may have been sent in all until the limit is there again."""
+
+    sent: float
     resets_at: float
 
 
@@ -100,14 +99,7 @@ class _Wave:
 
     n_begun: int = 0
     n_limited: int = 0
-    is_judged: bool = False
-
-    def is_too_fast(self) -> bool:
-        """Whether most were turned away; true once."""
-        if self.is_judged or self.n_limited <= max(2, self.n_begun / 2):
-            return False
-        self.is_judged = True
-        return True
+    was_too_fast: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,7 +130,7 @@ class Pace:
     _next_slot: float = 0.0
     _moved: float = 0.0
     _paused_until: float = 0.0
-    _left: dict[Kind, _Left] = field(default_factory=dict)
+    _bounds: dict[Kind, _Bound] = field(default_factory=dict)
     _sent: dict[Kind, float] = field(default_factory=lambda: {"requests": 0.0, "tokens": 0.0})
     _wave: _Wave = field(default_factory=_Wave)
 
@@ -168,27 +160,24 @@ class Pace:
         """Until the endpoint's own count allows the call; 0 where it does."""
         costs: dict[Kind, float] = {"requests": 1.0, "tokens": float(tokens)}
         waits = [
-            left.resets_at - now
-            for kind, left in self._left.items()
-            if left.remaining < costs[kind] and left.resets_at > now
+            bound.resets_at - now
+            for kind, bound in self._bounds.items()
+            if self._sent[kind] + costs[kind] > bound.sent
         ]
-        return max(waits, default=0.0)
+        return max([0.0, *waits])
 
     def begin(self, tokens: int) -> Begun:
         """Count a call as sent; ``heard`` and ``limited`` want what this gives."""
-        costs: dict[Kind, float] = {"requests": 1.0, "tokens": float(tokens)}
-        for kind, cost in costs.items():
-            self._sent[kind] += cost
-            if kind in self._left:
-                self._left[kind].remaining -= cost
+        self._sent["requests"] += 1
+        self._sent["tokens"] += tokens
         self._wave.n_begun += 1
         return Begun(dict(self._sent), self._wave)
 
     def heard(self, said: Mapping[Kind, Allowance], begun: Begun, now: float) -> None:
-        """A call was answered; what was sent after it is taken off what its headers say."""
+        """A call was answered; what its headers say counts from when it was sent."""
         for kind, allowance in said.items():
-            since = self._sent[kind] - begun.sent[kind]
-            self._left[kind] = _Left(allowance.remaining - since, now + allowance.reset_seconds)
+            sent = begun.sent[kind] + allowance.remaining
+            self._bounds[kind] = _Bound(sent, now + allowance.reset_seconds)
         self.learnt_seconds *= _RECOVERY
         if self.learnt_seconds < _MIN_LEARNT_SECONDS:
             self.learnt_seconds = 0.0
@@ -200,7 +189,8 @@ class Pace:
         """
         wave = begun.wave
         wave.n_limited += 1
-        if wave.is_too_fast():
+        if not wave.was_too_fast and wave.n_limited > max(2, wave.n_begun / 2):
+            wave.was_too_fast = True
             first = _FIRST_LEARNT * max(seconds, 0.1) / wave.n_begun
             learnt = max(2 * self.learnt_seconds, first, _MIN_LEARNT_SECONDS)
             self.learnt_seconds = min(learnt, _MAX_LEARNT_SECONDS)
