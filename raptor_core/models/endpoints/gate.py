@@ -110,22 +110,10 @@ _LONGEST_NAP_SECONDS = 5.0
 """After it a waiting call looks again whether the pause still lasts."""
 
 
-@dataclass(eq=False, slots=True)
-class _Turn:
-    """One attempt: its place in the row, and what ``Pace.begin`` gave."""
-
-    slot: float | None = None
-    begun: Begun | None = None
-
-
 class Gate:
-    """Limits, pauses and the circuit of one endpoint; may be used from many threads at once.
+    """Limits, pauses and the circuit of one endpoint; may be used from many threads at once."""
 
-    ``clock`` is a seam for tests.
-    """
-
-    def __init__(self, endpoint: EndpointPart, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, endpoint: EndpointPart) -> None:
         self._lock = threading.Lock()
         self._pace = Pace()
         self._circuit = Circuit(endpoint.down_after, endpoint.down_seconds)
@@ -168,69 +156,74 @@ class Gate:
             EndpointDownError: the endpoint is down, and was waited for.
             EndpointError: ``stop`` was set while it waited.
         """
-        turn = _Turn()
+        call = object()  # it stands for the attempt in the circuit
         try:
-            self._enter(turn, endpoint, tokens, stop)
-            yield lambda headers: self._answered(turn, headers)
-        except FaultError as fault:
-            self._failed(turn, fault)
-            raise
+            begun = self._begin(call, endpoint, tokens, stop)
+            try:
+                yield lambda headers: self._answered(begun, headers)
+            except FaultError as fault:
+                self._failed(call, begun, fault)
+                raise
         finally:
             with self._lock:
-                self._circuit.dropped(turn)
+                self._circuit.dropped(call)
 
-    def _enter(
-        self, turn: _Turn, endpoint: EndpointPart, tokens: int, stop: threading.Event | None
-    ) -> None:
+    def _begin(
+        self, call: object, endpoint: EndpointPart, tokens: int, stop: threading.Event | None
+    ) -> Begun:
+        """Wait until the attempt may begin; it then counts as sent."""
         wait = (stop or threading.Event()).wait
-        while (seconds := self._wait_seconds(turn, endpoint, tokens)) > 0:
+        with self._lock:
+            slot = self._pace.slot(tokens, time.monotonic())
+        while True:
+            with self._lock:
+                seconds = self._wait_seconds(call, slot, endpoint, tokens)
+                if seconds == 0:
+                    return self._pace.begin(tokens)
             if wait(min(seconds, _LONGEST_NAP_SECONDS)):
                 raise EndpointError(f"{endpoint.purpose}: the call was cancelled before it began")
 
-    def _wait_seconds(self, turn: _Turn, endpoint: EndpointPart, tokens: int) -> float:
-        """0 where the attempt may begin, and then counts as begun."""
-        with self._lock:
-            now = self._clock()
-            if turn.slot is None:
-                turn.slot = self._pace.slot(tokens, now)
-            seconds = self._pace.wait_seconds(turn.slot, now)
-            if seconds > 0:
-                return seconds
-            seconds = self._circuit.wait_seconds(turn, now)
-            if seconds > 0:
-                if self._circuit.is_hopeless:
-                    raise EndpointDownError(self._told(endpoint, now))
-                return seconds
-            seconds = self._pace.exhausted_seconds(tokens, now)
-            if 0 < seconds <= self._policy.patience_seconds:
-                self._pace.pause(seconds, now)
-                return seconds
-            turn.begun = self._pace.begin(tokens)
-            return 0.0
+    def _wait_seconds(
+        self, call: object, slot: float, endpoint: EndpointPart, tokens: int
+    ) -> float:
+        """How long the attempt has to wait at the least; 0 where it may begin."""
+        now = time.monotonic()
+        seconds = self._pace.wait_seconds(slot, now)
+        if seconds > 0:
+            return seconds
+        seconds = self._circuit.wait_seconds(call, now)
+        if seconds > 0:
+            if self._circuit.is_hopeless:
+                raise EndpointDownError(self._told(endpoint, now))
+            return seconds
+        seconds = self._pace.exhausted_seconds(tokens, now)
+        if 0 < seconds <= self._policy.patience_seconds:
+            self._pace.pause(seconds, now)
+            return seconds
+        return 0.0
 
-    def _answered(self, turn: _Turn, headers: Mapping[str, str]) -> None:
+    def _answered(self, begun: Begun, headers: Mapping[str, str]) -> None:
         said = read_allowances(headers)
         with self._lock:
             self._circuit.succeeded()
-            if turn.begun is not None:
-                self._pace.heard(said, turn.begun, self._clock())
+            self._pace.heard(said, begun, time.monotonic())
             self._n_pauses = 0
 
-    def _failed(self, turn: _Turn, fault: FaultError) -> None:
+    def _failed(self, call: object, begun: Begun, fault: FaultError) -> None:
         with self._lock:
-            now = self._clock()
+            now = time.monotonic()
             if fault.is_down:
-                fault.is_probe = self._circuit.is_probe(turn)
-                self._circuit.failed(turn, fault.reason, now)
+                fault.is_probe = self._circuit.is_probe(call)
+                self._circuit.failed(call, fault.reason, now)
                 return
             self._circuit.succeeded()
-            if not fault.is_limit or turn.begun is None:
+            if not fault.is_limit:
                 return
             seconds = fault.retry_after_seconds
             if seconds is None:
                 seconds = self._policy.backoff_seconds(self._n_pauses + 1, 1.0)
             if seconds <= self._policy.patience_seconds:
-                self._n_pauses += self._pace.limited(turn.begun, seconds, now)
+                self._n_pauses += self._pace.limited(begun, seconds, now)
 
     def _told(self, endpoint: EndpointPart, now: float) -> str:
         circuit = self._circuit
