@@ -6,12 +6,13 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.answers import read_chat, read_embeddings, read_usage
 from raptor_core.models.endpoints.dialects import chat_body, connect, resolve_key, shown_url
-from raptor_core.models.endpoints.faults import FaultError, Retrier, is_refusal, translated
+from raptor_core.models.endpoints.faults import FaultError, Retrier, fault_of, is_refusal
 from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money.ledger import Account, Ledger
@@ -192,6 +193,11 @@ class EndpointClient:
         Raises:
             FaultError: it failed.
         """
+
+        def send(connection: OpenAI) -> tuple[Any, Mapping[str, str]]:
+            raw = call(connection)
+            return raw.parse(), raw.headers
+
         self._connect()  # a missing key is told before anything is reserved
         with self._account.reserve(*worst) as hold, ExitStack() as unsent:
             unsent.callback(hold.forgive)
@@ -200,7 +206,7 @@ class EndpointClient:
             with self._gate.turn(self.endpoint, sum(worst), stop) as answered:
                 unsent.pop_all()
                 try:
-                    response, headers = self._send(lambda c: _read(call(c)))
+                    response, headers = self._send(send)
                 except FaultError as fault:
                     if fault.unbilled:
                         hold.forgive()
@@ -215,11 +221,12 @@ class EndpointClient:
         Raises:
             FaultError: it failed.
         """
+        from openai import APIError
+
         connection = self._connect()
-        seconds = self.endpoint.timeout_seconds
-        return translated(lambda: call(connection), seconds, connection.api_key)
-
-
-def _read(raw: Any) -> tuple[Any, Mapping[str, str]]:
-    """What an answer of the client says, and its headers."""
-    return raw.parse(), raw.headers
+        try:
+            return call(connection)
+        except (APIError, JSONDecodeError) as error:
+            fault = fault_of(error, self.endpoint.timeout_seconds, connection.api_key)
+        # Outside "except": the fault must not drag the request along, whose headers hold the key.
+        raise fault

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, TypeVar
 
 from raptor_core.errors import EndpointError
@@ -137,31 +137,15 @@ _MAX_DETAIL_CHARS = 240
 _LIST_SCOPE = "api.model.read"
 
 
-def translated(call: Callable[[], Result], timeout_seconds: float, secret: str) -> Result:
-    """What a request to an endpoint gives.
-
-    Raises:
-        FaultError: it failed; ``secret`` never shows in it.
-    """
-    from openai import APIError
-
-    try:
-        return call()
-    except APIError as error:
-        fault = fault_of(error, timeout_seconds=timeout_seconds, secret=secret)
-    except json.JSONDecodeError as error:
-        fault = FaultError(f"the answer is no JSON ({scrub(error.msg, secret)})")
-    # Outside "except": the fault must not drag the request along, whose headers hold the key.
-    raise fault
-
-
-def fault_of(error: APIError, *, timeout_seconds: float, secret: str) -> FaultError:
+def fault_of(error: APIError | JSONDecodeError, timeout_seconds: float, secret: str) -> FaultError:
     """The fault behind an error of the client; ``secret`` never shows in it.
 
     The fault keeps no reference to the error, whose request holds the key.
     """
     import openai
 
+    if isinstance(error, JSONDecodeError):
+        return FaultError(f"the answer is no JSON ({scrub(error.msg, secret)})")
     cause = error.__cause__
     unsent = type(cause).__name__ in _UNSENT
     if isinstance(error, openai.APITimeoutError):
