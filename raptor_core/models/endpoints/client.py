@@ -64,7 +64,6 @@ class EndpointClient:
         self._gate = Gate.of(endpoint)
         self._lock = threading.Lock()
         self._connection: OpenAI | None = None
-        self._closer: weakref.finalize[[], EndpointClient] | None = None
 
     def __repr__(self) -> str:
         return f"EndpointClient({self.endpoint!r})"
@@ -156,13 +155,6 @@ class EndpointClient:
             on_retry=lambda _fault: self._account.count_retry(),
         )
 
-    def close(self) -> None:
-        """Closes the connections; the next call opens new ones."""
-        with self._lock:
-            self._connection = None
-            if self._closer is not None:
-                self._closer()
-
     def _what(self, kind: str) -> str:
         endpoint = self.endpoint
         return (
@@ -178,7 +170,7 @@ class EndpointClient:
             if self._connection is None:
                 self._connection = connect(self.endpoint, self._key())
                 # Closes the sockets when nobody holds this client any more, or at exit.
-                self._closer = weakref.finalize(self, self._connection.close)
+                weakref.finalize(self, self._connection.close)
             return self._connection
 
     def _paid(

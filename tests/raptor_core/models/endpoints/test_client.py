@@ -115,15 +115,6 @@ def test_a_call_sends_what_the_settings_say(server, monkeypatch):
     assert server.seen[0].token == SECRET
 
 
-def test_a_closed_client_opens_again(server):
-    client = client_of(server)
-    client.close()
-    client.chat(ask())
-    client.close()
-    client.close()
-    assert client.chat(ask()).usage.calls == 1
-
-
 def test_a_client_that_nobody_holds_leaves_no_socket_open(server):
     client = client_of(server)
     client.chat(ask())
