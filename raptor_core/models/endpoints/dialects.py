@@ -74,23 +74,14 @@ def connect(endpoint: EndpointPart, key: str) -> OpenAI:
     """
     from openai import AzureOpenAI, OpenAI
 
-    seconds = endpoint.timeout_seconds
+    # Retries are ours: they count, and see the answers too.
+    common: dict[str, Any] = {"api_key": key, "timeout": endpoint.timeout_seconds, "max_retries": 0}
     if endpoint.api_version:
         return AzureOpenAI(
-            api_key=key,
-            api_version=endpoint.api_version,
-            azure_endpoint=endpoint.base_url,
-            timeout=seconds,
-            max_retries=0,  # ours count, and see the answers too
+            api_version=endpoint.api_version, azure_endpoint=endpoint.base_url, **common
         )
     headers = {"api-key": key} if is_azure(endpoint) else None
-    return OpenAI(
-        api_key=key,
-        base_url=endpoint.base_url,
-        timeout=seconds,
-        max_retries=0,
-        default_headers=headers,
-    )
+    return OpenAI(base_url=endpoint.base_url, default_headers=headers, **common)
 
 
 def max_tokens_field(endpoint: EndpointPart) -> str:
