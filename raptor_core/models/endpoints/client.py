@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-Encoding = Literal["base64", "float"]
-"""How an endpoint is asked to send vectors."""
-
 
 class EndpointClient:
     """Calls one endpoint; may be used from many threads at once.
@@ -68,9 +65,10 @@ class EndpointClient:
     def __repr__(self) -> str:
         return f"EndpointClient({self.endpoint!r})"
 
-    def require_key(self) -> None:
-        """Checks that there is a key, or that none is needed."""
-        self._key()
+    def require_key(self) -> str:
+        """The key that is sent, which is a placeholder where none is needed."""
+        endpoint = self.endpoint
+        return resolve_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
 
     def look_up(self) -> None:
         """Asks whether the endpoint takes the key and has the model; costs nothing.
@@ -104,7 +102,7 @@ class EndpointClient:
             nonlocal n_too_long
             n_too_long += fault.too_long
             pleas.update({fault.plea: None} if fault.plea else {})
-            counter.add(self._account.count_retry())
+            counter.usage += self._account.count_retry()
 
         def attempt() -> str:
             more = [ask.shorten(n_too_long)] if n_too_long else []
@@ -117,7 +115,7 @@ class EndpointClient:
                 counter,
                 stop,
             )
-            text = read_chat(response, self._key())
+            text = read_chat(response, self.require_key())
             ask.check(text)
             return text
 
@@ -129,7 +127,7 @@ class EndpointClient:
         texts: Sequence[str],
         *,
         stop: threading.Event | None = None,
-        encoding: Encoding = "base64",
+        encoding: Literal["base64", "float"] = "base64",
     ) -> Vectors:
         """The vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, as they were sent.
 
@@ -146,7 +144,7 @@ class EndpointClient:
                 Meter(),
                 stop,
             )
-            return read_embeddings(response, len(texts), self._key())
+            return read_embeddings(response, len(texts), self.require_key())
 
         return self._retrier.run(
             attempt,
@@ -161,14 +159,10 @@ class EndpointClient:
             f"{endpoint.purpose}: {kind} with {endpoint.model!r} at {shown_url(endpoint.base_url)}"
         )
 
-    def _key(self) -> str:
-        endpoint = self.endpoint
-        return resolve_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
-
     def _connect(self) -> OpenAI:
         with self._lock:
             if self._connection is None:
-                self._connection = connect(self.endpoint, self._key())
+                self._connection = connect(self.endpoint, self.require_key())
                 # Closes the sockets when nobody holds this client any more, or at exit.
                 weakref.finalize(self, self._connection.close)
             return self._connection
@@ -204,7 +198,7 @@ class EndpointClient:
                         hold.forgive()
                     raise
                 answered(headers)
-            meter.add(hold.settle(read_usage(response, worst.prompt_tokens)))
+            meter.usage += hold.settle(read_usage(response, worst.prompt_tokens))
         return response
 
     def _send(self, call: Callable[[OpenAI], Result]) -> Result:

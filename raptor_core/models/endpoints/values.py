@@ -68,7 +68,3 @@ class Meter:
     """Adds up what the attempts of one piece of work took, also when it fails."""
 
     usage: Usage = field(default_factory=Usage)
-
-    def add(self, usage: Usage) -> None:
-        """Counts ``usage`` too."""
-        self.usage += usage
