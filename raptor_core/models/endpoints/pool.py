@@ -25,9 +25,19 @@ def run_concurrently(
         return
     stop = threading.Event()
     failed: list[BaseException] = []
+
+    def run(item: Item) -> Result:
+        if stop.is_set():
+            raise CancelledError
+        try:
+            return work(item, stop)
+        except BaseException:
+            stop.set()  # before this thread takes another item
+            raise
+
     pool = ThreadPoolExecutor(min(concurrency, len(items)), thread_name_prefix="endpoint")
     try:
-        pending = [pool.submit(_unless_stopped, work, item, stop) for item in items]
+        pending = [pool.submit(run, item) for item in items]
         for future in as_completed(pending):
             error = future.exception()
             if error is None:
@@ -40,20 +50,3 @@ def run_concurrently(
         failed.clear()  # no cycle of error and frame
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _unless_stopped(
-    work: Callable[[Item, threading.Event], Result], item: Item, stop: threading.Event
-) -> Result:
-    """What ``work`` gives; its failure stops the others before this thread takes another item.
-
-    Raises:
-        CancelledError: another one has failed before.
-    """
-    if stop.is_set():
-        raise CancelledError
-    try:
-        return work(item, stop)
-    except BaseException:
-        stop.set()
-        raise
