@@ -63,8 +63,17 @@ class BatchRecords:
     @contextmanager
     def left(self, keys: Collection[str]) -> Iterator[list[BatchRecord]]:
         """Records of earlier runs that hold any of ``keys`` and nobody else works with."""
+        left: list[BatchRecord] = []
         with ExitStack() as locks:
-            yield list(self._wanted(set(keys), locks))
+            for path in sorted(self._folder.glob("*.json")) if self._folder else ():
+                with ExitStack() as lock:
+                    record = _read(path) if _lock(path, lock) else None
+                    if record is None or record.endpoint != self._endpoint:
+                        continue
+                    if not set(keys).isdisjoint(record.keys):
+                        locks.push(lock.pop_all())  # the others are for whoever wants them
+                        left.append(record)
+            yield left
 
     @contextmanager
     def begin(self, keys: Collection[str], content: str) -> Iterator[BatchRecord]:
@@ -90,18 +99,6 @@ class BatchRecords:
         if self._folder is not None:
             with disk_errors(self._folder):
                 _path(self._folder, record).unlink(missing_ok=True)
-
-    def _wanted(self, keys: Collection[str], locks: ExitStack) -> Iterator[BatchRecord]:
-        if self._folder is None or not self._folder.is_dir():
-            return
-        for path in sorted(self._folder.glob("*.json")):
-            with ExitStack() as lock:
-                record = _read(path) if _lock(path, lock) else None
-                if record is None or record.endpoint != self._endpoint:
-                    continue
-                if not set(keys).isdisjoint(record.keys):
-                    locks.push(lock.pop_all())  # the others are for whoever wants them
-                    yield record
 
 
 def _read(path: Path) -> BatchRecord | None:
@@ -133,9 +130,11 @@ def _lock(path: Path, locks: ExitStack) -> bool:
     return locks.enter_context(file_lock(path.with_suffix(".lock")))
 
 
-Answer = Summary | FailedSummary
-Asks = Mapping[str, tuple[SummaryRequest, ChatAsk]]
-Holds = Mapping[str, Hold]
+Taken = tuple[str, Usage, str | None]
+"""A request's key, what its answer took, and the text; None for an answer that is not taken."""
+
+Asks = Mapping[str, ChatAsk]
+"""By the request's key."""
 
 
 class BatchSummarizer:
@@ -169,7 +168,7 @@ class BatchSummarizer:
             SUMMARIES, settings.model, share=settings.batch_price
         )
 
-    def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Answer]:
+    def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
         """One answer for each request, those of batches first.
 
         Raises:
@@ -179,54 +178,51 @@ class BatchSummarizer:
         """
         if requests:
             self._inner.prepare()
-        open_asks = {request.key: (request, self._inner.ask(request)) for request in requests}
+        asks = {request.key: self._inner.ask(request) for request in requests}
         spoilt: dict[str, Usage] = {}
-        for answer in self._batched(open_asks, spoilt):
-            del open_asks[answer.key]
-            yield answer
-        rest = [request for request, _ in open_asks.values()]
+        for key, usage, text in self._batched(asks):
+            if text is None:  # is asked for at once, which tells what is wrong if it stays so
+                spoilt[key] = usage
+            else:
+                del asks[key]
+                yield Summary(key, text, usage)
+        rest = [request for request in requests if request.key in asks]
         for answer in self._inner.summarize(rest):
             yield replace(answer, usage=answer.usage + spoilt.get(answer.key, Usage()))
 
-    def _batched(self, asks: Asks, spoilt: dict[str, Usage]) -> Iterator[Answer]:
-        """What batches give; ``spoilt`` counts what was paid for answers that are not taken."""
-        given: set[str] = set()
+    def _batched(self, asks: Asks) -> Iterator[Taken]:
+        """What batches give: those of earlier runs, then new ones for what they leave out."""
+        tried: set[str] = set()
         with self._records.left(asks) as left:
             for record in left:
                 wanted = {key: asks[key] for key in record.keys if key in asks}
-                for answer in self._resumed(record, wanted, spoilt):
-                    given.add(answer.key)
-                    yield answer
-        tried = given | spoilt.keys()
-        fresh = {key: pair for key, pair in asks.items() if key not in tried}
+                for taken in self._resumed(record, wanted):
+                    tried.add(taken[0])
+                    yield taken
+        fresh = {key: ask for key, ask in asks.items() if key not in tried}
         if len(fresh) >= self._settings.batch_from:
             for part in self._parts(fresh):
-                yield from self._asked(part, spoilt)
+                yield from self._asked(part)
 
-    def _resumed(
-        self, record: BatchRecord, asks: Asks, spoilt: dict[str, Usage]
-    ) -> Iterator[Answer]:
+    def _resumed(self, record: BatchRecord, asks: Asks) -> Iterator[Taken]:
         """Answers of a batch that an earlier run began; it has paid for them."""
         batch = record.batch or self._client.find(record.mark)
         if batch is not None:
             known = self._records.keep(record, batch)
-            yield from self._collected(self._waited(known), asks, {}, spoilt)
+            yield from self._collected(self._waited(known), asks, {})
         self._records.drop(record)
 
-    def _asked(self, asks: Asks, spoilt: dict[str, Usage]) -> Iterator[Answer]:
+    def _asked(self, asks: Asks) -> Iterator[Taken]:
         """Answers of a new batch over as many requests as the budget allows."""
-        reserved = self._account.reserve_some(ask.worst() for _, ask in asks.values())
+        reserved = self._account.reserve_some(ask.worst() for ask in asks.values())
         holds = dict(zip(asks, reserved, strict=False))  # what has none is asked for at once
-        allowed = {key: asks[key] for key in holds}
         try:
-            if not allowed:
+            if not holds:
                 return
-            lines = b"".join(
-                batch_line(self._settings, key, ask) for key, (_, ask) in allowed.items()
-            )
-            with self._records.begin(allowed, digest("batch", lines.hex())) as intent:
+            lines = b"".join(batch_line(self._settings, key, asks[key]) for key in holds)
+            with self._records.begin(holds, digest("batch", lines.hex())) as intent:
                 record = self._records.keep(intent, self._client.create(lines, intent.mark))
-                yield from self._collected(self._waited(record), allowed, holds, spoilt)
+                yield from self._collected(self._waited(record), asks, holds)
                 self._records.drop(record)
         finally:
             for hold in holds.values():
@@ -240,10 +236,8 @@ class BatchSummarizer:
             EndpointError: it was refused as a whole, and is forgotten.
         """
         batch = record.batch or ""
-        state = self._client.state(batch)
-        while not state.is_over:
+        while not (state := self._client.state(batch)).is_over:
             self._wait(self._settings.batch_poll_seconds)
-            state = self._client.state(batch)
         if state.status == "failed":
             self._records.drop(record)
             raise EndpointError(
@@ -253,51 +247,43 @@ class BatchSummarizer:
         return state
 
     def _collected(
-        self, state: BatchState, asks: Asks, holds: Holds, spoilt: dict[str, Usage]
-    ) -> Iterator[Answer]:
+        self, state: BatchState, asks: Asks, holds: Mapping[str, Hold]
+    ) -> Iterator[Taken]:
         for key, answer in self._client.answers(state):
             if key not in asks:
                 continue
-            request, ask = asks[key]
-            spoilt[key] = Usage(retries=1)
-            try:
-                usage, text = self._read(answer, ask, holds.get(key), spoilt, key)
-            except FaultError:
-                self._account.count_retry()
-                continue  # is asked for at once, which tells what is wrong if it stays so
-            del spoilt[key]
-            if self._keep is not None:
-                self._keep(request.key, text)
-            yield Summary(request.key, text, usage)
-
-    def _read(
-        self,
-        answer: ChatCompletion | str,
-        ask: ChatAsk,
-        hold: Hold | None,
-        spoilt: dict[str, Usage],
-        key: str,
-    ) -> tuple[Usage, str]:
-        """What an answer took and says; what it took counts also where it is not taken."""
-        if isinstance(answer, str):
-            raise FaultError(answer, unbilled=True)
-        counted = read_usage(answer, ask.worst().prompt_tokens)
-        usage = self._account.count(counted) if hold is None else hold.settle(counted)
-        spoilt[key] += usage
-        text = read_chat(answer, "")
-        ask.check(text)
-        return usage, text
+            usage, text = Usage(), None
+            if not isinstance(answer, str):
+                counted = read_usage(answer, asks[key].worst().prompt_tokens)
+                hold = holds.get(key)
+                usage = hold.settle(counted) if hold else self._account.count(counted)
+                text = _whole(answer, asks[key])
+            if text is None:
+                usage += self._account.count_retry()
+            elif self._keep is not None:
+                self._keep(key, text)
+            yield key, usage, text
 
     def _parts(self, asks: Asks) -> Iterator[Asks]:
         """The requests in batches that the endpoint takes."""
-        part: dict[str, tuple[SummaryRequest, ChatAsk]] = {}
+        part: dict[str, ChatAsk] = {}
         n_bytes = 0
-        for key, pair in asks.items():
-            size = len(batch_line(self._settings, key, pair[1]))
+        for key, ask in asks.items():
+            size = len(batch_line(self._settings, key, ask))
             if part and (len(part) >= MAX_REQUESTS or n_bytes + size > MAX_BYTES):
                 yield part
                 part, n_bytes = {}, 0
-            part[key] = pair
+            part[key] = ask
             n_bytes += size
         if part:
             yield part
+
+
+def _whole(answer: ChatCompletion, ask: ChatAsk) -> str | None:
+    """What an answer says; None where it is not whole or the request's check refuses it."""
+    try:
+        text = read_chat(answer, "")
+        ask.check(text)
+    except FaultError:
+        return None
+    return text
