@@ -127,7 +127,8 @@ def _path(folder: Path, record: BatchRecord) -> Path:
 
 
 def _lock(path: Path, locks: ExitStack) -> bool:
-    return locks.enter_context(file_lock(path.with_suffix(".lock")))
+    with disk_errors(path):
+        return locks.enter_context(file_lock(path.with_suffix(".lock")))
 
 
 Taken = tuple[str, Usage, str | None]

@@ -41,3 +41,15 @@ def test_a_damaged_record_is_named_with_the_remedy(tmp_path):
     path.write_text('{"mark": "m"')
     with pytest.raises(StoreError, match=r"damaged.*delete it"):
         BatchRecords(tmp_path, "here").left({"a"}).__enter__()
+
+
+def test_a_lock_that_the_disk_refuses_is_named_with_the_remedy(tmp_path):
+    record_of(tmp_path, "a")
+    (path,) = tmp_path.glob("*.json")
+    lock = path.with_suffix(".lock")
+    lock.unlink(missing_ok=True)
+    lock.mkdir()
+    with pytest.raises(StoreError, match=r"make the directory writable"):
+        BatchRecords(tmp_path, "here").left({"a"}).__enter__()
+    with pytest.raises(StoreError, match=r"make the directory writable"):
+        record_of(tmp_path, "a")
