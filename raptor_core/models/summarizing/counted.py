@@ -42,7 +42,8 @@ class CountedSummarizer:
         """
         start = 0
         while start < len(requests):
-            holds = self._reserve(requests[start:])
+            first, *others = ((sum(r.n_tokens), self._max_tokens) for r in requests[start:])
+            holds = [self._account.reserve(*first), *self._account.reserve_some(others)]
             part = requests[start : start + len(holds)]
             yield from self._within(part, holds)
             start += len(part)
@@ -66,8 +67,3 @@ class CountedSummarizer:
         if answer.usage.calls or isinstance(answer, FailedSummary):
             return answer.usage
         return Usage(1, sum(request.n_tokens), self._counter.count([answer.text])[0])
-
-    def _reserve(self, requests: Sequence[SummaryRequest]) -> list[Hold]:
-        """Reservations of the first requests, of one at the least."""
-        first, *others = ((sum(request.n_tokens), self._max_tokens) for request in requests)
-        return [self._account.reserve(*first), *self._account.reserve_some(others)]
