@@ -29,7 +29,6 @@ VERSION = 1
 BATCH = 64
 """Requests worked on together: one tokenizer call for all their texts."""
 
-_TIER_WEIGHTS = {WHOLE: 1.0, PARTIAL: 0.4, JUNK: 0.1}
 _NO_SPACE = re.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uffef]")
 _CLAUSE_END = re.compile(r"[,;:，；：、،؛)\]]|\s[–—-](?=\s)")
 
@@ -169,16 +168,10 @@ def _pick_prose(candidates: Sequence[Candidate], budget: Budget, enough: float) 
     for tier in (WHOLE, PARTIAL, JUNK):
         allowed = [c for c in candidates if c.sentence.tier <= tier]
         if len(allowed) > len(picked):
-            picked = pick([_weighted(c) for c in allowed] if tier else allowed, budget)
+            picked = pick(allowed, budget)
         if sum(c.sentence.n_tokens for c in picked) >= enough:
             break
     return picked
-
-
-def _weighted(candidate: Candidate) -> Candidate:
-    sentence = candidate.sentence
-    weight = sentence.weight * _TIER_WEIGHTS[sentence.tier]
-    return replace(candidate, sentence=replace(sentence, weight=weight))
 
 
 def _join(picked: Sequence[Candidate]) -> str:

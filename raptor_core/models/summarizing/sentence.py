@@ -39,6 +39,8 @@ _LEANING = frozenset(_LEANING_LIST.split())
 WHOLE, PARTIAL, JUNK = 0, 1, 2
 """Tiers of a sentence: complete and readable, a fragment, or no prose at all."""
 
+_TIER_WEIGHTS = {WHOLE: 1.0, PARTIAL: 0.4, JUNK: 0.1}
+
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
@@ -46,7 +48,7 @@ class Sentence:
 
     ``n_tokens`` is an estimate: the child's tokens, shared out by characters. ``terms`` are its
     distinct content words, ``names`` those that are names or numbers. ``weight`` (0..1] is how
-    much its form recommends it; ``dependent`` says that it leans on the sentence before it.
+    much its form and tier recommend it; ``dependent`` says that it leans on the sentence before it.
     """
 
     text: str
@@ -95,13 +97,14 @@ def _sentence(text: str, tokens_per_char: float) -> Sentence:
     n_letters = len(joined) - max(0, len(words) - 1)
     n_chars = len(text) - text.count(" ")
     terms = _terms(joined)
+    tier = _tier(text, len(words), n_letters, n_chars)
     return Sentence(
         text=text,
         n_tokens=max(1.0, n_chars * tokens_per_char),
         terms=terms,
         names=_terms(" ".join([word for word in words[1:] if not word.islower()])),
-        tier=_tier(text, len(words), n_letters, n_chars),
-        weight=_weight(text, len(words), len(terms)),
+        tier=tier,
+        weight=_weight(text, len(words), len(terms)) * _TIER_WEIGHTS[tier],
         dependent=bool(words) and words[0].casefold() in _LEANING,
     )
 
