@@ -39,14 +39,13 @@ _TITLE_LINE = (
 class SummaryPrompt:
     """What a chat model is asked. Change a word, raise the version.
 
-    ``says_limit``: the first question already says how long the summary may be; ``fences``: the
-    text stands in a fence; ``titles``: the answer is to begin with a title.
+    ``fences``: the text stands in a fence, and the first question already says how long the
+    summary may be; ``titles``: the answer is to begin with a title.
     """
 
     version: str
     system: str
     user: str
-    says_limit: bool
     fences: bool
     titles: bool = False
 
@@ -56,18 +55,15 @@ class SummaryPrompt:
         context = fence(_TAG, joined) if self.fences else joined
         question = self.user.replace("{max_words}", str(max_words(max_tokens, 0)))
         question = question.replace("{context}", context)
-        told = [question, limit_line(max_tokens, 0) if self.says_limit else ""]
-        return "\n\n".join(filter(None, [*told, _TITLE_LINE if self.titles else ""]))
+        if self.fences and "{max_words}" not in self.user:
+            question = f"{question}\n\n{limit_line(max_tokens, 0)}"
+        return f"{question}\n\n{_TITLE_LINE}" if self.titles else question
 
 
 PROMPTS = {
-    "paper": SummaryPrompt("paper-1", _PAPER_SYSTEM, _PAPER_USER, says_limit=False, fences=False),
-    "simple": SummaryPrompt(
-        "simple-1", _SIMPLE_SYSTEM, _SIMPLE_USER, says_limit=False, fences=False
-    ),
-    "bounded": SummaryPrompt(
-        "bounded-2", _BOUNDED_SYSTEM, _BOUNDED_USER, says_limit=True, fences=True
-    ),
+    "paper": SummaryPrompt("paper-1", _PAPER_SYSTEM, _PAPER_USER, fences=False),
+    "simple": SummaryPrompt("simple-1", _SIMPLE_SYSTEM, _SIMPLE_USER, fences=False),
+    "bounded": SummaryPrompt("bounded-2", _BOUNDED_SYSTEM, _BOUNDED_USER, fences=True),
 }
 
 
@@ -86,7 +82,6 @@ def prompt_of(settings: SummarizerSettings) -> SummaryPrompt:
         version=f"{named.version}-{digest('prompt', system, user)[:16]}",
         system=system,
         user=user,
-        says_limit=named.says_limit and "{max_words}" not in user,
     )
 
 
