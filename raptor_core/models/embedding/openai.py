@@ -61,9 +61,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
             MissingKeyError: OpenAI's own API needs a key.
             EndpointError: the endpoint failed for good.
         """
-        with self._lock:
-            known = self._n_dims
-        return known if known is not None else self._call(["dimension"]).shape[1]
+        return self._n_dims or self._call(["dimension"]).shape[1]
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
         """As ``embed``, batch by batch as they come: the first text's row, and the vectors.
@@ -75,8 +73,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
         n_dims = self.n_dims
 
         def checked(batch: Sequence[str], stop: threading.Event) -> Vectors:
-            call = partial(self._call, stop=stop)
-            return embed_distinct(batch, call, n_dims, self.model)
+            return embed_distinct(batch, partial(self._call, stop=stop), n_dims, self.model)
 
         yield from self._in_batches(sent, checked)
 
@@ -100,10 +97,9 @@ class OpenAIEmbedder(PrefixingEmbedder):
         vectors = self._client.embed(texts, stop=stop, encoding=self._settings.encoding)
         with self._lock:
             self._n_dims = self._n_dims or vectors.shape[1]
-            expected = self._n_dims
-        if vectors.shape[1] != expected:
+        if vectors.shape[1] != self._n_dims:
             raise ModelError(
                 f"{self.model!r} gave vectors of {vectors.shape[1]} dimensions, expected "
-                f"{expected}: check that embedder.model and embedder.base_url name one model"
+                f"{self._n_dims}: check that embedder.model and embedder.base_url name one model"
             )
         return vectors
