@@ -62,7 +62,8 @@ class Ledger:
 
     def spent(self, purpose: str | None = None) -> Usage:
         """What answered calls took, for one purpose or in all."""
-        return _total(line.usage for line in self.spendings if purpose in (None, line.purpose))
+        lines = (line.usage for line in self.spendings if purpose in (None, line.purpose))
+        return sum(lines, Usage())
 
     def account(
         self, purpose: str, model: str, *, free: bool = False, share: float = 1.0
@@ -113,7 +114,7 @@ class Ledger:
             self._spendings[key] = replace(old, usage=usage, lost=lost)
 
     def _counted(self) -> Usage:
-        return _total(used for s in self._spendings.values() for used in (s.usage, s.lost))
+        return sum((s.usage + s.lost for s in self._spendings.values()), Usage())
 
     def _passed(self, usage: Usage) -> str | None:
         """Name of the first bound that ``usage`` would pass."""
@@ -150,10 +151,6 @@ class Ledger:
             "kept, and what was published stays. Run again to go on from there, or raise "
             f"budget.{bound}"
         )
-
-
-def _total(usages: Iterable[Usage]) -> Usage:
-    return sum(usages, start=Usage())
 
 
 class Account:

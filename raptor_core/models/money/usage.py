@@ -48,21 +48,17 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Sum, field by field; the money is unknown where one of the two is."""
-        return self._plus(other, 1)
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.retries + other.retries,
+            _sum_usd(self.usd, other.usd),
+        )
 
     def __sub__(self, other: Usage) -> Usage:
         """Difference, field by field: what was spent since ``other``."""
-        return self._plus(other, -1)
-
-    def _plus(self, other: Usage, times: int) -> Usage:
-        unknown = self.usd is None or other.usd is None
-        return Usage(
-            self.calls + times * other.calls,
-            self.prompt_tokens + times * other.prompt_tokens,
-            self.completion_tokens + times * other.completion_tokens,
-            self.retries + times * other.retries,
-            None if unknown else (self.usd or 0.0) + times * (other.usd or 0.0),
-        )
+        return self + other._times(-1)
 
     def shares(self, weights: Sequence[int]) -> list[Usage]:
         """Its parts among several who caused it, by their weights; equal parts where all are 0.
@@ -73,19 +69,23 @@ class Usage:
         total, at, before, parts = sum(counted), 0, Usage(), []
         for weight in counted:
             at += weight
-            until = self._fraction(at / total)
+            until = self._times(at / total)
             parts.append(until - before)
             before = until
         return parts
 
-    def _fraction(self, fraction: float) -> Usage:
+    def _times(self, factor: float) -> Usage:
         return Usage(
-            round(self.calls * fraction),
-            round(self.prompt_tokens * fraction),
-            round(self.completion_tokens * fraction),
-            round(self.retries * fraction),
-            None if self.usd is None else self.usd * fraction,
+            round(self.calls * factor),
+            round(self.prompt_tokens * factor),
+            round(self.completion_tokens * factor),
+            round(self.retries * factor),
+            None if self.usd is None else self.usd * factor,
         )
+
+
+def _sum_usd(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +149,11 @@ class Cost:
 
     def __add__(self, other: Cost) -> Cost:
         """Sum, field by field; the money is unknown where one of the two is."""
-        unknown = self.usd is None or other.usd is None
         return Cost(
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
-            None if unknown else (self.usd or 0.0) + (other.usd or 0.0),
+            _sum_usd(self.usd, other.usd),
             tuple(sorted({*self.unpriced, *other.unpriced})),
         )
 
