@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
 from threading import RLock
@@ -69,8 +68,8 @@ class SentenceTransformerEmbedder(PrefixingEmbedder):
             n_threads = self._settings.threads if device == "cpu" else 1
             parts = run_batches(partial(_forward, model, inputs), batches, n_threads)
             vectors = np.empty((len(texts), parts[0].shape[1]), dtype=np.float32)
-            for batch, part in zip(batches, parts, strict=True):
-                vectors[batch.rows] = part
+            for (rows, _), part in zip(batches, parts, strict=True):
+                vectors[rows] = part
         return vectors
 
     @property
@@ -93,13 +92,8 @@ class SentenceTransformerEmbedder(PrefixingEmbedder):
         return model
 
 
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """``rows`` of the texts, to be padded to ``n_tokens`` each and to ``n_rows`` by copies."""
-
-    rows: list[int]
-    n_tokens: int
-    n_rows: int
+_Batch = tuple[list[int], int]
+"""Rows of the texts, the first one again until there are enough, and the tokens of each."""
 
 
 def _inputs(model: Any, texts: Sequence[str]) -> dict[str, Any] | None:
@@ -125,15 +119,16 @@ def _batches(inputs: dict[str, Any], device: str) -> Iterator[_Batch]:
         n_rows = max(1, min(_MAX_ROWS[device], _BATCH_TOKENS[device] // n_tokens))
         rows = list(group)
         for start in range(0, len(rows), n_rows):
-            yield _Batch(rows[start : start + n_rows], n_tokens, n_rows)
+            part = rows[start : start + n_rows]
+            yield part + part[:1] * (n_rows - len(part)), n_tokens
 
 
 def _forward(model: Any, inputs: dict[str, Any], batch: _Batch) -> Vectors:
-    """Vectors of a batch, shape ``(len(batch.rows), n_dims)``."""
+    """Vectors of a batch, shape ``(n_rows, n_dims)``."""
     import torch
 
-    rows = batch.rows + batch.rows[:1] * (batch.n_rows - len(batch.rows))
-    width = min(batch.n_tokens, model.max_seq_length or batch.n_tokens)
+    rows, n_tokens = batch
+    width = min(n_tokens, model.max_seq_length or n_tokens)
     left = model.tokenizer.padding_side == "left"
     given = dict(inputs)
     for name, values in inputs.items():
@@ -141,7 +136,7 @@ def _forward(model: Any, inputs: dict[str, Any], batch: _Batch) -> Vectors:
             filler = (model.tokenizer.pad_token_id or 0) if name == "input_ids" else 0
             given[name] = _fit(values[rows], width, filler, left).to(model.device)
     with torch.inference_mode():
-        embedded = model(given)["sentence_embedding"][: len(batch.rows)]
+        embedded = model(given)["sentence_embedding"]
     vectors: Vectors = embedded.float().cpu().numpy()
     return vectors
 
