@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -155,14 +155,11 @@ class BatchSummarizer:
         ledger: Ledger | None = None,
         keep: Keep | None = None,
         folder: Path | None = None,
-        wait: Callable[[float], object] = time.sleep,
     ) -> None:
-        """``wait`` is a seam for tests; the others are as for ``ChatSummarizer``."""
         self._inner = inner
         self.fingerprint = inner.fingerprint  # the same model gives the same answers either way
         self._settings = settings
         self._keep = keep
-        self._wait = wait
         self._client = BatchClient(EndpointClient(settings))
         self._records = BatchRecords(folder, f"{settings.base_url} {settings.model}")
         self._account = (ledger or Ledger()).account(
@@ -238,7 +235,7 @@ class BatchSummarizer:
         """
         batch = record.batch or ""
         while not (state := self._client.state(batch)).is_over:
-            self._wait(self._settings.batch_poll_seconds)
+            time.sleep(self._settings.batch_poll_seconds)
         if state.status == "failed":
             self._records.drop(record)
             raise EndpointError(
