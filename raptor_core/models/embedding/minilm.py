@@ -6,7 +6,6 @@ Why our own: docs/adr/0007-vectors-of-their-text-alone.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,8 +129,13 @@ def _norm(values: Any, name: str) -> Linear:
 def _linear(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear:
     """A linear map, with GELU after it or not, in products of exactly ``n_rows`` rows."""
     import torch
+    from torch.nn import functional
 
-    product = _packed(weight, bias, gelu, n_rows) or partial(_plain, weight, bias, gelu)
+    def plain(rows: Any) -> Any:
+        mapped = functional.linear(rows, weight, bias)
+        return functional.gelu(mapped) if gelu else mapped
+
+    product = _packed(weight, bias, gelu, n_rows) or plain
 
     def run(rows: Any) -> Any:
         parts = rows.to(weight.dtype).split(n_rows)
@@ -156,10 +160,3 @@ def _packed(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear | None:
         return None
     after, how = ("gelu", "none") if gelu else ("none", "")
     return lambda rows: product(rows, packed, bias, after, [], how)
-
-
-def _plain(weight: Any, bias: Any, gelu: bool, rows: Any) -> Any:
-    from torch.nn import functional
-
-    mapped = functional.linear(rows, weight, bias)
-    return functional.gelu(mapped) if gelu else mapped
