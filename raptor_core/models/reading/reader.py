@@ -248,10 +248,9 @@ def best_sentences(
     texts = list(quoted)
     similarity = embedder.embed(texts) @ embedder.embed_queries([question])[0]
     best = sorted(range(len(texts)), key=lambda row: (-float(similarity[row]), texts[row]))[:most]
-    return [_quote(texts[row], *quoted[texts[row]], float(similarity[row])) for row in best]
-
-
-def _quote(text: str, passage: Passage, start: int, end: int, similarity: float) -> Quote:
-    at = passage.span[0] if passage.span else None
-    span = None if at is None else (at + start, at + end)
-    return Quote(text, passage, similarity, span)
+    quotes = []
+    for row in best:
+        passage, start, end = quoted[texts[row]]
+        span = (passage.span[0] + start, passage.span[0] + end) if passage.span else None
+        quotes.append(Quote(texts[row], passage, float(similarity[row]), span))
+    return quotes
