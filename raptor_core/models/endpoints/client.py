@@ -174,11 +174,7 @@ class EndpointClient:
         meter: Meter,
         stop: threading.Event | None,
     ) -> Any:
-        """What one request gave, within the budget and the gate.
-
-        Raises:
-            FaultError: it failed.
-        """
+        """What one request gave, within the budget and the gate, or its fault."""
 
         def send(connection: OpenAI) -> tuple[Any, Mapping[str, str]]:
             raw = call(connection)
@@ -202,11 +198,7 @@ class EndpointClient:
         return response
 
     def _send(self, call: Callable[[OpenAI], Result]) -> Result:
-        """What one request gave.
-
-        Raises:
-            FaultError: it failed.
-        """
+        """What one request gave, or its fault."""
         from openai import APIError
 
         connection = self._connect()

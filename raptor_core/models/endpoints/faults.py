@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-Wait = Callable[[float], bool]
-"""Waits so many seconds; true when the work was cancelled meanwhile."""
-
 
 @dataclass(eq=False)
 class FaultError(Exception):
@@ -59,11 +56,11 @@ class FaultError(Exception):
 class Retrier:
     """Runs an attempt until it succeeds, fails for good, or the policy ends it.
 
-    ``wait`` and ``jitter`` are seams for tests.
+    ``wait`` and ``jitter`` are seams for tests; ``wait`` says whether the work was cancelled.
     """
 
     policy: RetryPolicy
-    wait: Wait | None = None
+    wait: Callable[[float], bool] | None = None
     jitter: Callable[[], float] = random.random
 
     def run(

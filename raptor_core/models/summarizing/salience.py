@@ -64,12 +64,10 @@ class Budget:
 
 @one_blas_thread
 def pick(candidates: Sequence[Candidate], budget: Budget) -> list[Candidate]:
-    """The sentences to keep, best first; empty when none is within the limit.
+    """The sentences to keep of one or more, best first; empty when none is within the limit.
 
     Takes ``len(candidates) * n_terms`` steps for each sentence that it keeps.
     """
-    if not candidates:
-        return []
     return _Greedy(candidates).run(budget)
 
 
