@@ -13,21 +13,6 @@ from raptor_core.tokens.base import TokenCounter
 
 _MESSAGE_TOKENS = 12  # roles and marks around a system and a user message (OpenAI's chat format)
 
-# Paper, table 11, word for word.
-_PAPER_SYSTEM = "You are a Summarizing Text Portal"
-_PAPER_USER = (
-    "Write a summary of the following, including as many key details as possible: {context}:"
-)
-
-# The common short recipe asks in one sentence, with the text behind it.
-_SIMPLE_SYSTEM = "You are a helpful assistant."
-_SIMPLE_USER = "Summarize the following text concisely, keeping the key information:\n\n{context}"
-
-_BOUNDED_SYSTEM = f"{_PAPER_SYSTEM}. {DATA}"
-_BOUNDED_USER = (
-    "Write a summary of the following in its language, including as many key details as "
-    "possible:\n{context}"
-)
 _TAG = "excerpts"
 
 _TITLE_LINE = (
@@ -61,9 +46,26 @@ class SummaryPrompt:
 
 
 PROMPTS = {
-    "paper": SummaryPrompt("paper-1", _PAPER_SYSTEM, _PAPER_USER, fences=False),
-    "simple": SummaryPrompt("simple-1", _SIMPLE_SYSTEM, _SIMPLE_USER, fences=False),
-    "bounded": SummaryPrompt("bounded-2", _BOUNDED_SYSTEM, _BOUNDED_USER, fences=True),
+    "paper": SummaryPrompt(  # its table 11, word for word
+        "paper-1",
+        system="You are a Summarizing Text Portal",
+        user="Write a summary of the following, including as many key details as possible: "
+        "{context}:",
+        fences=False,
+    ),
+    "simple": SummaryPrompt(  # the common short recipe
+        "simple-1",
+        system="You are a helpful assistant.",
+        user="Summarize the following text concisely, keeping the key information:\n\n{context}",
+        fences=False,
+    ),
+    "bounded": SummaryPrompt(
+        "bounded-2",
+        system=f"You are a Summarizing Text Portal. {DATA}",
+        user="Write a summary of the following in its language, including as many key details as "
+        "possible:\n{context}",
+        fences=True,
+    ),
 }
 
 
