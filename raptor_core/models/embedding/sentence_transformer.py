@@ -126,6 +126,7 @@ def _batches(inputs: dict[str, Any], device: str) -> Iterator[_Batch]:
 def _forward(model: Any, inputs: dict[str, Any], batch: _Batch) -> Vectors:
     """Vectors of a batch, shape ``(n_rows, n_dims)``."""
     import torch
+    from torch.nn.functional import pad
 
     rows, n_tokens = batch
     width = min(n_tokens, model.max_seq_length or n_tokens)
@@ -134,19 +135,13 @@ def _forward(model: Any, inputs: dict[str, Any], batch: _Batch) -> Vectors:
     for name, values in inputs.items():
         if torch.is_tensor(values):
             filler = (model.tokenizer.pad_token_id or 0) if name == "input_ids" else 0
-            given[name] = _fit(values[rows], width, filler, left).to(model.device)
+            missing = width - values.shape[1]  # or too many, where it is below 0
+            sides = (missing, 0) if left else (0, missing)
+            given[name] = pad(values[rows], sides, value=filler).to(model.device)
     with torch.inference_mode():
         embedded = model(given)["sentence_embedding"]
     vectors: Vectors = embedded.float().cpu().numpy()
     return vectors
-
-
-def _fit(values: Any, width: int, filler: int, left: bool) -> Any:
-    """Columns cut or filled to ``width``, at the side that is padded."""
-    from torch.nn.functional import pad
-
-    missing = width - values.shape[1]
-    return pad(values, (missing, 0) if left else (0, missing), value=filler)
 
 
 def _to_float32(_module: Any, _given: Any, features: dict[str, Any]) -> dict[str, Any]:
