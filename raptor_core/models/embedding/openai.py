@@ -55,20 +55,11 @@ class OpenAIEmbedder(PrefixingEmbedder):
 
     @property
     def n_dims(self) -> int:
-        """Length of a vector; asks the endpoint once where the model is not a known one.
-
-        Raises:
-            MissingKeyError: OpenAI's own API needs a key.
-            EndpointError: the endpoint failed for good.
-        """
+        """Length of a vector; asks the endpoint once where the model is not a known one."""
         return self._n_dims or self._call(["dimension"]).shape[1]
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
-        """As ``embed``, batch by batch as they come: the first text's row, and the vectors.
-
-        Every text is sent, also one that comes twice. What failed is raised after the batches
-        that were under way beside it.
-        """
+        """See ``BatchEmbedder.embed_batches``; a text that comes twice is sent twice."""
         sent = [f"{self._settings.passage_prefix}{text}" for text in texts]
         n_dims = self.n_dims
 
