@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Self
 
@@ -182,15 +183,13 @@ class Account:
 
         Where the budget ends, ``reserve`` for the next one says so.
         """
-        holds = []
-        for prompt_tokens, completion_tokens in calls:
-            worst = self._worst(prompt_tokens, completion_tokens)
-            try:
+        holds: list[Hold] = []
+        with suppress(BudgetError):
+            for prompt_tokens, completion_tokens in calls:
+                worst = self._worst(prompt_tokens, completion_tokens)
                 if not self.ledger.hold(worst, wait=False):
                     break
-            except BudgetError:
-                break
-            holds.append(Hold(self, worst, prompt_tokens))
+                holds.append(Hold(self, worst, prompt_tokens))
         return holds
 
     def count_retry(self) -> Usage:
