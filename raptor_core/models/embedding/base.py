@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from raptor_core.errors import ModelError
+from raptor_core.identity import fingerprint
 from raptor_core.settings.models import EmbedderSettings
 from raptor_core.vectors import Vectors
 
@@ -60,8 +61,11 @@ class BatchEmbedder(Protocol):
 class PrefixingEmbedder:
     """Puts the settings' prefixes before texts; a subclass embeds distinct ones by ``_encode``."""
 
-    def __init__(self, settings: EmbedderSettings) -> None:
+    def __init__(self, settings: EmbedderSettings, kind: str, **values: str) -> None:
+        """The fingerprint is of the kind, the values and the prefixes."""
         self._settings = settings
+        prefixes = settings.model_dump(include={"query_prefix", "passage_prefix"})
+        self.fingerprint = fingerprint(kind, values | prefixes)
 
     @property
     def model(self) -> str:
@@ -72,11 +76,6 @@ class PrefixingEmbedder:
     def n_dims(self) -> int:
         """Length of a vector."""
         raise NotImplementedError
-
-    def _values(self, *names: str) -> dict[str, object]:
-        """These settings and the prefixes, for a fingerprint."""
-        wanted = (*names, "query_prefix", "passage_prefix")
-        return {name: getattr(self._settings, name) for name in wanted}
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """See ``Embedder.embed``."""

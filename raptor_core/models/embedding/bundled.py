@@ -6,17 +6,14 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from raptor_core.errors import ModelError
-from raptor_core.models.embedding.base import PrefixingEmbedder
 from raptor_core.models.embedding.local_models import (
-    embedder_fingerprint,
+    LocalEmbedder,
     run_batches,
-    settle_precision,
     tell_slow_precision,
 )
 from raptor_core.models.embedding.minilm import MAX_TOKENS, N_DIMS, MiniLM
@@ -32,7 +29,7 @@ BATCH_TOKENS = 1024
 """Tokens that a thread computes at once."""
 
 
-class BundledEmbedder(PrefixingEmbedder):
+class BundledEmbedder(LocalEmbedder):
     """all-MiniLM-L6-v2, 384 dimensions, 256 tokens; weights checked by SHA-256 on load.
 
     A vector depends on its text alone. Loading imports torch and tokenizers, and nothing that is
@@ -44,10 +41,7 @@ class BundledEmbedder(PrefixingEmbedder):
     max_tokens = MAX_TOKENS
 
     def __init__(self, settings: EmbedderSettings) -> None:
-        super().__init__(settle_precision(settings))
-        self._turn = RLock()
-        values = {"sha256": SHA256, **self._values()}
-        self.fingerprint = embedder_fingerprint("bundled", values, self._settings.precision)
+        super().__init__(settings, "bundled", sha256=SHA256)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         with self._turn:  # so that the first users together load it once

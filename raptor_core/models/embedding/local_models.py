@@ -8,10 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from threading import RLock
 from typing import Any, Literal, TypeVar
 
 from raptor_core.errors import ModelError
-from raptor_core.identity import fingerprint
+from raptor_core.models.embedding.base import PrefixingEmbedder
 from raptor_core.settings import EmbedderSettings
 
 Batch = TypeVar("Batch")
@@ -107,10 +108,15 @@ def settle_precision(settings: EmbedderSettings, stored: Collection[str] = ()) -
     return known[0] if known else settings.model_copy(update={"precision": fast_precision()})
 
 
-def embedder_fingerprint(kind: str, values: dict[str, object], precision: str) -> str:
-    """Fingerprint of a local embedder. Float32 has no mark, as before there was a choice."""
-    marked = {} if precision == "float32" else {"precision": precision}
-    return fingerprint(kind, {**values, **marked})
+class LocalEmbedder(PrefixingEmbedder):
+    """An embedder whose precision is settled, and at whose model threads take turns."""
+
+    def __init__(self, settings: EmbedderSettings, kind: str, **values: str) -> None:
+        settled = settle_precision(settings)
+        if settled.precision != "float32":  # which has no mark, as before there was a choice
+            values["precision"] = settled.precision
+        super().__init__(settled, kind, **values)
+        self._turn = RLock()
 
 
 def tell_slow_precision(precision: str) -> None:

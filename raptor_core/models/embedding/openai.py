@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from raptor_core.errors import ModelError
-from raptor_core.identity import fingerprint
 from raptor_core.models.embedding.base import PrefixingEmbedder, embed_distinct
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.pool import run_concurrently
@@ -46,9 +45,9 @@ class OpenAIEmbedder(PrefixingEmbedder):
         *,
         ledger: Ledger | None = None,
     ) -> None:
-        super().__init__(settings)
         # Not of the URL: the same model elsewhere gives the same vectors.
-        self.fingerprint = fingerprint("openai-embedder", self._values("model", "revision"))
+        named = {"model": settings.model, "revision": settings.revision}
+        super().__init__(settings, "openai-embedder", **named)
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=EMBEDDINGS)
         self._lock = threading.Lock()
         self._n_dims = _KNOWN_DIMS.get(settings.model)

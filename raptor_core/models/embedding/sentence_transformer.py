@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from itertools import groupby
-from threading import RLock
 from typing import Any
 
 import numpy as np
 
-from raptor_core.models.embedding.base import PrefixingEmbedder
 from raptor_core.models.embedding.local_models import (
-    embedder_fingerprint,
+    LocalEmbedder,
     loading,
     run_batches,
-    settle_precision,
     tell_slow_precision,
 )
 from raptor_core.settings import EmbedderSettings
@@ -28,7 +25,7 @@ _BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}
 _MAX_ROWS = {"cpu": 16, "cuda": 128}
 
 
-class SentenceTransformerEmbedder(PrefixingEmbedder):
+class SentenceTransformerEmbedder(LocalEmbedder):
     """Any sentence-transformers model by hub name or local path.
 
     A vector depends on its text alone: texts are padded to a few lengths, and the model computes
@@ -41,11 +38,8 @@ class SentenceTransformerEmbedder(PrefixingEmbedder):
     """
 
     def __init__(self, settings: EmbedderSettings) -> None:
-        super().__init__(settle_precision(settings))
-        self._turn = RLock()
-        precision = self._settings.precision
-        values = self._values("model", "revision")
-        self.fingerprint = embedder_fingerprint("sentence-transformers", values, precision)
+        named = {"model": settings.model, "revision": settings.revision}
+        super().__init__(settings, "sentence-transformers", **named)
 
     @property
     def n_dims(self) -> int:
