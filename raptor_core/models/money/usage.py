@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from raptor_core.settings.base import PriceSettings
 from raptor_core.settings.models import Settings
@@ -170,7 +170,7 @@ def summary_cost(
     price = settings.prices.get(part.model) if part.kind == "openai" else FREE
     if part.batch_from and n_calls >= part.batch_from:
         price = part_of(price, part.batch_price)
-    return _cost(n_calls, prompt_tokens, completion_tokens, price, part.model)
+    return _priced(Cost(n_calls, prompt_tokens, completion_tokens), price, part.model)
 
 
 def embedding_cost(n_tokens: int, settings: Settings, *, n_texts: int = 0) -> Cost:
@@ -182,22 +182,14 @@ def embedding_cost(n_tokens: int, settings: Settings, *, n_texts: int = 0) -> Co
     if part.kind != "openai":
         return Cost()
     n_calls = math.ceil(n_texts / part.batch_size)
-    return _cost(n_calls, n_tokens, 0, settings.prices.get(part.model), part.model)
+    return _priced(Cost(n_calls, n_tokens), settings.prices.get(part.model), part.model)
 
 
-def _cost(
-    n_calls: int,
-    prompt_tokens: int,
-    completion_tokens: int,
-    price: PriceSettings | None,
-    model: str,
-) -> Cost:
-    if not (n_calls or prompt_tokens or completion_tokens):
-        return Cost()
-    usd = cost_usd(price, prompt_tokens, completion_tokens)
-    return Cost(
-        n_calls, prompt_tokens, completion_tokens, usd, unpriced=(model,) if usd is None else ()
-    )
+def _priced(work: Cost, price: PriceSettings | None, model: str) -> Cost:
+    if work == Cost():
+        return work
+    usd = cost_usd(price, work.prompt_tokens, work.completion_tokens)
+    return replace(work, usd=usd, unpriced=(model,) if usd is None else ())
 
 
 def estimate_tokens(text: str) -> int:
