@@ -87,11 +87,7 @@ def read_embeddings(response: Any, n_texts: int, secret: str) -> Vectors:
 
 
 def _vector(value: Any) -> Vectors:
-    """A vector sent as base64 of little-endian float32, or as a list of numbers.
-
-    Raises:
-        FaultError: it is neither.
-    """
+    """A vector sent as base64 of little-endian float32, or as a list of numbers."""
     try:
         if isinstance(value, str):
             raw = base64.b64decode(value, validate=True)

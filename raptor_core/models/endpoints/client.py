@@ -55,15 +55,11 @@ class EndpointClient:
         purpose: str = "",
     ) -> None:
         self.endpoint = endpoint
-        book = ledger or Ledger()
-        self._account = account or book.account(purpose or endpoint.purpose, endpoint.model)
+        self._account = account or (ledger or Ledger()).account(purpose, endpoint.model)
         self._retrier = Retrier(policy or RetryPolicy(endpoint.max_retries))
         self._gate = Gate.of(endpoint)
         self._lock = threading.Lock()
         self._connection: OpenAI | None = None
-
-    def __repr__(self) -> str:
-        return f"EndpointClient({self.endpoint!r})"
 
     def require_key(self) -> str:
         """The key that is sent, which is a placeholder where none is needed."""

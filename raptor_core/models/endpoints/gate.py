@@ -129,9 +129,7 @@ class Gate:
         """
         key = (endpoint.base_url, endpoint.model, endpoint.api_key_env)
         with _LOCK:
-            gate = _GATES.get(key)
-            if gate is None:
-                gate = _GATES[key] = cls(endpoint)
+            gate = _GATES.setdefault(key, cls(endpoint))
         gate.limit(endpoint)
         return gate
 
