@@ -95,7 +95,7 @@ def ask(question: str, passages: Sequence[Passage]) -> str:
 
 
 _CITATION = re.compile(r"(?P<space>[ \t]?)\[(?P<numbers>\d+(?:\s*[,;–-]\s*\d+)*)\]")
-_RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)|(\d+)")
+_RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +130,10 @@ def renumber(text: str, n_passages: int) -> Cited:
 def _numbers(listed: str, n_passages: int) -> list[int]:
     """The numbers of one bracket; a range that is no range of passages counts as its ends."""
     numbers: list[int] = []
-    for first, last, single in _RANGE.findall(listed):
-        if single:
-            numbers.append(int(single))
-        elif int(first) <= int(last) <= n_passages:
-            numbers += range(int(first), int(last) + 1)
-        else:
-            numbers += [int(first), int(last)]
+    for match in _RANGE.findall(listed):
+        ends = [int(number) for number in match if number]
+        is_range = ends[0] <= ends[-1] <= n_passages
+        numbers += range(ends[0], ends[-1] + 1) if is_range else ends
     return numbers
 
 
@@ -145,16 +142,14 @@ def expand(text: str, behind: Sequence[Sequence[Passage]]) -> tuple[str, tuple[P
 
     ``behind[k - 1]`` are the passages that ``[k]`` stands for.
     """
-    numbers: dict[str, int] = {}
-    passages: dict[str, Passage] = {}
+    new: dict[Passage, int] = {}
 
     def expanded(match: re.Match[str]) -> str:
         cited = behind[int(match["numbers"]) - 1]
-        passages.update((passage.node_id, passage) for passage in cited)
-        marks = [f"[{numbers.setdefault(one.node_id, len(numbers) + 1)}]" for one in cited]
+        marks = [f"[{new.setdefault(passage, len(new) + 1)}]" for passage in cited]
         return match["space"] + "".join(marks)
 
-    return _CITATION.sub(expanded, text), tuple(passages[name] for name in numbers)
+    return _CITATION.sub(expanded, text), tuple(new)
 
 
 class Reader:
