@@ -74,20 +74,8 @@ class ChatSummarizer:
         self._unfit = unfit
         self._prompt = prompt_of(settings)
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=SUMMARIES)
-
-    @cached_property
-    def _overhead(self) -> int:
-        return prompt_overhead(self._settings, self._counter)
-
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of the model, the prompt, the temperature and the length.
-
-        The URL is left out: the same model behind another address gives the same summaries, so
-        a move to another host or a proxy redoes nothing.
-        """
-        settings = self._settings
-        return fingerprint(
+        # Not of the URL: the same model elsewhere gives the same summaries.
+        self.fingerprint = fingerprint(
             "chat",
             {
                 "model": settings.model,
@@ -96,6 +84,10 @@ class ChatSummarizer:
                 "max_tokens": settings.max_tokens,
             },
         )
+
+    @cached_property
+    def _overhead(self) -> int:
+        return prompt_overhead(self._settings, self._counter)
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
         """One answer for each request, as they finish; closing the iterator drops the rest.
