@@ -89,8 +89,14 @@ class Ledger:
         """
         with self._turn:
             while True:
-                self._refuse(worst)
-                if self._passed(self._counted() + self._held + worst) is None:
+                spent = self._counted()
+                bound = self._passed(spent + worst)
+                if self._end is None and bound is not None:
+                    self._end = self._told(bound, spent, worst)
+                    self._turn.notify_all()
+                if self._end is not None:
+                    raise BudgetError(self._end)
+                if self._passed(spent + self._held + worst) is None:
                     self._held += worst
                     self._n_held += 1
                     return True
@@ -127,16 +133,6 @@ class Ledger:
         if budget.usd is not None and (usage.usd or 0.0) > budget.usd * (1 + _ROUNDING):
             return "usd"
         return None
-
-    def _refuse(self, worst: Usage) -> None:
-        if self._end is None:
-            spent = self._counted()
-            bound = self._passed(spent + worst)
-            if bound is None:
-                return
-            self._end = self._told(bound, spent, worst)
-            self._turn.notify_all()
-        raise BudgetError(self._end)
 
     def _told(self, bound: str, spent: Usage, worst: Usage) -> str:
         needed = {
