@@ -29,14 +29,13 @@ class FunctionSummarizer:
             try:
                 text = self._function(request.texts)
             except Exception as error:  # noqa: BLE001 - a function of the user's may raise anything
-                reason = f"{_name(self._function)} raised {type(error).__name__}: {error}"
-                yield FailedSummary(request.key, request.name, reason)
-                continue
-            if isinstance(text, str) and text.strip():
-                yield Summary(request.key, text.strip())
+                reason = f"raised {type(error).__name__}: {error}"
             else:
-                reason = f"{_name(self._function)} returned {text!r} and no text"
-                yield FailedSummary(request.key, request.name, reason)
+                if isinstance(text, str) and text.strip():
+                    yield Summary(request.key, text.strip())
+                    continue
+                reason = f"returned {text!r} and no text"
+            yield FailedSummary(request.key, request.name, f"{_name(self._function)} {reason}")
 
 
 def _name(function: SummaryFunction) -> str:
