@@ -91,8 +91,8 @@ class BatchClient:
         """How far it is; one that the endpoint does not know any more is over, with no answers."""
         return self._call(lambda c: _state(c, batch), f"batch {batch}")
 
-    def answers(self, state: BatchState) -> Iterator[tuple[str, ChatCompletion | str]]:
-        """By key the answers that came, and reasons for requests that failed."""
+    def answers(self, state: BatchState) -> Iterator[tuple[str, ChatCompletion | None]]:
+        """By key the answers that came, and None for requests that failed."""
         for file in (state.output_file, state.error_file):
             if file is not None:
                 yield from self._call(partial(_answers, file), f"file {file}")
@@ -118,20 +118,18 @@ def _state(connection: OpenAI, name: str) -> BatchState:
     return BatchState(batch.status, batch.output_file_id, batch.error_file_id, told)
 
 
-def _answers(file: str, connection: OpenAI) -> list[tuple[str, ChatCompletion | str]]:
+def _answers(file: str, connection: OpenAI) -> list[tuple[str, ChatCompletion | None]]:
     lines = connection.files.content(file).content.splitlines()
-    return [_answer(json.loads(line), connection.api_key) for line in lines if line.strip()]
+    return [_answer(json.loads(line)) for line in lines if line.strip()]
 
 
-def _answer(line: Mapping[str, Any], secret: str) -> tuple[str, ChatCompletion | str]:
+def _answer(line: Mapping[str, Any]) -> tuple[str, ChatCompletion | None]:
     from openai.types.chat import ChatCompletion
     from pydantic import ValidationError
 
     key, response = str(line.get("custom_id")), line.get("response") or {}
-    if response.get("status_code") != 200:
-        error = line.get("error") or response.get("body") or "no reason"
-        return key, f"HTTP {response.get('status_code')} ({scrub(str(error), secret)})"
+    body = response.get("body") if response.get("status_code") == 200 else None
     try:
-        return key, ChatCompletion.model_validate(response.get("body"))
+        return key, ChatCompletion.model_validate(body)
     except ValidationError:
-        return key, "the answer is malformed"
+        return key, None

@@ -251,7 +251,7 @@ class BatchSummarizer:
             if key not in asks:
                 continue
             usage, text = Usage(), None
-            if not isinstance(answer, str):
+            if answer is not None:
                 counted = read_usage(answer, asks[key].worst().prompt_tokens)
                 hold = holds.get(key)
                 usage = hold.settle(counted) if hold else self._account.count(counted)
