@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raptor_core.errors import ModelError
-from raptor_core.models.embedding.local_models import (
-    LocalEmbedder,
-    run_batches,
-    tell_slow_precision,
-)
+from raptor_core.models.embedding.local_models import LocalEmbedder, run_batches
 from raptor_core.models.embedding.minilm import MAX_TOKENS, N_DIMS, MiniLM
 from raptor_core.settings import EmbedderSettings
 from raptor_core.tokens.embedder import BUNDLED_WHEEL, bundled_model_folder, encodable
@@ -57,7 +53,7 @@ class BundledEmbedder(LocalEmbedder):
 
         folder = bundled_model_folder()
         weights = _checked_weights(folder)
-        tell_slow_precision(self._settings.precision)
+        self._tell_slow_precision()
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)

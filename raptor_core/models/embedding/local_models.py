@@ -69,8 +69,6 @@ def loading(model: str, what: str, setting: str, otherwise: str = "") -> Iterato
             logging.enable_progress_bar()
 
 
-Precision = Literal["float32", "bfloat16"]
-
 _CPU_FLAGS = Path("/proc/cpuinfo")
 _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
@@ -78,7 +76,7 @@ _log = logging.getLogger(__name__)
 
 
 @cache
-def fast_precision() -> Precision:
+def fast_precision() -> Literal["float32", "bfloat16"]:
     """The precision that is known to be the faster one here; imports torch beside a GPU alone.
 
     That is bfloat16 on a GPU that computes in it and on a processor with AMX tiles. The flag
@@ -118,11 +116,11 @@ class LocalEmbedder(PrefixingEmbedder):
         super().__init__(settled, kind, **values)
         self._turn = RLock()
 
-
-def tell_slow_precision(precision: str) -> None:
-    """Say what it costs that a store was made on another kind of machine."""
-    if precision == "bfloat16" and fast_precision() != "bfloat16":
-        _log.warning(
-            "embedding in bfloat16, as the store was made or embedder.precision says; this machine "
-            "has neither AMX nor a GPU for it, so that it can take longer than float32 would"
-        )
+    def _tell_slow_precision(self) -> None:
+        """Say what it costs that a store was made on another kind of machine."""
+        if self._settings.precision == "bfloat16" and fast_precision() != "bfloat16":
+            _log.warning(
+                "embedding in bfloat16, as the store was made or embedder.precision says; this "
+                "machine has neither AMX nor a GPU for it, so that it can take longer than float32 "
+                "would"
+            )

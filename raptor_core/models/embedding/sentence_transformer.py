@@ -9,12 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from raptor_core.models.embedding.local_models import (
-    LocalEmbedder,
-    loading,
-    run_batches,
-    tell_slow_precision,
-)
+from raptor_core.models.embedding.local_models import LocalEmbedder, loading, run_batches
 from raptor_core.settings import EmbedderSettings
 from raptor_core.vectors import Vectors
 
@@ -79,7 +74,7 @@ class SentenceTransformerEmbedder(LocalEmbedder):
         instead = ', or set embedder.kind = "bundled"'
         with loading(settings.model, "embedding model", "embedder.model", instead):
             model = SentenceTransformer(settings.model, revision=settings.revision or None)
-        tell_slow_precision(settings.precision)
+        self._tell_slow_precision()
         if settings.precision == "bfloat16":
             model[0].bfloat16()
             model[0].register_forward_hook(_to_float32)  # pooling and what follows it
