@@ -15,93 +15,63 @@ import click
 from dagster_project.cli.exits import EXITS, fail
 
 COMMANDS = {
-    "ask": "Answer a question from the trees, with its sources.",
-    "build": "Build what is new or changed in the source, and publish it.",
-    "curate": "Set texts aside, correct or pin summaries, mark findings.",
-    "documents": "Show what a build would read, before anything is paid.",
-    "drop": "Remove a tree: its vectors, tables and partition.",
-    "eval": "Measure retrieval and audits against known answers.",
-    "export": "Write published trees into a folder: a backup, or a move.",
-    "import": "Publish the trees of an export, verified first.",
-    "init": "Make a home with a commented settings file.",
-    "mcp": "Serve the published trees to language models (MCP).",
-    "plan": "Say what the next build will do and cost, before anything is paid.",
-    "query": "Retrieve the nodes that match a question.",
-    "report": "Show a tree as one HTML page, to explore down to its documents.",
-    "serve": "Serve the published trees over HTTP.",
-    "status": "Show what is published, and whether its checks passed.",
-    "tree": "Print a tree, from the top down to its chunks.",
-    "ui": "Open the Dagster UI on this home.",
+    "ask": ("questions", "Answer a question from the trees, with its sources."),
+    "build": ("builds", "Build what is new or changed in the source, and publish it."),
+    "curate": ("curate", "Set texts aside, correct or pin summaries, mark findings."),
+    "documents": ("sources", "Show what a build would read, before anything is paid."),
+    "drop": ("builds", "Remove a tree: its vectors, tables and partition."),
+    "eval": ("eval", "Measure retrieval and audits against known answers."),
+    "export": ("transfer", "Write published trees into a folder: a backup, or a move."),
+    "import": ("transfer", "Publish the trees of an export, verified first."),
+    "init": ("sources", "Make a home with a commented settings file."),
+    "mcp": ("servers", "Serve the published trees to language models (MCP)."),
+    "plan": ("builds", "Say what the next build will do and cost, before anything is paid."),
+    "query": ("questions", "Retrieve the nodes that match a question."),
+    "report": ("trees", "Show a tree as one HTML page, to explore down to its documents."),
+    "serve": ("servers", "Serve the published trees over HTTP."),
+    "status": ("status", "Show what is published, and whether its checks passed."),
+    "tree": ("trees", "Print a tree, from the top down to its chunks."),
+    "ui": ("servers", "Open the Dagster UI on this home."),
 }
-
+"""The module of each command, and in one line what it does."""
 
 YOUNG_OBJECTS = 50_000
 """New objects until Python looks for cycles that nothing holds; its default is 700. Imports make
 hundreds of thousands, all of which stay, and looking through them took a tenth of a build."""
 
 
-SHARED = {
-    "builds": ("plan", "build", "drop"),
-    "questions": ("query", "ask"),
-    "servers": ("ui", "serve", "mcp"),
-    "sources": ("init", "documents"),
-    "transfer": ("export", "import"),
-    "trees": ("tree", "report"),
-}
-"""Modules of several commands; each of the rest has one of its own name."""
-
-
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called.
-
-    One lives in a module of its own name, as ``command``, or in one of ``shared``, under its name,
-    as ``query_command``.
-    """
+    """A group whose commands are imported when they are called: ``ask`` as ``ask_command``."""
 
     def __init__(
-        self,
-        *args: Any,
-        package: str,
-        meanings: Mapping[str, str],
-        shared: Mapping[str, Sequence[str]],
-        **extra: Any,
+        self, *args: Any, package: str, lazy: Mapping[str, tuple[str, str]], **extra: Any
     ) -> None:
-        """``package`` holds the modules; ``meanings`` are one line for each command."""
+        """``lazy`` are the commands by name: a module of ``package``, and their meaning."""
         super().__init__(*args, **extra)
-        self._package = package
-        self._meanings = meanings
-        self._modules = {name: module for module, names in shared.items() for name in names}
+        self._package, self._lazy = package, lazy
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # click's signature
         """Names in alphabetical order."""
-        return sorted(self._meanings)
+        return sorted(self._lazy)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import one command."""
-        if name not in self._meanings:
+        if name not in self._lazy:
             return None
-        module = importlib.import_module(f"{self._package}.{self._modules.get(name, name)}")
-        called = f"{name}_command" if name in self._modules else "command"
-        command: click.Command = getattr(module, called)
+        module = importlib.import_module(f"{self._package}.{self._lazy[name][0]}")
+        command: click.Command = getattr(module, f"{name}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(self._meanings.items()))
+            formatter.write_dl([(name, self._lazy[name][1]) for name in sorted(self._lazy)])
 
 
 class RaptorGroup(LazyGroup):
     """The group of all commands; it ends with an exit code."""
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        **extra: Any,
-    ) -> NoReturn:
+    def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> NoReturn:
         """Run; with ``--json`` on the command line, its mistakes are told as JSON too."""
         gc.set_threshold(YOUNG_OBJECTS)
         # Or Python would look through them again before it ends, one second of a build's five.
@@ -112,7 +82,7 @@ class RaptorGroup(LazyGroup):
         given = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in given
         try:
-            result = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
+            result = super().main(given, *others, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
             if not as_json:
                 error.show()
@@ -132,8 +102,7 @@ _EXIT_HELP = "\n".join(f"  {code:<3}  {meaning}" for code, meaning in EXITS.item
 @click.command(
     cls=RaptorGroup,
     package="dagster_project.cli.commands",
-    meanings=COMMANDS,
-    shared=SHARED,
+    lazy=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
         f"\b\nExit codes:\n{_EXIT_HELP}\n\n"

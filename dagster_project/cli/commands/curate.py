@@ -31,7 +31,7 @@ def _example(arguments: str) -> str:
 
 
 @click.group("curate", epilog=_example("correct NODE --text 'It was 1872.'"))
-def command() -> None:
+def curate_command() -> None:
     """Set texts aside, correct or pin summaries, mark findings.
 
     A decision is recorded beside the tables, and changes nothing that is published. `raptor plan`
@@ -67,7 +67,9 @@ def _deciding(function: Callable[..., Decision]) -> Any:
     return add_options(_AUTHOR, home_and_json(decided))
 
 
-@command.command("set-aside", epilog=_example("set-aside guides/old.md --why 'replaced in May'"))
+@curate_command.command(
+    "set-aside", epilog=_example("set-aside guides/old.md --why 'replaced in May'")
+)
 @click.argument("subject", metavar="NODE|DOCUMENT")
 @_deciding
 def set_aside(opened: Opened, author: Author, subject: str) -> Decision:
@@ -79,7 +81,7 @@ def set_aside(opened: Opened, author: Author, subject: str) -> Decision:
     return opened().set_chunk_aside(subject, author)
 
 
-@command.command(epilog=_example("correct NODE --text 'It was 1872.'"))
+@curate_command.command(epilog=_example("correct NODE --text 'It was 1872.'"))
 @click.argument("node")
 @click.option("--text", help="The whole new text.")
 @click.option("--file", type=click.File(encoding="utf-8"), help="A file that holds it; - reads it.")
@@ -94,7 +96,7 @@ def correct(
     return opened().correct(node, new, author)
 
 
-@command.command(epilog=_example("pin NODE --why 'approved by the board'"))
+@curate_command.command(epilog=_example("pin NODE --why 'approved by the board'"))
 @click.argument("node")
 @_deciding
 def pin(opened: Opened, author: Author, node: str) -> Decision:
@@ -102,7 +104,7 @@ def pin(opened: Opened, author: Author, node: str) -> Decision:
     return opened().pin(node, author)
 
 
-@command.command(epilog=_example("mark NODE 'It was 1872.' wrong"))
+@curate_command.command(epilog=_example("mark NODE 'It was 1872.' wrong"))
 @click.argument("node")
 @click.argument("sentence")
 @click.argument("value", type=click.Choice(["right", "wrong"]))
@@ -112,7 +114,7 @@ def mark(opened: Opened, author: Author, node: str, sentence: str, value: str) -
     return opened().mark(node, sentence, value, author)
 
 
-@command.command(epilog=_example("undo DECISION --why 'it was right'"))
+@curate_command.command(epilog=_example("undo DECISION --why 'it was right'"))
 @click.argument("decision")
 @_deciding
 def undo(opened: Opened, author: Author, decision: str) -> Decision:
@@ -120,7 +122,7 @@ def undo(opened: Opened, author: Author, decision: str) -> Decision:
     return opened().take_back(decision, author)
 
 
-@command.command("list", epilog=_example("list --all"))
+@curate_command.command("list", epilog=_example("list --all"))
 @click.option("--all", "everything", is_flag=True, help="Those that were taken back, too.")
 @home_and_json
 def list_(everything: bool, home: Path, as_json: bool) -> None:

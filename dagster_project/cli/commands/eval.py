@@ -8,32 +8,24 @@ import click
 
 from dagster_project.cli.app import LazyGroup
 
-MEANINGS = {
-    "audit": "Score a judge of summaries on labelled ones.",
-    "golden": "Measure retrieval on questions whose answers are known.",
-    "index": "Measure what the search by vectors misses.",
-    "paper": "Write the paper's tables that need no reader.",
-    "reader": "Compare strategies by what a reader answers from their contexts.",
-    "retrieval": "Compare strategies at equal token budgets.",
-    "sheet": "Draw summaries for a study of hallucinations by hand.",
-    "verdicts": "Read the sheet of such a study, and tell its figures.",
+COMMANDS = {
+    "audit": ("audits", "Score a judge of summaries on labelled ones."),
+    "golden": ("published", "Measure retrieval on questions whose answers are known."),
+    "index": ("published", "Measure what the search by vectors misses."),
+    "paper": ("paper", "Write the paper's tables that need no reader."),
+    "reader": ("comparison", "Compare strategies by what a reader answers from their contexts."),
+    "retrieval": ("comparison", "Compare strategies at equal token budgets."),
+    "sheet": ("audits", "Draw summaries for a study of hallucinations by hand."),
+    "verdicts": ("audits", "Read the sheet of such a study, and tell its figures."),
 }
-
-
-SHARED = {
-    "audits": ("audit", "sheet", "verdicts"),
-    "comparison": ("retrieval", "reader"),
-    "published": ("golden", "index"),
-}
-"""As ``app.SHARED``."""
+"""As ``app.COMMANDS``."""
 
 
 @click.command(
     cls=LazyGroup,
     package="dagster_project.cli.evals",
-    meanings=MEANINGS,
-    shared=SHARED,
+    lazy=COMMANDS,
     epilog="\b\nExample:\n  raptor eval golden questions.jsonl --json",
 )
-def command(**_: Any) -> None:
+def eval_command(**_: Any) -> None:
     """Measure retrieval and audits against known answers."""

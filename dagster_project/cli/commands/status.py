@@ -28,7 +28,7 @@ _TITLE_CHARS = 40
 @click.option("--check", is_flag=True, help="Exit with 5 if a structural check failed.")
 @click.option("--cost", is_flag=True, help="Add what the last build of each tree took.")
 @home_and_json
-def command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
+def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
     """Show what is published, whether its checks passed, and what it took."""
     opened, settings = Home.open(home)
     state = read_status(opened, settings)

@@ -72,7 +72,7 @@ TITLE = "The RAPTOR paper, measured here"
 @click.option("--no-timing", is_flag=True, help="Leave the timed builds (Figure 6) out.")
 @dataset_options
 @home_and_json
-def command(
+def paper_command(
     folder: Path, files: tuple[Path, ...], home: Path, as_json: bool, **values: Any
 ) -> None:
     """Write the tables of the RAPTOR paper that need no reader into FOLDER, as Markdown.
