@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -51,16 +51,12 @@ try:
     from fastapi.responses import HTMLResponse, JSONResponse, Response
     from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
     from starlette.exceptions import HTTPException
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 except ModuleNotFoundError as error:
     raise MissingExtraError("http", "serving over HTTP") from error
 
 MAX_BODY_BYTES = 1 << 20
 """A question and a thousand names fit."""
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 _STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
     (UnknownTreeError, 404, "UnknownTreeError"),
@@ -119,7 +115,7 @@ def make_app(
         docs_url=None,  # the vendor's pages load scripts from elsewhere
         redoc_url=None,
     )
-    app.add_middleware(BodyLimit, max_bytes=MAX_BODY_BYTES)
+    app.add_middleware(BodyLimit)
     if hosts is not None:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     app.add_exception_handler(RaptorError, _problem)
@@ -349,11 +345,10 @@ def _answer(status: int, name: str, message: str, headers: dict[str, str]) -> JS
 class BodyLimit:
     """Answers 413 to a longer body, and reads no more of it. ASGI middleware."""
 
-    def __init__(self, app: App, max_bytes: int) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._max_bytes = max_bytes
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; the whole body is in memory before the application begins."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
@@ -366,8 +361,10 @@ class BodyLimit:
                 return  # the client has gone
             body += message.get("body", b"")
             more = message.get("more_body", False)
-            if len(body) > self._max_bytes:
-                await self._refuse(send)
+            if len(body) > MAX_BODY_BYTES:
+                told = f"a request holds at most {MAX_BODY_BYTES:,} bytes"
+                refusal = _answer(413, "TooLargeError", told, {"connection": "close"})
+                await refusal(scope, receive, send)
                 return
         whole = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
@@ -375,10 +372,3 @@ class BodyLimit:
             return whole.pop() if whole else await receive()
 
         await self._app(scope, replay, send)
-
-    async def _refuse(self, send: Send) -> None:
-        told = f"a request holds at most {self._max_bytes:,} bytes"
-        answer = json.dumps({"error": "TooLargeError", "message": told}).encode()
-        headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-        await send({"type": "http.response.start", "status": 413, "headers": headers})
-        await send({"type": "http.response.body", "body": answer})
