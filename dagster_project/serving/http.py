@@ -20,7 +20,7 @@ from dagster_project.serving.answers import (
     ReadNode,
     Traced,
 )
-from dagster_project.serving.pages import description_page, policy
+from dagster_project.serving.pages import POLICY, description_page
 from dagster_project.serving.reading import (
     Asked,
     Limit,
@@ -128,7 +128,7 @@ def make_app(
     app.include_router(_window(reading), dependencies=reads)
     if curator is not None:
         writes = _Guard(writing_key) if writing_key else None
-        app.include_router(decisions_router(curator, reads, writes, _PROBLEMS))
+        app.include_router(_decisions(curator, reads, writes))
     return app
 
 
@@ -150,7 +150,7 @@ def _pages(app: FastAPI) -> APIRouter:
     @router.get("/docs")
     def description() -> HTMLResponse:
         page = description_page(app.openapi())
-        return HTMLResponse(page, headers={"Content-Security-Policy": policy(page)})
+        return HTMLResponse(page, headers={"Content-Security-Policy": POLICY})
 
     return router
 
@@ -247,18 +247,9 @@ class Decisions(Answer):
     decisions: list[Decision]
 
 
-def decisions_router(
-    curator: Curator, reads: list[Any], writes: _Guard | None, responses: dict[int | str, Any]
-) -> APIRouter:
-    """The paths under /decisions.
-
-    Args:
-        curator: of the home.
-        reads: what a request to read depends on.
-        writes: what one to decide depends on; None takes none.
-        responses: that any request may have.
-    """
-    router = APIRouter(prefix="/decisions", responses=responses)
+def _decisions(curator: Curator, reads: list[Any], writes: _Guard | None) -> APIRouter:
+    """The paths under /decisions; ``writes`` guards those that decide, None takes none."""
+    router = APIRouter(prefix="/decisions", responses=_PROBLEMS)
 
     @router.get("", dependencies=reads)
     def decisions() -> Decisions:
