@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -64,7 +64,7 @@ class HomeRetriever(AsyncSearch):
     def __init__(
         self, home: str | Path | None = None, components: Components | None = None
     ) -> None:
-        self._home, self.settings = HomeFolder.open(home)
+        self.home, self.settings = HomeFolder.open(home)
         self._components = components or Components(self.settings)
         self._is_shared = self.settings.store.kind == "server"
         # Threads wait here and not by polling an embedded store's lock; a server serves them all.
@@ -79,11 +79,6 @@ class HomeRetriever(AsyncSearch):
         """
         if self.settings.embedder.kind != "openai":
             self._components.embedder.embed_queries(["ready"])
-
-    @property
-    def home(self) -> HomeFolder:
-        """What it reads."""
-        return self._home
 
     @property
     def query(self) -> Query:
@@ -114,12 +109,12 @@ class HomeRetriever(AsyncSearch):
     ) -> list[Retrieval]:
         """Retrieve from the trees; those ``required`` are to be published."""
         if self._kept is None:
-            require_store(self._home, self.settings)  # before a model is loaded
+            require_store(self.home, self.settings)  # before a model is loaded
         embedder = self._components.embedder
         vectors = embedder.embed_queries(questions)
 
         def search(store: VectorStore) -> list[Retrieval]:
-            check_identity(store.identity, self._components.store_identity, str(self._home.path))
+            check_identity(store.identity, self._components.store_identity, str(self.home.path))
             retrievals = Retriever(store, embedder).search_vectors(questions, vectors, query)
             met = {hit.node.tree for one in retrievals for hit in one.hits}  # so they are published
             require_trees(store, [tree for tree in required if tree not in met])
@@ -212,7 +207,7 @@ class HomeRetriever(AsyncSearch):
         if not self._has_above:
             raise no_overview(self.settings)
         other = copy(self)
-        other._home, other.settings = overview_folder(self._home, self.settings)  # noqa: SLF001
+        other.home, other.settings = overview_folder(self.home, self.settings)
         other._components = self._components.above(other.settings)  # noqa: SLF001
         other._turn, other._kept = Lock(), None  # noqa: SLF001
         return other
@@ -223,7 +218,7 @@ class HomeRetriever(AsyncSearch):
 
     @property
     def _has_above(self) -> bool:
-        return has_overview(self._home, self.settings)
+        return has_overview(self.home, self.settings)
 
     def _from_above(self, questions: Sequence[str], query: Query) -> list[Retrieval]:
         """Search the trees that the tree above them leads to, a question at a time.
@@ -260,7 +255,7 @@ class HomeRetriever(AsyncSearch):
     def asked(self, ask: Callable[[VectorStore], Answer]) -> Answer:
         """What ``ask`` gives; asked once more of a store that is opened anew where it fails."""
         if not self._is_shared:
-            with self._turn, self._published() as store:
+            with self._turn, published(self.home, self.settings) as store:
                 return ask(store)
         kept = self._kept
         if kept is not None:
@@ -269,22 +264,15 @@ class HomeRetriever(AsyncSearch):
             except (UnknownTreeError, StoreMismatchError):
                 raise
             except StoreError:
-                self._let_go(kept)
+                with self._turn:
+                    if self._kept is kept:  # it is not closed: others may be asking it still
+                        self._kept = None
         return ask(self._keep()[0])
 
     def _keep(self) -> tuple[VectorStore, ExitStack]:
         with self._turn:
             if self._kept is None:
                 with ExitStack() as opening:
-                    store = opening.enter_context(self._published())
+                    store = opening.enter_context(published(self.home, self.settings))
                     self._kept = (store, opening.pop_all())
             return self._kept
-
-    def _let_go(self, kept: tuple[VectorStore, ExitStack]) -> None:
-        """Forget a store that failed; those that are still asking it may end."""
-        with self._turn:
-            if self._kept is kept:
-                self._kept = None
-
-    def _published(self) -> AbstractContextManager[VectorStore]:
-        return published(self._home, self.settings)
