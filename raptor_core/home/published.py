@@ -52,12 +52,6 @@ def has_overview(home: HomeFolder, settings: Settings) -> bool:
     return settings.corpus.enabled and stored_identity(own.store, above.qdrant) is not None
 
 
-def place_of(home: HomeFolder, settings: Settings, tree: str) -> tuple[HomeFolder, Settings]:
-    """The home of a tree: the one given, or that of the tree above its trees."""
-    is_above = tree == OVERVIEW and has_overview(home, settings)
-    return overview_folder(home, settings) if is_above else (home, settings)
-
-
 def _nothing(home: HomeFolder) -> UnknownTreeError:
     return UnknownTreeError(
         f"nothing is published in {home.path}; `{hint('build SOURCE', home.path)}` builds and "

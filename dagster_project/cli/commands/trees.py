@@ -23,13 +23,13 @@ from raptor_assets.tables_markdown import shorten
 from raptor_core.documents import partition_key
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.published import place_of, published, require_trees
+from raptor_core.home.published import published, require_trees
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node, told_pages
 from raptor_core.quality.sizes import parent_counts
 from raptor_core.report.page import render_corpus, render_report
 from raptor_core.report.values import Chosen, Report
-from raptor_core.retrieval import Trace, trace
+from raptor_core.retrieval import Trace
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 
@@ -47,19 +47,16 @@ def tree_command(
 
     A node under several summaries stands under each of them, and what is under it only once.
     """
-    opened, settings = Home.open(home)
-    place, own = place_of(opened, settings, tree)
-    with published(place, own) as store:
-        (manifest,) = require_trees(store, (tree,))
-        if traced:
-            traced_to = trace(store, traced)
-        else:
-            nodes = store.nodes(Where(trees=(tree,)))
+    retriever = HomeRetriever(home)
+    reader = retriever.reader_of(tree)
     if traced:
-        if place.path != opened.path:  # down to the documents, not to the nodes below it
-            traced_to = HomeRetriever(opened.path).trace(traced)
-        _show_trace(traced_to, tree, _usage(Home(place.path), own, traced_to.node), as_json=as_json)
+        reader.asked(lambda store: require_trees(store, (tree,)))
+        origin = retriever.trace(traced)
+        _show_trace(origin, tree, _usage(reader, origin.node), as_json=as_json)
         return
+    manifest, nodes = reader.asked(
+        lambda store: (require_trees(store, (tree,))[0], store.nodes(Where(trees=(tree,))))
+    )
     if as_json:
         print_json({**asdict(manifest), "nodes": [node_values(node) for node in nodes]})
         return
@@ -109,12 +106,12 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     return f"{what}{name}{about} ({node.n_tokens} tokens) {text}"
 
 
-def _usage(home: Home, settings: Settings, node: Node) -> Usage | None:
+def _usage(reader: HomeRetriever, node: Node) -> Usage | None:
     """What a summary was paid for; None where that is not known or it took nothing."""
     if node.is_leaf:
         return None
-    tables = home.table_store(settings)
-    partition = partition_key(node.tree, settings.grouping)
+    tables = Home(reader.home.path).table_store(reader.settings)
+    partition = partition_key(node.tree, reader.settings.grouping)
     return read_usages(tables, partition, [node.layer]).get(node.content_key)
 
 
