@@ -10,7 +10,6 @@ of its own, from a version before, keeps it.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -35,11 +34,9 @@ from dagster._core.storage.event_log.sqlite.sqlite_event_log import (
 from dagster._serdes import ConfigurableClassData
 from sqlalchemy.dialects.sqlite import Insert, insert
 from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.pool import NullPool
 
 from raptor_assets.project.event_text import pack, unpack
-
-OPEN_SHARDS = 8
-"""Databases kept open: that of all runs, and those of runs of a version before."""
 
 BUSY_SECONDS = 60
 """How long to wait for another process that writes."""
@@ -49,7 +46,7 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
     """Same as its base; a crash of the machine (not of the process) may lose the last events."""
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
-        self._engines: OrderedDict[str, Engine] = OrderedDict()
+        self._engines: dict[str, Engine] = {}
         self._tables: set[str] = set()
         self._thread = threading.local()
         self._last: tuple[EventLogEntry | None, dict[str, Any]] = None, {}
@@ -223,21 +220,18 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
             yield begun[shard]
 
     def _engine(self, shard: str) -> Engine:
-        engine = self._engines.get(shard)
-        if engine is None:
+        """Of a database, that of a run of a version before is closed after each use."""
+        if shard not in self._engines:
+            is_index = shard == INDEX_SHARD_NAME
             engine = sa.create_engine(
-                self.conn_string_for_shard(shard), connect_args={"timeout": BUSY_SECONDS}
+                self.conn_string_for_shard(shard),
+                connect_args={"timeout": BUSY_SECONDS},
+                poolclass=None if is_index else NullPool,
             )
             sa.event.listen(engine, "connect", _prepare)
-            if shard not in self._initialized_dbs:
-                self._initdb(engine, for_index_shard=shard == INDEX_SHARD_NAME)
-                self._initialized_dbs.add(shard)
+            self._initdb(engine, for_index_shard=is_index)
             self._engines[shard] = engine
-        self._engines.move_to_end(shard)
-        while len(self._engines) > OPEN_SHARDS:
-            _, oldest = self._engines.popitem(last=False)
-            oldest.dispose()
-        return engine
+        return self._engines[shard]
 
 
 _ADD_EVENT = SqlEventLogStorageTable.insert()
