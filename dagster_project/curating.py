@@ -17,11 +17,10 @@ from raptor_core.curation import (
 from raptor_core.documents import partition_key, tree_name
 from raptor_core.errors import CurationError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.published import overview_folder
 from raptor_core.nodes import Node
 from raptor_core.tables.curation import decide, read_decisions, take_back
 from raptor_core.tables.values import table_to_documents
-from raptor_core.tree.overview import OVERVIEW
+from raptor_core.tree.overview import OVERVIEW, overview_settings
 
 ABOUT_CHARS = 120
 
@@ -53,11 +52,10 @@ class Curator:
     """
 
     def __init__(self, home: str | Path | None = None) -> None:
-        self._home, self._settings = Home.open(home)
-        self._tables = self._home.table_store(self._settings)
-        above, settings = overview_folder(self._home, self._settings)
-        self._above = Home(above.path).table_store(settings)
-        self._published = HomeRetriever(self._home.path)
+        opened, self._settings = Home.open(home)
+        self._tables = opened.table_store(self._settings)
+        self._above = opened.above.table_store(overview_settings(self._settings))
+        self._published = HomeRetriever(opened.path)
 
     def decisions(self) -> list[Decision]:
         """All that were ever made, oldest first."""
@@ -128,14 +126,13 @@ class Curator:
     def _decide(
         self, kind: Kind, tree: str, subject: str, value: str, about: str, author: Author
     ) -> Decision:
-        beginning = " ".join(about.split())[:ABOUT_CHARS]
         return decide(
             self._above if tree == OVERVIEW else self._tables,
             kind,
             tree,
             subject,
             value=value,
-            about=beginning,
+            about=" ".join(about.split())[:ABOUT_CHARS],
             who=author.who,
             why=author.why,
         )

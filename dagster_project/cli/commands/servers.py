@@ -73,9 +73,6 @@ def _require_free(host: str, port: int) -> None:
         ) from error
 
 
-_LOOPBACK = ("localhost", "127.0.0.1")
-
-
 @click.command(epilog="\b\nExample:\n  raptor serve --port 8700\n  curl localhost:8700/trees")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option(
@@ -126,17 +123,13 @@ def serve_command(
 
     from dagster_project.serving.http import make_app
 
-    hosts = None if key else (*_LOOPBACK, host)
+    hosts = None if key else ("localhost", "127.0.0.1", host)
     retriever = HomeRetriever(home)
     retriever.load_model()
     app = make_app(Reading(retriever), key, hosts, curator=Curator(home), writing_key=writing_key)
-    _run(app, host, port)
-
-
-def _run(app: object, host: str, port: int) -> None:
     import uvicorn
 
-    uvicorn.run(app, host=host, port=port, server_header=False)  # type: ignore[arg-type]
+    uvicorn.run(app, host=host, port=port, server_header=False)
 
 
 def _is_loopback(host: str) -> bool:
