@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import repeat, zip_longest
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,9 +26,9 @@ from raptor_assets.tables_markdown import shorten
 from raptor_assets.tree_picture import tree_svg
 from raptor_core.errors import MissingKeyError, SettingsError, UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.overview import OverviewPlan, answer_by, overview_answer, refuse_narrowing
+from raptor_core.home.overview import answer_by, overview_answer, refuse_narrowing
 from raptor_core.models.reading.reader import Answer, Passage, Quote, Reader, best_sentences
-from raptor_core.nodes import told_pages
+from raptor_core.nodes import Node, told_pages
 from raptor_core.retrieval import Query, Retrieval, SourceSpan
 from raptor_core.store.base import Hit
 from raptor_core.tree.components import Components
@@ -74,14 +74,14 @@ def query_command(
     if svg is not None:
         _draw(svg, retriever, retrievals)
     if as_json:
-        first, *others = map(retrieval_values, retrievals)
+        first, *others = map(_retrieval_values, retrievals)
         print_json(first | ({"beside": others} if beside else {}))
     elif not any(one.hits for one in retrievals):
         click.secho(why_nothing(query, retrievals), fg="yellow", err=True)
     elif beside:
-        print_beside(retrievals)
+        _print_beside(retrievals)
     else:
-        print_hits(retrievals[0])
+        _print_hits(retrievals[0])
 
 
 def _draw(path: Path, retriever: HomeRetriever, retrievals: Sequence[Retrieval]) -> None:
@@ -124,14 +124,14 @@ def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: 
     require_words(question)
     _, settings = Home.open(home)
     components = Components(settings)
+    retriever = HomeRetriever(home, components)
     if values["scope"] == "corpus":
         refuse_narrowing({k: v for k, v in values.items() if k not in ("scope", "budget_tokens")})
-        retriever = HomeRetriever(home, components)
         query = make_query(settings, values)
         _ask_corpus(retriever, question, query, only_plan=plan, as_json=as_json)
         return
     query = make_query(settings, values)
-    retrieval = HomeRetriever(home, components).search(question, query)
+    retrieval = retriever.search(question, query)
     if not retrieval.hits:
         raise UnknownTreeError(f"nothing to answer from: {why_nothing(query, [retrieval])}")
     passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
@@ -140,68 +140,58 @@ def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: 
     except MissingKeyError as error:
         quotes = best_sentences(question, passages, components.embedder)
         _show_context(error, retrieval, quotes, as_json=as_json)
-    _print(answer, retrieval_values(retrieval), as_json=as_json)
+    _print(answer, _retrieval_values(retrieval), as_json=as_json)
 
 
 def _ask_corpus(
     retriever: HomeRetriever, question: str, query: Query, *, only_plan: bool, as_json: bool
 ) -> None:
-
     plan = retriever.plan_answer(query)
-    if only_plan:
-        _print_corpus(retriever, plan, None, as_json=as_json)
-        return
-    if not as_json:
-        click.secho(_told_plan(plan), dim=True, err=True)
-    try:
-        answer = answer_by(plan, question, retriever.settings)
-    except MissingKeyError as error:
-        answer = overview_answer(retriever.nodes(OVERVIEW), query.budget_tokens)
-        told = f"the overview itself, since no reader can be asked: {error}"
-        click.secho(told, dim=True, err=True)
-    _print_corpus(retriever, plan, answer, as_json=as_json)
-
-
-def _told_plan(plan: OverviewPlan) -> str:
+    values = {
+        "plan": {
+            "layer": plan.layer,
+            "n_nodes": len(plan.nodes),
+            "calls": plan.calls,
+            "prompt_tokens": plan.prompt_tokens,
+            "completion_tokens": plan.completion_tokens,
+            "usd": plan.usd,
+        }
+    }
     tokens = plan.prompt_tokens + plan.completion_tokens
-    return (
+    told = (
         f"reads the {len(plan.nodes)} nodes of layer {plan.layer} of the tree above the trees: "
         f"{counted(plan.calls, 'call')}, at the most about {tokens:,} tokens, "
         f"{told_usd(plan.usd, '.4f')}"
     )
-
-
-def _print_corpus(
-    retriever: HomeRetriever, plan: OverviewPlan, answer: Answer | None, *, as_json: bool
-) -> None:
-
-    foretold = {
-        "layer": plan.layer,
-        "n_nodes": len(plan.nodes),
-        "calls": plan.calls,
-        "prompt_tokens": plan.prompt_tokens,
-        "completion_tokens": plan.completion_tokens,
-        "usd": plan.usd,
-    }
-    if answer is None:
-        print_json({"plan": foretold}) if as_json else click.echo(_told_plan(plan))
+    if only_plan:
+        print_json(values) if as_json else click.echo(told)
         return
+    if not as_json:
+        click.secho(told, dim=True, err=True)
+    try:
+        answer = answer_by(plan, question, retriever.settings)
+    except MissingKeyError as error:
+        answer = overview_answer(retriever.nodes(OVERVIEW), query.budget_tokens)
+        why = f"the overview itself, since no reader can be asked: {error}"
+        click.secho(why, dim=True, err=True)
     spans = [retriever.trace(passage.node_id).spans for passage in answer.citations]
-    _print(answer, {"plan": foretold}, spans, as_json=as_json)
+    _print(answer, values, spans, as_json=as_json)
 
 
 def _show_context(
     error: MissingKeyError, retrieval: Retrieval, quotes: list[Quote], *, as_json: bool
 ) -> NoReturn:
-
     told: dict[str, Any] = {}
     if as_json:
-        told = {"quotes": [quote_values(quote) for quote in quotes], **retrieval_values(retrieval)}
+        told = {
+            "quotes": [_quote_values(quote) for quote in quotes],
+            **_retrieval_values(retrieval),
+        }
     else:
         click.secho("No reader can be asked. The sentences nearest to the question:", bold=True)
-        print_quotes(quotes)
+        _print_quotes(quotes)
         click.secho("\nThe context that a reader would answer from:", bold=True)
-        print_hits(retrieval)
+        _print_hits(retrieval)
     fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **told)
 
 
@@ -216,7 +206,7 @@ def _print(
     traced = zip(answer.citations, spans or repeat(()), strict=False)
     if as_json:
         citations = [
-            passage_values(passage) | ({"spans": [asdict(span) for span in under]} if spans else {})
+            _passage_values(passage) | ({"spans": under} if spans else {})
             for passage, under in traced
         ]
         print_json({"answer": answer.text, "citations": citations, **values})
@@ -232,8 +222,7 @@ def _print(
         click.secho("the answer cites no source", fg="yellow", err=True)
 
 
-def retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
-    """A retrieval as plain values."""
+def _retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
     return {
         "question": retrieval.question,
         "strategy": retrieval.query.strategy,
@@ -249,7 +238,7 @@ def retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
     }
 
 
-def passage_values(passage: Passage) -> dict[str, Any]:
+def _passage_values(passage: Passage) -> dict[str, Any]:
     """Where a passage comes from, as plain values; ``span`` is null for a summary."""
     return {
         "node": passage.node_id,
@@ -259,19 +248,18 @@ def passage_values(passage: Passage) -> dict[str, Any]:
     }
 
 
-def quote_values(quote: Quote) -> dict[str, Any]:
+def _quote_values(quote: Quote) -> dict[str, Any]:
     """A quoted sentence as plain values; ``span`` is the sentence's own."""
     return {
         "text": quote.text,
         "similarity": round(quote.similarity, 4),
-        **passage_values(quote.passage),
+        **_passage_values(quote.passage),
         "span": quote.span and list(quote.span),
     }
 
 
-def place(hit: Hit) -> str:
+def _place(node: Node) -> str:
     """Where a node comes from, in one line."""
-    node = hit.node
     if node.stands_for:
         return f"the top of {node.documents[0]}"
     if node.is_leaf:
@@ -285,11 +273,10 @@ def place(hit: Hit) -> str:
     return f"summary of {len(node.children)} nodes of {names}{more}"
 
 
-def print_hits(retrieval: Retrieval) -> None:
-    """The hits of a retrieval, readable."""
+def _print_hits(retrieval: Retrieval) -> None:
     for rank, hit in enumerate(retrieval.hits, 1):
         kind = "chunk" if hit.node.is_leaf else f"layer {hit.node.layer}"
-        click.secho(f"{rank:>2}. {hit.score:.3f}  {kind:<8} {place(hit)}", fg="cyan")
+        click.secho(f"{rank:>2}. {hit.score:.3f}  {kind:<8} {_place(hit.node)}", fg="cyan")
         click.secho(f"    {hit.node.id}", dim=True)
         click.echo(f"    {shorten(hit.node.text)}")
     budget = retrieval.query.budget_tokens
@@ -297,31 +284,28 @@ def print_hits(retrieval: Retrieval) -> None:
     click.secho(told, dim=True)
 
 
-def print_beside(retrievals: Sequence[Retrieval]) -> None:
+def _print_beside(retrievals: Sequence[Retrieval]) -> None:
     """Contexts side by side, each text whole; a node that all have is marked with "="."""
     from rich.table import Table
     from rich.text import Text
 
     everywhere = set.intersection(*({hit.node.id for hit in one.hits} for one in retrievals))
+
+    def cell(hit: Hit) -> Text:
+        mark = "= " if hit.node.id in everywhere else ""
+        head = f"{mark}{hit.score:.3f} {_place(hit.node)}\n"
+        return Text.assemble((head, "cyan"), " ".join(hit.node.text.split()))
+
     table = Table(show_lines=True, expand=True)
     for one in retrievals:
         tokens = f"{one.n_tokens:,} of {one.query.budget_tokens:,} tokens"
         table.add_column(f"{one.query.strategy}: {len(one.hits)} nodes, {tokens}", ratio=1)
     for row in zip_longest(*(one.hits for one in retrievals)):
-        cells = [
-            Text(
-                f"{'= ' if hit.node.id in everywhere else ''}{hit.score:.3f} {place(hit)}\n", "cyan"
-            ).append(" ".join(hit.node.text.split()), "default")
-            if hit
-            else Text()
-            for hit in row
-        ]
-        table.add_row(*cells)
+        table.add_row(*(cell(hit) if hit else None for hit in row))
     print_wide(table)
 
 
-def print_quotes(quotes: Sequence[Quote]) -> None:
-    """The sentences nearest to a question, with their places."""
+def _print_quotes(quotes: Sequence[Quote]) -> None:
     for quote in quotes:
         where = quote.passage.place
         if quote.span:
