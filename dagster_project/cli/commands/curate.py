@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
 from typing import Any, TextIO
@@ -56,7 +55,7 @@ def _deciding(function: Callable[..., Decision]) -> Any:
         author = Author(_user() if who is None else who, why)
         decision = function(lambda: Curator(home), author, **values)
         if as_json:
-            print_json(asdict(decision))
+            print_json(decision)
         elif function.__name__ == "undo":
             click.echo(f"taken back: {_told(decision)}")
         else:
@@ -129,7 +128,7 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
     """List the decisions, oldest first."""
     decisions = [d for d in Curator(home).decisions() if everything or not d.undone]
     if as_json:
-        print_json({"decisions": [asdict(decision) for decision in decisions]})
+        print_json({"decisions": decisions})
         return
     for decision in decisions:
         click.secho(f"{decision.id}  {_told(decision)}", fg="cyan", dim=bool(decision.undone))

@@ -83,8 +83,7 @@ def documents_command(source: str | None, name: str | None, home: Path, as_json:
         told = _document(previews, name)
         print_json(told) if as_json else _print_document(told)
     elif as_json:
-        documents = [asdict(preview) for preview in previews]
-        print_json({"documents": documents, **_together(previews, settings.checks)})
+        print_json({"documents": list(previews), **_together(previews, settings.checks)})
     else:
         _print(previews, settings.checks)
 

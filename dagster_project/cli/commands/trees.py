@@ -121,10 +121,8 @@ def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool)
     if node.tree != tree:
         raise UnknownTreeError(f"node {node.id} is of tree {node.tree!r}, not of {tree!r}")
     if as_json:
-        spans = [asdict(span) for span in origin.spans]
-        cost = None if usage is None else asdict(usage)
-        values = {"node": node.id, "layer": node.layer, "text": node.text, "cost": cost}
-        print_json({**values, "spans": spans})
+        values = {"node": node.id, "layer": node.layer, "text": node.text, "cost": usage}
+        print_json({**values, "spans": origin.spans})
         return
     click.secho(f"{node.id} layer {node.layer} of {node.tree}", bold=True)
     if usage is not None:

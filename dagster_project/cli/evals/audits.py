@@ -72,10 +72,8 @@ def audit_command(
     judge = _judge(home, kind, model)
     scores = score_judge(labelled, judge)
     if as_json:
-        datasets = [asdict(score) for score in scores]
-        print_json(
-            {"judge": judge.name, "version": judge.version, "split": SPLIT, "datasets": datasets}
-        )
+        told = {"judge": judge.name, "version": judge.version, "split": SPLIT}
+        print_json({**told, "datasets": scores})
     else:
         _print_scores(judge, scores)
 
@@ -178,7 +176,7 @@ def verdicts_command(
     n_kept = _keep(home, drawn, findings) if keep else None
     if as_json:
         told = {**asdict(figures), "share": figures.share, "contexts": compared, "kept": n_kept}
-        print_json({"filled": str(path), **told, "findings": [asdict(f) for f in findings]})
+        print_json({"filled": str(path), **told, "findings": findings})
     else:
         _print(figures, compared)
         if n_kept is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +188,7 @@ def show(
         if beside:
             told["beside"] = {name: sizes.values() for name, sizes in beside.items()}
         if ledger:
-            told["spent"] = [asdict(spending) for spending in ledger.spendings]
+            told["spent"] = list(ledger.spendings)
         if values["by_kind"]:
             told["by_kind"] = {kind: part.values() for kind, part in kinds.items()}
         questions = {"questions": _question_values(comparison)} if values["with_questions"] else {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +99,7 @@ def index_command(samples: int, top: int, home: Path, as_json: bool) -> None:
     with published(opened, settings) as store:
         recall = search_recall(store, samples, top)
     if as_json:
-        print_json(asdict(recall))
+        print_json(recall)
         return
     click.echo(f"{recall.n_samples} searches for the nearest {top} nodes")
     for name, part in (("all trees", recall.all_trees), ("one tree", recall.one_tree)):
