@@ -49,8 +49,8 @@ def plan_command(
     SOURCES are taken beside those of the home's settings. A tree that goes on from its published
     state is foretold exactly, one that is built from scratch is estimated.
     """
-    opened, settings, scan = look_at_source(home, sources)
-    chosen = choose_partitions(partitions, scan.inventory, settings)
+    opened, settings, scan = _look_at_source(home, sources)
+    chosen = _choose_partitions(partitions, scan.inventory, settings)
     planned = forecast(opened, settings, scan, chosen)
     if as_json:
         print_json(_plan_values(planned))
@@ -116,7 +116,6 @@ def _layer(layer: LayerPlan) -> str:
 
 
 def _summaries(count: int) -> str:
-
     return counted(count, "summary", "summaries")
 
 
@@ -165,10 +164,13 @@ def build_command(
 
     started = time.monotonic()
     with build_progress(visible=not as_json) as progress:
-        opened, settings, scan = read_source(home, sources)
+        # The sources are looked at before they are kept: a mistyped one leaves nothing behind.
+        opened, settings, scan = _look_at_source(home, sources)
+        if sources:
+            opened.create()
+            opened.add_sources(kept_sources(sources))
         settings = bounded(settings, bounds)
-        chosen = choose_partitions(partitions, scan.inventory, settings)
-
+        chosen = _choose_partitions(partitions, scan.inventory, settings)
         report = build(
             opened,
             settings,
@@ -188,22 +190,20 @@ def build_command(
         told = {} if above is None else {"corpus": _values(above, seconds)}
         print_json(_values(report, seconds) | told)
     else:
-        _print(report, opened.path, seconds)
-        _print_above(above)
+        _print(report, opened, seconds)
+        if above is not None:
+            _print_above(above)
     failed = report.failed | (above.failed if above else {})
     if failed:
         names = {failure.error for failure in failed.values()}
         raise SystemExit(failures_code(names, partly=bool(report.built or report.dropped)))
 
 
-def _print_above(above: BuildReport | None) -> None:
-    """What became of the tree above the trees."""
-    if above is None:
-        return
-    _name([f"failed {n} at {f.asset}: {f.reason}" for n, f in above.failed.items()], "trees", "red")
-    made = counted(_made(above, "summaries"), "summary", "summaries")
+def _print_above(above: BuildReport) -> None:
+    _name_failed(above, "trees")
     state = "built" if above.built else "dropped" if above.dropped else "unchanged"
-    click.echo(f"the tree above the trees: {'failed' if above.failed else state}, {made} made")
+    state = "failed" if above.failed else state
+    click.echo(f"the tree above the trees: {state}, {_summaries(_made(above, 'summaries'))} made")
 
 
 def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
@@ -227,21 +227,13 @@ def _made(report: BuildReport, kind: str) -> int:
     return sum(count for asset, count in report.made.items() if asset.endswith(f"/{kind}"))
 
 
-def _print(report: BuildReport, home: Path, seconds: float) -> None:
-
-    _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files", "yellow")
-    _name(
-        [
-            f"kept {name} as published: its documents could not be read"
-            for name in report.changes.held
-        ],
-        "partitions",
-        "yellow",
-    )
+def _print(report: BuildReport, home: Home, seconds: float) -> None:
+    _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
+    why = "as published: its documents could not be read"
+    _name([f"kept {name} {why}" for name in report.changes.held], "partitions")
     print_orphaned(report.changes.orphaned)
-    _name(told_together(report.odd.items()), "partitions", "yellow")
-    failed = [f"failed {n} at {f.asset}: {f.reason}" for n, f in report.failed.items()]
-    _name(failed, "partitions", "red")
+    _name(told_together(report.odd.items()), "partitions")
+    _name_failed(report, "partitions")
     counts = [
         f"{len(report.built)} built",
         f"{len(report.unchanged)} unchanged" if report.unchanged else "",
@@ -252,14 +244,18 @@ def _print(report: BuildReport, home: Path, seconds: float) -> None:
     click.echo(
         f"partitions: {', '.join(filter(None, counts))}; "
         f"{counted(_made(report, 'embeddings'), 'text')} embedded, "
-        f"{counted(_made(report, 'summaries'), 'summary', 'summaries')} made in {seconds:.1f} s"
+        f"{_summaries(_made(report, 'summaries'))} made in {seconds:.1f} s"
     )
+    if report.run_ids and not home.names().corpus:
+        click.secho(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
 
-    if report.run_ids and not Home(home).names().corpus:
-        click.secho(f"see the run in the UI: {hint('ui', home)}", dim=True)
+
+def _name_failed(report: BuildReport, what: str) -> None:
+    lines = [f"failed {n} at {f.asset}: {f.reason}" for n, f in report.failed.items()]
+    _name(lines, what, "red")
 
 
-def _name(lines: list[str], what: str, color: str) -> None:
+def _name(lines: list[str], what: str, color: str = "yellow") -> None:
     """Lines on standard error, the first of them in full."""
     for line in lines[:NAMED]:
         click.secho(line, fg=color, err=True)
@@ -315,8 +311,8 @@ def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[
     return list(dict.fromkeys(keys.values()))
 
 
-def look_at_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
-    """What ``read_source`` gives, and nothing is written: neither a home nor its settings."""
+def _look_at_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
+    """A home, its settings with these sources, and what all of them hold; writes nothing."""
     fresh = kept_sources(sources)
     home, settings = home_settings(path, needed=not fresh)
     paths = dict.fromkeys((*settings.source.paths, *fresh))
@@ -325,32 +321,10 @@ def look_at_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, 
     return home, settings.model_copy(update={"source": source}), scan
 
 
-def read_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
-    """A home that knows these sources, and what is in all its sources.
-
-    The sources are looked at before they are kept in the settings, so that a mistyped one leaves
-    nothing behind. A home is made with the default settings where there is none.
-
-    Raises:
-        MissingHomeError: there is neither a home nor a source.
-        SettingsError: the home's settings are wrong.
-        SourceError: a source cannot be read, or all of them hold nothing.
-    """
-    home, settings, scan = look_at_source(path, sources)
-    if sources:
-        home.create()
-        home.add_sources(kept_sources(sources))
-    return home, settings, scan
-
-
-def choose_partitions(
+def _choose_partitions(
     names: Sequence[str], inventory: Inventory, settings: Settings
 ) -> tuple[str, ...] | None:
-    """Keys of the partitions that are named; a tree's name will do where it has one of its own.
-
-    Raises:
-        UnknownTreeError: the source holds nothing by that name.
-    """
+    """Keys of the partitions that are named; a tree's name will do where it has one of its own."""
     if not names:
         return None
     known = inventory.partitions(settings.grouping)
