@@ -65,7 +65,7 @@ def budgets_option(default: str) -> Callable[[Command], Command]:
         "budgets",
         default=default,
         show_default=True,
-        callback=parse_numbers,
+        callback=_parse_numbers,
         help="Tokens of a context, one or several.",
     )
 
@@ -89,7 +89,7 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
         click.option(
             "--top-k",
             "top_ks",
-            callback=parse_numbers,
+            callback=_parse_numbers,
             metavar="K,...",
             help="Nodes at the most, on each layer of a traversal, one or several: each strategy "
             "once for each. Else as many as fill the budget.",
@@ -103,7 +103,6 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             "--questions", "with_questions", is_flag=True, help="With --json: every question."
         ),
     )
-
     return lambda function: add_options(options, function)
 
 
@@ -112,14 +111,10 @@ def dataset_options(function: Command) -> Command:
     return add_options(_OPTIONS, function)
 
 
-def parse_numbers(
+def _parse_numbers(
     _context: click.Context, _option: click.Parameter, given: str | None
 ) -> list[int] | None:
-    """Numbers of tokens or nodes, comma-separated; None where none is given.
-
-    Raises:
-        BadParameter: one of them is no whole number from 1.
-    """
+    """Numbers of tokens or nodes, comma-separated; None where none is given."""
     if given is None:
         return None
     numbers = [item.strip() for item in given.split(",")]
@@ -183,16 +178,17 @@ def show(
     kinds = by_kind(comparison) if values["by_kind"] else {}
     left_out = [f"{item.name}: {item.reason}" for item in dataset.left_out]
     if as_json:
-        sizes_of = trees.values()
-        told = {"file": str(file), "trees": sizes_of, **comparison.values(), "left_out": left_out}
+        told: dict[str, Any] = {"file": str(file), "trees": trees.values()}
+        told |= {**comparison.values(), "left_out": left_out}
         if beside:
             told["beside"] = {name: sizes.values() for name, sizes in beside.items()}
         if ledger:
             told["spent"] = list(ledger.spendings)
         if values["by_kind"]:
             told["by_kind"] = {kind: part.values() for kind, part in kinds.items()}
-        questions = {"questions": _question_values(comparison)} if values["with_questions"] else {}
-        print_json(told | questions)
+        if values["with_questions"]:
+            told["questions"] = _question_values(comparison)
+        print_json(told)
         return
     for kind, part in {"": comparison, **kinds}.items():
         for table in comparison_tables(part, kind):
@@ -206,7 +202,6 @@ def show(
 
 
 def _question_values(comparison: Comparison) -> list[dict[str, Any]]:
-    """Every question's figures as plain values."""
     return [
         {
             "id": item.question.id,

@@ -75,11 +75,7 @@ UNIFIEDQA_TOKENS = 400
 def _parse_readers(
     _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
 ) -> list[tuple[str, str]]:
-    """Kinds and models; the model is empty where none is named.
-
-    Raises:
-        BadParameter: there is no such kind, or one is named twice.
-    """
+    """Kinds and models; the model is empty where none is named."""
     readers = [(kind, model) for kind, _, model in (item.partition(":") for item in given)]
     if unknown := {kind for kind, _ in readers} - {"chat", "unifiedqa"}:
         raise click.BadParameter(

@@ -90,12 +90,11 @@ def paper_command(
     for file in files:
         study, settings = _measure(file, home, values, dpr)
         studies.append(study)
-        written = write_tables(folder, files, studies, settings)
+        written = _write_tables(folder, files, studies, settings)
     if as_json:
         print_json({"folder": str(folder), "files": [path.name for path in written]})
-        return
-    for path in written:
-        click.echo(str(path))
+    else:
+        click.echo("\n".join(map(str, written)))
 
 
 def _measure(
@@ -129,8 +128,6 @@ class Section:
     """What one file holds.
 
     Attributes:
-        file: its name.
-        title: in words.
         of: the tables and figures of the paper that it stands for.
         tables: several data sets may share one of the paper's, which is written once.
         pictures: SVG by the name of its file.
@@ -143,14 +140,10 @@ class Section:
     pictures: Mapping[str, str] = field(default_factory=dict)
 
 
-def write_tables(
+def _write_tables(
     folder: Path, files: Sequence[Path], studies: Sequence[Study], settings: Settings
 ) -> list[Path]:
-    """Write all tables of the studies so far, in place of those that are there.
-
-    Raises:
-        SettingsError: the folder cannot be written.
-    """
+    """Write all tables of the studies so far, in place of those that are there."""
     sections = list(_sections(studies))
     readme = _readme(_measured(files, studies), sections, settings)
     texts = {

@@ -74,9 +74,8 @@ def ask_published(
 
 def _print(report: GoldenReport, least: float | None) -> None:
     for hit in report.hits:
-        rank = f"rank {hit.rank}" if hit.rank else "missed"
+        rank, color = (f"rank {hit.rank}", None) if hit.rank else ("missed", "yellow")
         place = "" if hit.evidence is None else f", {hit.evidence:.0%} of the evidence"
-        color = None if hit.rank else "yellow"
         click.secho(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=color)
     for name, value in report.numbers().items():
         click.echo(f"{name.replace('_', ' '):<20} {value:.4g}")
