@@ -105,7 +105,6 @@ def _document(previews: Previews, name: str) -> dict[str, Any]:
 
 
 def _print_document(told: dict[str, Any]) -> None:
-
     for chunk in told["chunks"]:
         place = f"[{chunk['start']}:{chunk['end']}]{told_pages(chunk['pages'])}"
         path = " > ".join(chunk["section"])
@@ -160,7 +159,6 @@ def _row(preview: Preview) -> str:
 
 
 def _told(previews: Previews, checks: CheckSettings) -> Iterator[str]:
-
     both = (*previews.skipped, *previews.omitted)
     left_out = told_together((item.name, item.reason) for item in both)
     yield from (f"left out {line}" for line in left_out[:NAMED])

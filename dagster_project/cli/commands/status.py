@@ -34,11 +34,12 @@ def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
     state = read_status(opened, settings)
     partitions = dict.fromkeys(tree.partition for tree in state.trees)
     costs = read_costs(opened, settings, partitions) if cost else None
+    sources = settings.source.shown_paths()
     if as_json:
-        values = _values(state, opened.path, settings.source.shown_paths())
+        values = _values(state, opened.path, sources)
         print_json(values if costs is None else {**values, "costs": costs})
     else:
-        _print(state, opened.path, settings.source.shown_paths())
+        _print(state, opened.path, sources)
         for tree, figures in (costs or {}).items():
             click.echo(f"{tree}: {_told_cost(figures)}")
     if check and not all(tree.structural_passed for tree in state.trees):
@@ -80,7 +81,6 @@ def _told_cost(figures: Cost) -> str:
 
 
 def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
-
     click.secho(f"{home} holds {', '.join(sources) or 'no source yet'}", dim=True)
     if state.trees:
         _print_trees(state.trees)
@@ -105,7 +105,7 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
 
 def _print_trees(trees: Sequence[TreeStatus]) -> None:
     """A table that never shortens a name, so that it can be copied into a command."""
-    from rich.cells import cell_len
+    from rich.cells import cell_len, set_cell_size
 
     rows: list[tuple[str, ...]] = [
         ("tree", "title", "nodes by layer", "tokens", "published", "checks")
@@ -114,22 +114,18 @@ def _print_trees(trees: Sequence[TreeStatus]) -> None:
     if not any(tree.manifest.title for tree in trees):
         rows = [(tree, *others) for tree, _, *others in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    for number, row in enumerate(rows):
-        padded = [
-            text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)
-        ]
-        click.secho("  ".join(padded).rstrip(), bold=not number, fg=_color(trees, number))
+    for tree, row in zip((None, *trees), rows, strict=True):
+        padded = [set_cell_size(text, width) for text, width in zip(row, widths, strict=True)]
+        click.secho("  ".join(padded).rstrip(), bold=tree is None, fg=tree and _color(tree))
 
 
-def _color(trees: Sequence[TreeStatus], row: int) -> str | None:
-    """Of a row; row 0 is the head."""
-    if not row or all(check.passed for check in trees[row - 1].checks):
+def _color(tree: TreeStatus) -> str | None:
+    if all(check.passed for check in tree.checks):
         return None
-    return "yellow" if trees[row - 1].structural_passed else "red"
+    return "yellow" if tree.structural_passed else "red"
 
 
 def _row(tree: TreeStatus) -> tuple[str, ...]:
-
     manifest = tree.manifest
     failed = sum(not check.passed for check in tree.checks)
     checks = f"{failed} of {len(tree.checks)} failed" if failed else f"{len(tree.checks)} passed"

@@ -28,7 +28,7 @@ from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node, told_pages
 from raptor_core.quality.sizes import parent_counts
 from raptor_core.report.page import render_corpus, render_report
-from raptor_core.report.values import Chosen, Report
+from raptor_core.report.values import Chosen
 from raptor_core.retrieval import Trace
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -116,7 +116,6 @@ def _usage(reader: HomeRetriever, node: Node) -> Usage | None:
 
 
 def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool) -> None:
-
     node = origin.node
     if node.tree != tree:
         raise UnknownTreeError(f"node {node.id} is of tree {node.tree!r}, not of {tree!r}")
@@ -126,19 +125,14 @@ def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool)
         return
     click.secho(f"{node.id} layer {node.layer} of {node.tree}", bold=True)
     if usage is not None:
-        click.secho(f"it took {_told_usage(usage)}", dim=True)
+        calls = f"{counted(usage.calls, 'call')}, {counted(usage.retries, 'retry', 'retries')}"
+        tokens = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
+        click.secho(f"it took {calls}, {tokens}, {told_usd(usage.usd)}", dim=True)
     click.echo(shorten(node.text, 2000))
     for span in origin.spans:
         place = f"{span.document}[{span.start}:{span.end}]{told_pages(span.pages)}"
         click.secho(f"  {place} {span.title}".rstrip(), fg="cyan")
         click.echo(f"    {shorten(span.text)}")
-
-
-def _told_usage(usage: Usage) -> str:
-    """In words, such as "1 call, 0 retries, 420 tokens read, 60 written, 0.0001 USD"."""
-    calls = f"{counted(usage.calls, 'call')}, {counted(usage.retries, 'retry', 'retries')}"
-    tokens = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
-    return f"{calls}, {tokens}, {told_usd(usage.usd)}"
 
 
 @click.command(epilog="\b\nExample:\n  raptor report guides/pumps.md --output pumps.html --no-open")
@@ -189,12 +183,18 @@ def report_command(
         report = read_report(opened, settings, store, tree, with_map=True)
     if question is not None:
         report = replace(report, chosen=_chosen(home, tree, question, strategies))
-    if node is not None:
-        _require_node(report, node)
+    shown = {shown.id for tree in report.trees for shown in tree.nodes}
+    if node is not None and node not in shown:
+        raise UnknownTreeError(
+            f"the published tree {report.name!r} has no node {node}; "
+            f"raptor tree {report.name} --ids lists those it has"
+        )
     path = (output or report_address(opened, settings, tree)).absolute()
     write_page(path, render_report(report))
     url = path.as_uri() if node is None else f"{path.as_uri()}#node={node}"
-    values = {"tree": tree, "n_findings": _n_findings(report)}
+    findings = report.findings
+    n_findings = None if findings is None else sum(found.node_id in shown for found in findings)
+    values = {"tree": tree, "n_findings": n_findings}
     _tell(path, url, values, as_json=as_json, no_open=no_open)
 
 
@@ -235,27 +235,6 @@ def _chosen(home: Path, tree: str, question: str, strategies: Sequence[str]) -> 
     return tuple(chosen)
 
 
-def _require_node(report: Report, node: str) -> None:
-    """Refuse a node that the page does not show.
-
-    Raises:
-        UnknownTreeError: the published tree has no such node.
-    """
-    if not any(shown.id == node for tree in report.trees for shown in tree.nodes):
-        raise UnknownTreeError(
-            f"the published tree {report.name!r} has no node {node}; "
-            f"raptor tree {report.name} --ids lists those it has"
-        )
-
-
 def at_terminal() -> bool:
     """Whether a person reads what is printed."""
     return sys.stdout.isatty()
-
-
-def _n_findings(report: Report) -> int | None:
-    """Findings that the page shows; None where no audit is known."""
-    if report.findings is None:
-        return None
-    ids = {node.id for tree in report.trees for node in tree.nodes}
-    return sum(finding.node_id in ids for finding in report.findings)
