@@ -89,9 +89,7 @@ def home_and_json(function: Command) -> Command:
 def home_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
     """A home and its settings; the default ones where there is no home, unless it is ``needed``."""
     home = Home.at(path)
-    if needed or home.settings.exists():
-        return Home.open(path)
-    return home, load_settings()
+    return Home.open(path) if needed or home.settings.exists() else (home, load_settings())
 
 
 def is_missing(source: str) -> bool:
@@ -101,10 +99,7 @@ def is_missing(source: str) -> bool:
 
 def kept_sources(sources: Sequence[str]) -> list[str]:
     """Sources as the settings keep them: local ones absolute, so that any folder will do."""
-    return [
-        source if "://" in source else str(Path(source).expanduser().resolve())
-        for source in sources
-    ]
+    return [one if "://" in one else str(Path(one).expanduser().resolve()) for one in sources]
 
 
 def query_options(function: Command) -> Command:
@@ -124,7 +119,7 @@ def budget_options(of: str) -> Callable[[Command], Command]:
 
 
 def bounded(settings: Settings, values: Mapping[str, Any]) -> Settings:
-    """The settings with those bounds that a command line gives (``options.budget_options``).
+    """The settings with those bounds that a command line gives (``budget_options``).
 
     Raises:
         SettingsError: a bound in USD, and a model whose price is not set.
@@ -147,11 +142,7 @@ def add_options(options: Iterable[Callable[[Command], Command]], function: Comma
 
 
 def require_words(question: str) -> None:
-    """Refuse a question that asks nothing.
-
-    Raises:
-        BadParameter: it is empty or white space.
-    """
+    """BadParameter where a question is empty or white space."""
     if not question.strip():
         raise click.BadParameter("the question is empty", param_hint="QUESTION")
 
@@ -171,11 +162,8 @@ def make_query(
 ) -> Query:
     """The query of a command line over the settings' defaults.
 
-    Args:
-        beside: other strategies that are asked with the same options.
-
     Raises:
-        BadParameter: an option that none of the strategies takes.
+        BadParameter: an option that neither the strategy takes nor one of those ``beside`` it.
     """
     names = {option.name for option in fields(Query)} & values.keys()
     given = {name: values[name] for name in names if values[name] is not None}

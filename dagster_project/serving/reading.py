@@ -125,10 +125,8 @@ class Reading:
 
     def _ask_corpus(self, question: str, budget_tokens: int | None) -> Answered:
         """Of the whole corpus; the overview itself where no reader can be asked."""
-        retriever = self._retriever
-        query = replace(
-            retriever.query, budget_tokens=budget_tokens or retriever.query.budget_tokens
-        )
+        retriever, query = self._retriever, self._retriever.query
+        query = replace(query, budget_tokens=budget_tokens or query.budget_tokens)
         plan = retriever.plan_answer(query)
         read = plan.nodes
         try:
