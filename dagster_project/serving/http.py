@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -66,7 +66,8 @@ _STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
     (MissingKeyError, 501, "NoReaderError"),
     (EndpointError, 502, "ReaderError"),
 )
-"""Of the errors that a request may cause, and their names; any other is the server's own: 500."""
+"""Of the errors that a request may cause, and their names; any other is the server's own: 500, and
+its words stay in the log."""
 
 _SCHEME = HTTPBearer(auto_error=False, description="The key of the server's environment.")
 
@@ -118,16 +119,17 @@ def make_app(
     app.add_middleware(BodyLimit)
     if hosts is not None:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
-    app.add_exception_handler(RaptorError, _problem)
+    for kind, status, name in _STATUS:
+        app.add_exception_handler(kind, _problem(status, name))
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
     app.get("/health")(health)
     app.include_router(_pages(app))
-    reads = [] if key is None else [Depends(_Guard(*filter(None, (key, writing_key))))]
+    reads = [] if key is None else [_guard(*filter(None, (key, writing_key)))]
     app.include_router(_router(reading), dependencies=reads)
     app.include_router(_window(reading), dependencies=reads)
     if curator is not None:
-        writes = _Guard(writing_key) if writing_key else None
+        writes = [_guard(writing_key)] if writing_key else []
         app.include_router(_decisions(curator, reads, writes))
     return app
 
@@ -247,19 +249,19 @@ class Decisions(Answer):
     decisions: list[Decision]
 
 
-def _decisions(curator: Curator, reads: list[Any], writes: _Guard | None) -> APIRouter:
-    """The paths under /decisions; ``writes`` guards those that decide, None takes none."""
+def _decisions(curator: Curator, reads: list[Any], writes: list[Any]) -> APIRouter:
+    """The paths under /decisions; ``writes`` guards those that decide, empty takes none."""
     router = APIRouter(prefix="/decisions", responses=_PROBLEMS)
 
     @router.get("", dependencies=reads)
     def decisions() -> Decisions:
         """List what people decided: texts set aside, summaries corrected, findings marked."""
-        return Decisions(can_decide=writes is not None, decisions=curator.decisions())
+        return Decisions(can_decide=bool(writes), decisions=curator.decisions())
 
-    if writes is None:
+    if not writes:
         return router
 
-    @router.post("", dependencies=[Depends(writes)])
+    @router.post("", dependencies=writes)
     def decide(asked: Decide) -> Decision:
         """Decide something; the next build honours it, and nothing published changes before."""
         author = Author(asked.who, asked.why)
@@ -275,7 +277,7 @@ def _decisions(curator: Curator, reads: list[Any], writes: _Guard | None) -> API
             case "finding":
                 return curator.mark(asked.subject, asked.sentence, asked.value, author)
 
-    @router.delete("/{decision_id}", dependencies=[Depends(writes)])
+    @router.delete("/{decision_id}", dependencies=writes)
     def take_back(decision_id: Line, who: Line, why: Line = "") -> Decision:
         """Take a decision back, from the next build on."""
         return curator.take_back(decision_id, Author(who, why))
@@ -283,34 +285,22 @@ def _decisions(curator: Curator, reads: list[Any], writes: _Guard | None) -> API
     return router
 
 
-class _WrongKeyError(RaptorError):
-    """A request without the key."""
+def _guard(*keys: str) -> Any:
+    """What a request depends on that must give one of the keys."""
 
-
-class _Guard:
-    """Lets a request pass that gives one of the keys."""
-
-    def __init__(self, *keys: str) -> None:
-        self._keys = [key.encode() for key in keys]
-
-    def __call__(
-        self, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_SCHEME)]
-    ) -> None:
+    def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_SCHEME)]) -> None:
         sent = b"" if given is None else given.credentials.encode()
-        if not sum(secrets.compare_digest(sent, key) for key in self._keys):  # of all, always
-            raise _WrongKeyError("send the server's key as 'Authorization: Bearer KEY'")
+        if not sum(secrets.compare_digest(sent, key.encode()) for key in keys):  # of all, always
+            told = "send the server's key as 'Authorization: Bearer KEY'"
+            raise HTTPException(401, told, {"WWW-Authenticate": "Bearer"})
+
+    return Depends(check)
 
 
-def _problem(_request: Request, error: Exception) -> JSONResponse:
-    """The answer to an error that says what to do; the server's own stay in its log."""
-    if isinstance(error, _WrongKeyError):
-        return _answer(401, "WrongKeyError", str(error), {"WWW-Authenticate": "Bearer"})
-    known = next((told for told in _STATUS if isinstance(error, told[0])), None)
-    if known is None:
-        raise error
-    _, status, name = known
+def _problem(status: int, name: str) -> Callable[[Request, Exception], JSONResponse]:
+    """Answers an error that says what to do."""
     headers = {"Retry-After": "1"} if status == 503 else {}
-    return _answer(status, name, str(error), headers)
+    return lambda _request, error: _answer(status, name, str(error), headers)
 
 
 def _invalid(_request: Request, error: Exception) -> JSONResponse:
@@ -321,10 +311,11 @@ def _invalid(_request: Request, error: Exception) -> JSONResponse:
 
 
 def _refused(_request: Request, error: Exception) -> JSONResponse:
-    """What the server itself refuses: an unknown path, a method, a body that is no JSON."""
+    """What the server itself refuses: a key, a path, a method, a body that is no JSON."""
     if not isinstance(error, HTTPException):
         raise error
-    name = HTTPStatus(error.status_code).phrase.title().replace(" ", "")
+    phrase = HTTPStatus(error.status_code).phrase.title().replace(" ", "")
+    name = "WrongKey" if error.status_code == 401 else phrase
     return _answer(error.status_code, f"{name}Error", str(error.detail), dict(error.headers or {}))
 
 
