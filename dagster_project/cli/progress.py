@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TextIO
 
 from rich.console import Console
@@ -49,8 +49,7 @@ class BuildProgress:
         self._console = console
         self._lines = visible and not console.is_terminal
         self._task = bar.add_task("reading the source", total=None, left="")
-        self._ends: dict[str, float] = {}
-        self._starts: dict[str, float] = {}
+        self._spans: dict[str, tuple[float, float]] = {}
         self._whole = 0.0
         self._done: dict[str, float] = {}
         self._n_published = 0
@@ -59,8 +58,7 @@ class BuildProgress:
     def plan(self, partitions: Collection[str], steps: Sequence[str]) -> None:
         """Told of what will be built, before the first step."""
         ends = list(accumulate(_weight(step) for step in steps))
-        self._ends = dict(zip(steps, ends, strict=True))
-        self._starts = dict(zip(steps, [0.0, *ends], strict=False))
+        self._spans = dict(zip(steps, pairwise([0.0, *ends]), strict=True))
         self._whole = ends[-1]
         self._done = dict.fromkeys(partitions, 0.0)
         self._n_published = 0
@@ -72,7 +70,7 @@ class BuildProgress:
 
     def step(self, step: Step) -> None:
         """Told of each step, at it and done; one that failed has no further step to wait for."""
-        start, end = self._starts[step.asset], self._ends[step.asset]
+        start, end = self._spans[step.asset]
         for name in step.partitions:
             self._done[name] = start + step.share * (end - start)
         self._done |= dict.fromkeys(step.failed, self._whole)
