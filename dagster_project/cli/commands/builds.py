@@ -61,11 +61,11 @@ def plan_command(
 def _plan_values(planned: Forecast) -> dict[str, Any]:
     changes = planned.changes
     return {
-        "new": list(changes.new),
-        "changed": list(changes.changed),
-        "removed": list(changes.removed),
-        "held": list(changes.held),
-        "orphaned": list(changes.orphaned),
+        "new": changes.new,
+        "changed": changes.changed,
+        "removed": changes.removed,
+        "held": changes.held,
+        "orphaned": changes.orphaned,
         "n_unchanged": len(changes.unchanged),
         **planned.plan.as_dict(),
     }
@@ -211,8 +211,8 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "built": report.built,
         "unchanged": report.unchanged,
         "dropped": report.dropped,
-        "held": list(report.changes.held),
-        "orphaned": list(report.changes.orphaned),
+        "held": report.changes.held,
+        "orphaned": report.changes.orphaned,
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
         "odd": report.odd,

@@ -85,11 +85,7 @@ def query_command(
 
 
 def _draw(path: Path, retriever: HomeRetriever, retrievals: Sequence[Retrieval]) -> None:
-    """Write the trees that anything was chosen from.
-
-    Raises:
-        SettingsError: the file cannot be written.
-    """
+    """Write the trees that anything was chosen from."""
     names = sorted({hit.node.tree for one in retrievals for hit in one.hits})
     trees = {name: retriever.nodes(name) for name in names}
     chosen = {one.query.strategy: [hit.node.id for hit in one.ranked] for one in retrievals}

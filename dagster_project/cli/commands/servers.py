@@ -58,11 +58,7 @@ def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> 
 
 
 def _require_free(host: str, port: int) -> None:
-    """Refuse an address that something else listens on, before anything is started.
-
-    Raises:
-        BadParameter: it is taken, or no address of this machine.
-    """
+    """Refuse an address that something else listens on, before anything is started."""
     try:
         with socket.create_server((host, port)):
             return

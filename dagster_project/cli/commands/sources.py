@@ -61,7 +61,6 @@ NAMED = 20
 
 _ROW = "{:>10}  {:>6}  {:>8}  {:>9}  {:>7}  {:<10}  {}"
 _COLUMNS = ("size", "pages", "sections", "tokens", "chunks", "language", "document")
-_KILOBYTE = 1000
 
 
 @click.command(epilog="\b\nExample:\n  raptor documents docs/ guide/pumps.pdf")
@@ -152,7 +151,7 @@ def _print(previews: Previews, checks: CheckSettings) -> None:
 
 
 def _row(preview: Preview) -> str:
-    size = "" if preview.size_bytes is None else f"{preview.size_bytes / _KILOBYTE:,.1f} kB"
+    size = "" if preview.size_bytes is None else f"{preview.size_bytes / 1000:,.1f} kB"
     pages, sections = preview.n_pages or "", preview.n_sections or ""
     tokens, chunks = f"{preview.n_tokens:,}", preview.n_chunks
     return _ROW.format(size, pages, sections, tokens, chunks, preview.language, preview.document)

@@ -49,7 +49,7 @@ def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
 def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, Any]:
     return {
         "home": str(home),
-        "sources": list(sources),
+        "sources": sources,
         "trees": [
             {
                 **{field.name: getattr(tree.manifest, field.name) for field in fields(Manifest)},
@@ -61,8 +61,8 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
             }
             for tree in state.trees
         ],
-        "unpublished": list(state.unpublished),
-        "orphaned": list(state.orphaned),
+        "unpublished": state.unpublished,
+        "orphaned": state.orphaned,
         "checks": state.checks,
         "n_trees": len(state.trees),
         "all_structural_checks_passed": all(tree.structural_passed for tree in state.trees),
