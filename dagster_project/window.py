@@ -156,7 +156,8 @@ def read_points(
     """
     import numpy as np
 
-    key = _key(manifests)
+    told = (f"{manifest.tree}\0{manifest.build_id}" for manifest in manifests)
+    key = hashlib.sha256("\n".join([LAYOUT_VERSION, *told]).encode()).digest()
     name = manifests[0].tree if len(manifests) == 1 else ""
     path = home.path / "maps" / f"{safe_name(name) if name else 'corpus'}.map"
     kept = _kept(path, key, len(nodes))
@@ -166,8 +167,8 @@ def read_points(
     try:
         replace_file(path, key + points.astype("<f4").tobytes())
     except OSError as error:
-        told = "the map could not be kept at %s and is laid out again next time: %s"
-        logging.getLogger(__name__).warning(told, path, error)
+        lost = "the map could not be kept at %s and is laid out again next time: %s"
+        logging.getLogger(__name__).warning(lost, path, error)
     return np.asarray(points)
 
 
@@ -181,12 +182,6 @@ def _kept(path: Path, key: bytes, n_nodes: int) -> NDArray[np.float32] | None:
     if not data.startswith(key) or len(data) != len(key) + 8 * n_nodes:
         return None
     return np.frombuffer(data[len(key) :], dtype="<f4").reshape(n_nodes, 2)
-
-
-def _key(manifests: Sequence[Manifest]) -> bytes:
-    """Of a layout: 32 bytes."""
-    told = (f"{manifest.tree}\0{manifest.build_id}" for manifest in manifests)
-    return hashlib.sha256("\n".join([LAYOUT_VERSION, *told]).encode()).digest()
 
 
 def report_address(home: Home, settings: Settings, tree: str) -> Path:

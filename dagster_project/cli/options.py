@@ -50,8 +50,6 @@ _QUERY = (
         type=click.IntRange(min=1),
         help="Hybrid: chunks of one document at the most.",
     ),
-)
-_WHERE = (
     click.option("--tree", "trees", multiple=True, help="Only this tree; may be repeated."),
     click.option("--document", "documents", multiple=True, help="Only this document; likewise."),
     click.option(
@@ -104,7 +102,7 @@ def kept_sources(sources: Sequence[str]) -> list[str]:
 
 def query_options(function: Command) -> Command:
     """Add what a query can be told, and its filters."""
-    return add_options((*_QUERY, *_WHERE), function)
+    return add_options(_QUERY, function)
 
 
 def budget_options(of: str) -> Callable[[Command], Command]:

@@ -134,11 +134,10 @@ class Answered(Answer):
     found: Found
 
     @classmethod
-    def of(cls, answer: ReaderAnswer | None, retrieval: Retrieval) -> Answered:
-        """Of a reader's answer; None where it was not asked."""
-        cited = [] if answer is None else answer.citations
+    def of(cls, answer: ReaderAnswer, retrieval: Retrieval) -> Answered:
+        """Of a reader's answer."""
         return cls(
-            answer="" if answer is None else answer.text,
+            answer=answer.text,
             citations=[
                 Citation.taken(
                     passage,
@@ -146,7 +145,7 @@ class Answered(Answer):
                     node=passage.node_id,
                     documents=passage.documents[:NAMED_DOCUMENTS],
                 )
-                for number, passage in enumerate(cited, 1)
+                for number, passage in enumerate(answer.citations, 1)
             ],
             found=Found.of(retrieval),
         )

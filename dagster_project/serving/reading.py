@@ -19,7 +19,7 @@ from raptor_assets.project.home import Home
 from raptor_core.errors import MissingKeyError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.overview import answer_by, overview_answer, refuse_narrowing
-from raptor_core.models.reading.reader import Passage, Reader
+from raptor_core.models.reading.reader import Answer, Passage, Reader
 from raptor_core.report.data import report_values
 from raptor_core.retrieval import Retrieval
 from raptor_core.settings.retrieval import Strategy
@@ -118,7 +118,7 @@ class Reading:
             return self._ask_corpus(asked.question, asked.budget_tokens)
         retrieval = self._search(**dict(asked))
         if not retrieval.hits:
-            return Answered.of(None, retrieval)
+            return Answered.of(Answer("", ()), retrieval)
         passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
         reader = Reader(self._retriever.settings.reader)
         return Answered.of(reader.read(asked.question, passages), retrieval)

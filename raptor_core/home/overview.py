@@ -12,9 +12,6 @@ from raptor_core.models.reading.reader import Answer, Passage, Reader
 from raptor_core.nodes import Node, grouped
 from raptor_core.settings import Settings
 
-ANSWERS = "answers"
-"""What the calls of a reader are counted under."""
-
 MAX_PARTS = 8
 """Parts that the layer read is cut into at the most."""
 
@@ -97,7 +94,7 @@ def answer_by(plan: OverviewPlan, question: str, settings: Settings) -> Answer:
         BudgetError: the budget ends first.
         SettingsError: the budget is in dollars, and the reader's model has no price.
     """
-    account = Ledger(settings.budget, settings.prices).account(ANSWERS, settings.reader.model)
+    account = Ledger(settings.budget, settings.prices).account("answers", settings.reader.model)
     parts = [[Passage.from_node(node) for node in part] for part in plan.parts]
     return Reader(settings.reader, account=account).read_parts(question, parts)
 
