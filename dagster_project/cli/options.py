@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any, get_args
 
@@ -24,31 +25,33 @@ Command = Callable[..., Any]
 
 STRATEGY = click.Choice(get_args(Strategy))
 
-_QUERY = (
+_FROM_0, _FROM_1 = click.IntRange(min=0), click.IntRange(min=1)
+
+
+def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """One decorator of several; help lists the options in this order."""
+    return lambda function: reduce(lambda done, add: add(done), reversed(options), function)
+
+
+query_options = together(
     click.option(
         "--scope",
         type=click.Choice(["trees", "corpus"]),
         help="Where to begin: at the trees, or at the tree above them ([corpus]).",
     ),
-    click.option("--budget-tokens", type=click.IntRange(min=1), help="Tokens of the context."),
-    click.option("--top-k", type=click.IntRange(min=1), help="Nodes, or nodes per layer."),
+    click.option("--budget-tokens", type=_FROM_1, help="Tokens of the context."),
+    click.option("--top-k", type=_FROM_1, help="Nodes, or nodes per layer."),
     click.option("--strategy", type=STRATEGY, help="How to search; see docs/retrieval.md."),
-    click.option(
-        "--start-layer", type=click.IntRange(min=0), help="Traversal: where the walk starts."
-    ),
-    click.option(
-        "--layers-down", "n_layers", type=click.IntRange(min=1), help="Traversal: how far."
-    ),
+    click.option("--start-layer", type=_FROM_0, help="Traversal: where the walk starts."),
+    click.option("--layers-down", "n_layers", type=_FROM_1, help="Traversal: how far."),
     click.option(
         "--threshold",
         type=click.FloatRange(-1, 1),
         help="Traversal: the nodes of at least this cosine, in place of the best --top-k.",
     ),
-    click.option("--beam-width", type=click.IntRange(min=1), help="Beam: summaries on each layer."),
+    click.option("--beam-width", type=_FROM_1, help="Beam: summaries on each layer."),
     click.option(
-        "--max-per-document",
-        type=click.IntRange(min=1),
-        help="Hybrid: chunks of one document at the most.",
+        "--max-per-document", type=_FROM_1, help="Hybrid: chunks of one document at the most."
     ),
     click.option("--tree", "trees", multiple=True, help="Only this tree; may be repeated."),
     click.option("--document", "documents", multiple=True, help="Only this document; likewise."),
@@ -56,7 +59,7 @@ _QUERY = (
         "--layer",
         "layers",
         multiple=True,
-        type=click.IntRange(min=0),
+        type=_FROM_0,
         help="Only this layer (0 holds the chunks); likewise.",
     ),
     click.option(
@@ -66,6 +69,7 @@ _QUERY = (
         help="Only nodes whose metadata has this value; likewise.",
     ),
 )
+"""What a query can be told, and its filters."""
 
 
 def home_and_json(function: Command) -> Command:
@@ -81,7 +85,7 @@ def home_and_json(function: Command) -> Command:
     as_json = click.option(
         "--json", "as_json", is_flag=True, help="Print one JSON value for machines."
     )
-    return add_options((home, as_json), reported(function))
+    return together(home, as_json)(reported(function))
 
 
 def home_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
@@ -100,20 +104,14 @@ def kept_sources(sources: Sequence[str]) -> list[str]:
     return [one if "://" in one else str(Path(one).expanduser().resolve()) for one in sources]
 
 
-def query_options(function: Command) -> Command:
-    """Add what a query can be told, and its filters."""
-    return add_options(_QUERY, function)
-
-
 def budget_options(of: str) -> Callable[[Command], Command]:
     """Add the bounds of what is spent; ``of`` says whose calls they are of."""
-    whole, share = click.IntRange(min=0), click.FloatRange(min=0)
-    options = (
-        click.option("--max-calls", type=whole, help=f"Model calls of {of} at the most."),
-        click.option("--max-tokens", type=whole, help=f"Tokens of {of} at the most."),
-        click.option("--max-usd", type=share, help="US dollars, by the settings' prices."),
+    usd = click.FloatRange(min=0)
+    return together(
+        click.option("--max-calls", type=_FROM_0, help=f"Model calls of {of} at the most."),
+        click.option("--max-tokens", type=_FROM_0, help=f"Tokens of {of} at the most."),
+        click.option("--max-usd", type=usd, help="US dollars, by the settings' prices."),
     )
-    return lambda function: add_options(options, function)
 
 
 def bounded(settings: Settings, values: Mapping[str, Any]) -> Settings:
@@ -130,13 +128,6 @@ def bounded(settings: Settings, values: Mapping[str, Any]) -> Settings:
     bounded = settings.model_copy(update={"budget": budget})
     Ledger.of(bounded)
     return bounded
-
-
-def add_options(options: Iterable[Callable[[Command], Command]], function: Command) -> Command:
-    """Decorate so that help lists the options in this order."""
-    for option in reversed(list(options)):
-        function = option(function)
-    return function
 
 
 def require_words(question: str) -> None:

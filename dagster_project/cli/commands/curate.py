@@ -11,12 +11,12 @@ from typing import Any, TextIO
 
 import click
 
-from dagster_project.cli.options import add_options, home_and_json
+from dagster_project.cli.options import home_and_json, together
 from dagster_project.cli.output import print_json
 from dagster_project.curating import Author, Curator
 from raptor_core.curation import Decision
 
-_AUTHOR = (
+_author = together(
     click.option("--who", help="Who decides; the name of the system's user by default."),
     click.option("--why", default="", help="The reason, for those who read it later."),
 )
@@ -63,7 +63,7 @@ def _deciding(function: Callable[..., Decision]) -> Any:
             told = f"decision {decision.id}; `raptor plan` says what the next build makes of it"
             click.secho(told, dim=True)
 
-    return add_options(_AUTHOR, home_and_json(decided))
+    return _author(home_and_json(decided))
 
 
 @curate_command.command(

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dagster_project.cli.options import Command, add_options, home_settings
+from dagster_project.cli.options import Command, home_settings, together
 from dagster_project.cli.output import print_json, print_table
 from raptor_assets.project.home import Home
 from raptor_core.evaluation.baselines import Dpr
@@ -23,7 +23,7 @@ from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import preset, with_preset
 from raptor_core.tree.components import Components
 
-_OPTIONS = (
+dataset_options = together(
     click.option(
         "--source",
         "sources",
@@ -48,7 +48,7 @@ _OPTIONS = (
         help="Folder that keeps the trees; else 'evaluation' in the home.",
     ),
 )
-
+"""What names a data set and the trees over it."""
 
 DPR = click.option(
     "--dpr",
@@ -72,7 +72,7 @@ def budgets_option(default: str) -> Callable[[Command], Command]:
 
 def comparison_options(budgets: str) -> Callable[[Command], Command]:
     """Add what is compared; ``budgets`` are those by default."""
-    options = (
+    return together(
         click.option(
             "--strategy",
             "strategies",
@@ -103,12 +103,6 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             "--questions", "with_questions", is_flag=True, help="With --json: every question."
         ),
     )
-    return lambda function: add_options(options, function)
-
-
-def dataset_options(function: Command) -> Command:
-    """Add what names a data set and the trees over it."""
-    return add_options(_OPTIONS, function)
 
 
 def _parse_numbers(
