@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from raptor_core.errors import SettingsError, UnknownTreeError
+from raptor_core.errors import SettingsError
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import cost_usd
 from raptor_core.models.reading.reader import Answer, Passage, Reader
@@ -97,15 +97,6 @@ def answer_by(plan: OverviewPlan, question: str, settings: Settings) -> Answer:
     account = Ledger(settings.budget, settings.prices).account("answers", settings.reader.model)
     parts = [[Passage.from_node(node) for node in part] for part in plan.parts]
     return Reader(settings.reader, account=account).read_parts(question, parts)
-
-
-def no_overview(settings: Settings) -> UnknownTreeError:
-    """What is raised where there is no tree above the trees."""
-    why = "set enabled = true under [corpus] in the settings, and run `raptor build`"
-    if settings.corpus.enabled:
-        least = settings.corpus.min_trees
-        why = f"it needs {least} published trees; add documents, and run `raptor build`"
-    return UnknownTreeError(f"there is no tree above the trees: {why}")
 
 
 def overview_answer(nodes: Sequence[Node], budget_tokens: int) -> Answer:

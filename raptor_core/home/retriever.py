@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from raptor_core.errors import StoreError, StoreMismatchError, UnknownTreeError
 from raptor_core.home.folder import HomeFolder
-from raptor_core.home.overview import OverviewPlan, no_overview, plan_answer
+from raptor_core.home.overview import OverviewPlan, plan_answer
 from raptor_core.home.published import (
     has_overview,
     overview_folder,
@@ -65,7 +65,7 @@ class HomeRetriever(AsyncSearch):
         self, home: str | Path | None = None, components: Components | None = None
     ) -> None:
         self.home, self.settings = HomeFolder.open(home)
-        self._components = components or Components(self.settings)
+        self.components = components or Components(self.settings)
         self._is_shared = self.settings.store.kind == "server"
         # Threads wait here and not by polling an embedded store's lock; a server serves them all.
         self._turn = Lock()
@@ -78,7 +78,7 @@ class HomeRetriever(AsyncSearch):
             ModelError: it cannot be loaded.
         """
         if self.settings.embedder.kind != "openai":
-            self._components.embedder.embed_queries(["ready"])
+            self.components.embedder.embed_queries(["ready"])
 
     @property
     def query(self) -> Query:
@@ -110,11 +110,11 @@ class HomeRetriever(AsyncSearch):
         """Retrieve from the trees; those ``required`` are to be published."""
         if self._kept is None:
             require_store(self.home, self.settings)  # before a model is loaded
-        embedder = self._components.embedder
+        embedder = self.components.embedder
         vectors = embedder.embed_queries(questions)
 
         def search(store: VectorStore) -> list[Retrieval]:
-            check_identity(store.identity, self._components.store_identity, str(self.home.path))
+            check_identity(store.identity, self.components.store_identity, str(self.home.path))
             retrievals = Retriever(store, embedder).search_vectors(questions, vectors, query)
             met = {hit.node.tree for one in retrievals for hit in one.hits}  # so they are published
             require_trees(store, [tree for tree in required if tree not in met])
@@ -205,10 +205,14 @@ class HomeRetriever(AsyncSearch):
             UnknownTreeError: there is none; it says how there would be one.
         """
         if not self._has_above:
-            raise no_overview(self.settings)
+            why = "set enabled = true under [corpus] in the settings, and run `raptor build`"
+            if self.settings.corpus.enabled:
+                least = self.settings.corpus.min_trees
+                why = f"it needs {least} published trees; add documents, and run `raptor build`"
+            raise UnknownTreeError(f"there is no tree above the trees: {why}")
         other = copy(self)
         other.home, other.settings = overview_folder(self.home, self.settings)
-        other._components = self._components.above(other.settings)  # noqa: SLF001
+        other.components = self.components.above(other.settings)
         other._turn, other._kept = Lock(), None  # noqa: SLF001
         return other
 

@@ -21,7 +21,6 @@ from dagster_project.cli.options import (
 )
 from dagster_project.cli.output import node_values, print_json, print_wide, told_usd
 from raptor_assets.names import counted
-from raptor_assets.project.home import Home
 from raptor_assets.tables_markdown import shorten
 from raptor_assets.tree_picture import tree_svg
 from raptor_core.errors import MissingKeyError, SettingsError, UnknownTreeError
@@ -31,7 +30,6 @@ from raptor_core.models.reading.reader import Answer, Passage, Quote, Reader, be
 from raptor_core.nodes import Node, told_pages
 from raptor_core.retrieval import Query, Retrieval, SourceSpan
 from raptor_core.store.base import Hit
-from raptor_core.tree.components import Components
 from raptor_core.tree.overview import OVERVIEW
 
 
@@ -118,9 +116,8 @@ def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: 
     sentences nearest to the question, what is missing is said, and the exit code is 7.
     """
     require_words(question)
-    _, settings = Home.open(home)
-    components = Components(settings)
-    retriever = HomeRetriever(home, components)
+    retriever = HomeRetriever(home)
+    settings = retriever.settings
     if values["scope"] == "corpus":
         refuse_narrowing({k: v for k, v in values.items() if k not in ("scope", "budget_tokens")})
         query = make_query(settings, values)
@@ -134,7 +131,7 @@ def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: 
     try:
         answer = Reader(settings.reader).read(question, passages)
     except MissingKeyError as error:
-        quotes = best_sentences(question, passages, components.embedder)
+        quotes = best_sentences(question, passages, retriever.components.embedder)
         _show_context(error, retrieval, quotes, as_json=as_json)
     _print(answer, _retrieval_values(retrieval), as_json=as_json)
 

@@ -43,7 +43,7 @@ def test_it_finds_what_a_retriever_over_the_open_store_finds(built, retriever):
     found = retriever.search_many(QUESTIONS)
     spans = retriever.trace(found[0].hits[0].node.id)
     with open_store(retriever.settings.store, built.home / "qdrant") as store:
-        over_store = Retriever(store, retriever._components.embedder)
+        over_store = Retriever(store, retriever.components.embedder)
         assert found == over_store.search_many(QUESTIONS, retriever.query)
         assert spans == over_store.trace(found[0].hits[0].node.id)
         assert retriever.query.strategy == "hybrid"
@@ -65,7 +65,7 @@ def test_reading_needs_neither_dagster_nor_a_code_location(built):
 
 
 def test_an_open_store_serves_searches_at_once(store, retriever):
-    over_store = Retriever(store, retriever._components.embedder)
+    over_store = Retriever(store, retriever.components.embedder)
 
     async def together():
         return await asyncio.gather(*(over_store.asearch(asked) for asked in QUESTIONS * 5))
@@ -152,4 +152,4 @@ def test_nothing_published_is_told_before_a_model_is_loaded(tmp_path):
     retriever = HomeRetriever(tmp_path / "home")
     with pytest.raises(UnknownTreeError, match="nothing is published"):
         retriever.search("the lamp")
-    assert "embedder" not in vars(retriever._components)
+    assert "embedder" not in vars(retriever.components)
