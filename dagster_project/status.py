@@ -124,11 +124,9 @@ def _results(
     checks: names.Checks, outcomes: CheckOutcomes, partition: str | None
 ) -> tuple[CheckResult, ...]:
     """The last result of each check on one partition, or on none, in their order."""
-    outcomes_by_check = (
-        (asset, check, outcomes.get((asset, check.name, partition))) for asset, check in checks
-    )
     return tuple(
         CheckResult(asset, check.name, last.passed, last.severity, check.blocking, last.description)
-        for asset, check, last in outcomes_by_check
-        if last is not None and not last.description.startswith(names.NOT_EXECUTED)
+        for asset, check in checks
+        if (last := outcomes.get((asset, check.name, partition)))
+        and not last.description.startswith(names.NOT_EXECUTED)
     )

@@ -55,10 +55,7 @@ def print_orphaned(partitions: Iterable[str]) -> None:
 
 def node_values(node: Node) -> dict[str, Any]:
     """A node as plain values, without the keys that are the store's own."""
-    values = asdict(node)
-    for internal in _INTERNAL:
-        del values[internal]
-    return values
+    return {name: value for name, value in asdict(node).items() if name not in _INTERNAL}
 
 
 def print_wide(shown: RenderableType) -> None:

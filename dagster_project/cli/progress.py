@@ -102,19 +102,16 @@ def _weight(step: str) -> float:
 @contextmanager
 def build_progress(*, visible: bool) -> Iterator[BuildProgress]:
     """The progress of one build; silent where it is not visible."""
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[left]}"),
-    )
     with _own_standard_error() as file:
         console = Console(file=file)
         with Progress(
-            *columns,
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
             console=console,
             transient=True,
             disable=not visible or not console.is_terminal,

@@ -20,9 +20,11 @@ from raptor_assets.project.home import Home
 from raptor_core.errors import MissingKeyError, SettingsError
 from raptor_core.home import HomeRetriever
 
+_PORT = click.IntRange(1, 65535)
+
 
 @click.command(epilog="\b\nExample:\n  raptor ui --port 3333")
-@click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True)
+@click.option("--port", type=_PORT, default=3000, show_default=True)
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option(
     "--watch",
@@ -71,9 +73,7 @@ def _require_free(host: str, port: int) -> None:
 
 @click.command(epilog="\b\nExample:\n  raptor serve --port 8700\n  curl localhost:8700/trees")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option(
-    "--port", type=click.IntRange(1, 65535), default=8700, show_default=True, help="Port."
-)
+@click.option("--port", type=_PORT, default=8700, show_default=True, help="Port.")
 @click.option(
     "--key-env",
     default="RAPTOR_API_KEY",
@@ -138,7 +138,7 @@ def _is_loopback(host: str) -> bool:
 @click.command(epilog="\b\nExample:\n  raptor mcp --home /srv/handbook/.raptor")
 @click.option(
     "--port",
-    type=click.IntRange(1, 65535),
+    type=_PORT,
     help="Serve HTTP at this port, for clients of this machine alone, in place of standard input.",
 )
 @home_and_json

@@ -85,7 +85,6 @@ def paper_command(
     """
     dpr = Dpr(*values["dpr"]) if values["dpr"] else None
     studies: list[Study] = []
-    settings: Settings | None = None
     written: Sequence[Path] = ()
     for file in files:
         study, settings = _measure(file, home, values, dpr)
