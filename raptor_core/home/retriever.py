@@ -48,9 +48,9 @@ class HomeRetriever(AsyncSearch):
     embedder's collection. The settings are read once. One object may be shared by threads; the
     methods that begin with ``a`` do the same without blocking the event loop.
 
-    Every method raises UnknownTreeError where nothing is published yet, StoreLockedError where
-    another process held the store for ``store.lock_seconds``, and StoreMismatchError where it was
-    built with another embedder.
+    Every method raises UnknownTreeError where nothing is published yet, or no tree or node by the
+    name or id that it is given, StoreLockedError where another process held the store for
+    ``store.lock_seconds``, and StoreMismatchError where it was built with another embedder.
 
     Args:
         home: the home's folder; None for what ``RAPTOR_HOME`` names, else ``.raptor``.
@@ -123,11 +123,7 @@ class HomeRetriever(AsyncSearch):
         return self.asked(search)
 
     def trace(self, node_id: str) -> Trace:
-        """The exact spans of the documents under a node.
-
-        Raises:
-            UnknownTreeError: no published node has this id.
-        """
+        """The exact spans of the documents under a node."""
         try:
             return self.asked(lambda store: trace(store, node_id))
         except UnknownTreeError:
@@ -140,11 +136,7 @@ class HomeRetriever(AsyncSearch):
         return Trace(above.node, tuple(spans.values()))
 
     def family(self, node_id: str) -> Family:
-        """A node, the summaries over it, and what it summarizes.
-
-        Raises:
-            UnknownTreeError: no published node has this id.
-        """
+        """A node, the summaries over it, and what it summarizes."""
         try:
             return self.asked(lambda store: family(store, node_id))
         except UnknownTreeError:
@@ -177,11 +169,7 @@ class HomeRetriever(AsyncSearch):
             return own
 
     def nodes(self, tree: str) -> list[Node]:
-        """All nodes of a published tree.
-
-        Raises:
-            UnknownTreeError: nothing is published under this name.
-        """
+        """All nodes of a published tree."""
         reader = self.reader_of(tree)
         if reader is not self:
             return reader.nodes(tree)
@@ -241,11 +229,7 @@ class HomeRetriever(AsyncSearch):
         return retrievals
 
     def plan_answer(self, query: Query | None = None) -> OverviewPlan:
-        """What an answer about the whole corpus reads and takes; nothing is called.
-
-        Raises:
-            UnknownTreeError: there is no tree above the trees.
-        """
+        """What an answer about the whole corpus, from ``above``, takes; nothing is called."""
         budget = (query or self.query).budget_tokens
         return plan_answer(self.above.nodes(OVERVIEW), self.settings, budget)
 
