@@ -11,7 +11,7 @@ from raptor_assets.tables_markdown import shorten
 from raptor_core.documents.base import MetadataValue
 from raptor_core.models.reading.reader import Answer as ReaderAnswer
 from raptor_core.nodes import Node
-from raptor_core.retrieval import Family, Retrieval, SourceSpan, Trace
+from raptor_core.retrieval import Family, Retrieval, Trace
 from raptor_core.store.base import Hit, Manifest
 
 NAMED_DOCUMENTS = 20
@@ -205,11 +205,6 @@ class Span(Answer):
     text: str
     node: str
 
-    @classmethod
-    def of(cls, span: SourceSpan) -> Span:
-        """Of a span."""
-        return cls.taken(span, node=span.node_id)
-
 
 class Traced(Answer):
     """Spans under a node in document order, from ``offset`` on; ``n_spans`` counts all."""
@@ -224,7 +219,8 @@ class Traced(Answer):
     @classmethod
     def of(cls, trace: Trace, offset: int, limit: int) -> Traced:
         """Of a trace."""
-        spans = [Span.of(span) for span in trace.spans[offset : offset + limit]]
+        shown = trace.spans[offset : offset + limit]
+        spans = [Span.taken(span, node=span.node_id) for span in shown]
         return cls.taken(trace.node, n_spans=len(trace.spans), offset=offset, spans=spans)
 
 

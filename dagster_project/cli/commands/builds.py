@@ -29,7 +29,6 @@ from raptor_assets.project.store_state import partitions_there
 from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.home.folder import hint
 from raptor_core.home.published import refuse_unknown
-from raptor_core.models.money.usage import Cost
 from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
 from raptor_core.settings import Settings
 
@@ -129,14 +128,11 @@ def _print_total(plan: RebuildPlan) -> None:
     )
     if plan.embedding.calls:
         click.echo(f"to embed: about {plan.embedding.tokens:,} tokens by the endpoint")
-    click.echo(f"cost: {_money(plan.cost)}")
-
-
-def _money(cost: Cost) -> str:
-    if cost.usd is None:
-        models = ", ".join(f'[prices."{model}"]' for model in cost.unpriced)
-        return f"not known; set {models} in the settings"
-    return f"about {cost.usd:.4f} USD" if cost.usd else "0 USD, no endpoint is called"
+    cost = f"about {plan.cost.usd:.4f} USD" if plan.cost.usd else "0 USD, no endpoint is called"
+    if plan.cost.usd is None:
+        models = ", ".join(f'[prices."{model}"]' for model in plan.cost.unpriced)
+        cost = f"not known; set {models} in the settings"
+    click.echo(f"cost: {cost}")
 
 
 @click.command(epilog="\b\nExample:\n  raptor build docs/ papers.jsonl --partition docs/pumps.md")

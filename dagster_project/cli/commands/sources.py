@@ -19,7 +19,7 @@ from raptor_core.nodes import told_pages
 from raptor_core.quality.document_text import told_repeated
 from raptor_core.settings import CheckSettings
 from raptor_core.tree.components import Components
-from raptor_core.tree.preview import Preview, Previews
+from raptor_core.tree.preview import Previews
 
 
 @click.command(epilog="\b\nExample:\n  raptor init docs/ --group-by folder")
@@ -140,7 +140,10 @@ def _print(previews: Previews, checks: CheckSettings) -> None:
     totals: Counter[str] = Counter()
     click.secho(_ROW.format(*_COLUMNS), dim=True)
     for preview in previews:
-        click.echo(_row(preview))
+        size = "" if preview.size_bytes is None else f"{preview.size_bytes / 1000:,.1f} kB"
+        counts = (preview.n_pages or "", preview.n_sections or "", f"{preview.n_tokens:,}")
+        told = (preview.n_chunks, preview.language, preview.document)
+        click.echo(_ROW.format(size, *counts, *told))
         if preview.doubt:
             click.secho(f"{'':>10}  {preview.doubt}", fg="yellow")
         numbers = {k: v for k, v in asdict(preview).items() if isinstance(v, int)}
@@ -148,13 +151,6 @@ def _print(previews: Previews, checks: CheckSettings) -> None:
     for line in _told(previews, checks):
         click.secho(line, fg="yellow")
     click.echo(_total(previews, totals))
-
-
-def _row(preview: Preview) -> str:
-    size = "" if preview.size_bytes is None else f"{preview.size_bytes / 1000:,.1f} kB"
-    pages, sections = preview.n_pages or "", preview.n_sections or ""
-    tokens, chunks = f"{preview.n_tokens:,}", preview.n_chunks
-    return _ROW.format(size, pages, sections, tokens, chunks, preview.language, preview.document)
 
 
 def _told(previews: Previews, checks: CheckSettings) -> Iterator[str]:

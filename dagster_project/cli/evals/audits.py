@@ -69,20 +69,16 @@ def audit_command(
     for every pair, within the home's budget.
     """
     labelled = load_labelled(folder)
-    judge = _judge(home, kind, model)
+    _, settings = home_settings(home, needed=False)
+    given = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
+    settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=given)})
+    judge = make_judge(settings.audit, ledger=Ledger.of(settings))
     scores = score_judge(labelled, judge)
     if as_json:
         told = {"judge": judge.name, "version": judge.version, "split": SPLIT}
         print_json({**told, "datasets": scores})
     else:
         _print_scores(judge, scores)
-
-
-def _judge(path: Path, kind: str | None, model: str | None) -> Judge:
-    _, settings = home_settings(path, needed=False)
-    given = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
-    settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=given)})
-    return make_judge(settings.audit, ledger=Ledger.of(settings))
 
 
 def _print_scores(judge: Judge, scores: Sequence[DatasetScore]) -> None:
