@@ -174,24 +174,18 @@ def make_where(values: Mapping[str, Any]) -> Where:
     )
 
 
-def why_nothing(query: Query, retrievals: Sequence[Retrieval]) -> str:
-    """What to say where none of the retrievals that a query asked for found a node."""
+def why_nothing(query: Query, retrievals: Sequence[Retrieval], values: Mapping[str, Any]) -> str:
+    """What to say where none of the retrievals that a command line asked for found a node."""
     if any(one.n_passed_over for one in retrievals):
         return f"no node fits into {query.budget_tokens} tokens; raise --budget-tokens"
-    where = query.where
     filters = {
-        "--tree": where.trees,
-        "--document": where.documents,
-        "--layer": where.layers,
-        "--metadata": [
-            f"{key}={reading}"
-            for key, readings in where.metadata.items()
-            for reading in (readings if isinstance(readings, tuple) else (readings,))
-            if isinstance(reading, str)
-        ],
-        "--threshold": [] if query.threshold is None else [query.threshold],
+        "--tree": values["trees"],
+        "--document": values["documents"],
+        "--layer": values["layers"],
+        "--metadata": values["metadata"],
+        "--threshold": () if query.threshold is None else (query.threshold,),
     }
-    given = [f"{option} {value}" for option, values in filters.items() for value in values or ()]
+    given = [f"{option} {value}" for option, wanted in filters.items() for value in wanted]
     if query.scope == "corpus" and given:
         given[0] = f"in the trees that the tree above them leads to, {given[0]}"
     if given:

@@ -75,7 +75,7 @@ def query_command(
         first, *others = map(_retrieval_values, retrievals)
         print_json(first | ({"beside": others} if beside else {}))
     elif not any(one.hits for one in retrievals):
-        click.secho(why_nothing(query, retrievals), fg="yellow", err=True)
+        click.secho(why_nothing(query, retrievals, values), fg="yellow", err=True)
     elif beside:
         _print_beside(retrievals)
     else:
@@ -126,7 +126,7 @@ def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: 
     query = make_query(settings, values)
     retrieval = retriever.search(question, query)
     if not retrieval.hits:
-        raise UnknownTreeError(f"nothing to answer from: {why_nothing(query, [retrieval])}")
+        raise UnknownTreeError(f"nothing to answer from: {why_nothing(query, [retrieval], values)}")
     passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
     try:
         answer = Reader(settings.reader).read(question, passages)
