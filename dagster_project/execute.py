@@ -27,13 +27,7 @@ if TYPE_CHECKING:
     import dagster as dg
 
 
-LOCATION = "dagster_project.definitions"
 _LOGGERS = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-
-_BATCH_SIZE = "DAGSTER_EVENT_BATCH_SIZE"
-_BATCH_EVENTS = "1000"
-"""Makes Dagster hand over at once what it plans at the start of a run: an event for each asset and
-check."""
 
 
 @dataclass
@@ -86,15 +80,12 @@ def build(
     """Bring the trees in step with the source: build what is new or changed, drop what is gone.
 
     Args:
-        home: where everything is kept.
-        settings: of the build.
         partitions: only these; nothing is dropped then. None for all.
         force: also those that are up to date, after everything published was read and what is
             damaged taken away; finished work is still reused.
         scan: the source where it was looked at already.
         components: in place of those that the settings would make.
         on_plan: told of the partitions that will be built and the assets of each, before the first.
-        on_progress: told of each step.
 
     Raises:
         UnknownTreeError: a partition is named that the source does not hold.
@@ -258,8 +249,9 @@ class _Runner:
         """Why the run failed; empty if it did not."""
         from raptor_assets.project.runs import run_job
 
-        os.environ.setdefault(_BATCH_SIZE, _BATCH_EVENTS)
-        location = None if self._home.owner.names().corpus else LOCATION
+        # What a run plans at its start is handed over at once: an event for each asset and check.
+        os.environ.setdefault("DAGSTER_EVENT_BATCH_SIZE", "1000")
+        location = None if self._home.owner.names().corpus else "dagster_project.definitions"
         resolved = self._defs.resolve_job_def(self._names.of(job))
         run_id, error = run_job(resolved, self._instance, {**_LOGGERS, **config}, tags, location)
         self._report.run_ids.append(run_id)

@@ -94,9 +94,6 @@ def import_home(
     """Publish the trees of an export, or these, once all of it was found whole.
 
     Args:
-        home: where they go.
-        settings: of the home.
-        url: folder of the export.
         wanted: identity of the settings' store.
         trees: only these; none means all.
         replace: also trees that are published with other content.
@@ -161,12 +158,10 @@ def _record(home: Home, grouping: GroupingSettings, trees: Iterable[str]) -> Non
     """
     partitions = sorted({partition_key(tree, grouping) for tree in trees})
     corpus = home.names()
-    name = corpus.partitions
     with open_instance(home) as instance:
-        known = set(instance.get_dynamic_partitions(name))
-        new = [partition for partition in partitions if partition not in known]
-        if new:
-            instance.add_dynamic_partitions(name, new)
+        known = set(instance.get_dynamic_partitions(corpus.partitions))
+        if new := [partition for partition in partitions if partition not in known]:
+            instance.add_dynamic_partitions(corpus.partitions, new)
         for partition in partitions:
             instance.report_runless_asset_event(
                 dg.AssetMaterialization(

@@ -102,7 +102,6 @@ def make_app(
     """The application, as ASGI servers run it.
 
     Args:
-        reading: of the home.
         key: that each request must give as ``Authorization: Bearer KEY``; None asks for none.
         hosts: names by which it may be called; None is any. A server without a key must name its
             own, or a page in a browser beside it could read it by a name of its own making.
