@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from raptor_core.errors import MissingHomeError, SettingsError, StoreError
 from raptor_core.models.embedding.local_models import settle_precision
-from raptor_core.settings import EmbedderSettings, Settings, StoreSettings, load_settings
+from raptor_core.settings import Settings, load_settings
 from raptor_core.store import stored_identities
 
 HOME_VARIABLE = "RAPTOR_HOME"
@@ -98,24 +98,19 @@ class HomeFolder:
         It is what the store was made with, and in a new one what this machine is faster at.
         ``hurried`` waits for no server that is down, as where Dagster loads a team's definitions.
         """
-        store = settings.store
+        store, embedder = settings.store, settings.embedder
+        if embedder.precision != "auto" or embedder.kind == "openai":
+            return settings
         if hurried:
             seconds = min(store.timeout_seconds, HURRIED_SECONDS)
             hurry = {"max_retries": min(store.max_retries, 1), "timeout_seconds": seconds}
             store = store.model_copy(update=hurry)
-        stored = self._stored_embedders(settings.embedder, store)
-        embedder = settle_precision(settings.embedder, stored)
-        return settings.model_copy(update={"embedder": embedder})
-
-    def _stored_embedders(self, embedder: EmbedderSettings, store: StoreSettings) -> list[str]:
-        """Fingerprints; none of a store that cannot be read, which whatever opens it will tell."""
-        if embedder.precision != "auto" or embedder.kind == "openai":
-            return []
         try:
             identities = stored_identities(store, self.qdrant)
-        except StoreError:
-            return []
-        return [identity.embedder_fingerprint for identity in identities]
+        except StoreError:  # whatever opens it will tell
+            identities = []
+        stored = [identity.embedder_fingerprint for identity in identities]
+        return settings.model_copy(update={"embedder": settle_precision(embedder, stored)})
 
 
 def hint(words: str, home: Path) -> str:
