@@ -13,7 +13,7 @@ from raptor_assets import keys
 from raptor_assets.chain import build_chain
 from raptor_assets.datasets import build_dataset_assets, build_dataset_specs
 from raptor_assets.progress import Watch, ignore_progress
-from raptor_assets.project.followed import Followed, Upstream, build_source_asset
+from raptor_assets.project.followed import Upstream, build_source_asset
 from raptor_assets.project.home import Home
 from raptor_assets.project.io_managers import QdrantLayersIOManager, TablesIOManager
 from raptor_assets.project.jobs import BUILD, EVALUATE, build_asset_job, build_drop_job
@@ -82,8 +82,7 @@ def build_raptor_corpus(
     definitions = define_corpus(resources, specs)
     if upstream is None:
         return definitions
-    followed = Followed.of(upstream, upstream_path)
-    source = build_source_asset(specs[keys.SOURCE], followed, resources)
+    source = build_source_asset(specs[keys.SOURCE], upstream, upstream_path, resources)
     return dg.Definitions.merge(definitions, dg.Definitions(assets=[source]))
 
 

@@ -6,7 +6,6 @@ the sensor, the command and every run read the same, and none of them loads what
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,42 +24,27 @@ Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
 """An asset, however it is named."""
 
 
-@dataclass(frozen=True)
-class Followed:
-    """The asset that gives the documents.
-
-    ``path_entry`` names the entry of its metadata that holds a file, a folder or a URL; empty where
-    documents are its value, as its IO manager loads it.
-    """
-
-    key: dg.AssetKey
-    path_entry: str = ""
-
-    @classmethod
-    def of(cls, upstream: Upstream, path_entry: str | None) -> "Followed":
-        """The asset, however it is named."""
-        has_key = isinstance(upstream, dg.AssetsDefinition | dg.AssetSpec)
-        key = upstream.key if has_key else dg.AssetKey.from_coercible(upstream)  # type: ignore[union-attr, arg-type]
-        return cls(key, path_entry or "")
-
-
 def build_source_asset(
-    spec: dg.AssetSpec, followed: Followed, resources: Resources
+    spec: dg.AssetSpec, upstream: Upstream, path_entry: str | None, resources: Resources
 ) -> dg.AssetsDefinition:
-    """The asset that takes over what an upstream asset gives, whenever that is materialized."""
-    by_value = not followed.path_entry
+    """The asset that takes over what an upstream asset gives, whenever that is materialized.
+
+    ``path_entry`` names the entry of the upstream's metadata that holds a file, a folder or a URL;
+    without it documents are its value, as its IO manager loads it.
+    """
+    key = dg.AssetDep(upstream).asset_key
 
     @dg.multi_asset(
         name=resources.names.of("source"),
-        specs=[spec.replace_attributes(deps=[followed.key])],
-        ins={"upstream": dg.AssetIn(followed.key)} if by_value else {},
+        specs=[spec.replace_attributes(deps=[key])],
+        ins={} if path_entry else {"upstream": dg.AssetIn(key)},
     )
     def source(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
-        if by_value:
-            keep_rows(resources.home.followed, rows_of(inputs["upstream"], resources.settings))
-        else:
-            told = {"paths": _named_paths(context.instance, followed)}
+        if path_entry:
+            told = {"paths": _named_paths(context.instance, key, path_entry)}
             _write(resources.home.followed / "source.json", json.dumps(told))
+        else:
+            keep_rows(resources.home.followed, rows_of(inputs["upstream"], resources.settings))
         resources.declare()
         return dg.MaterializeResult(
             metadata=_told(context.instance, resources),
@@ -126,22 +110,22 @@ def _plain(value: object) -> object:
     return str(value)
 
 
-def _named_paths(instance: dg.DagsterInstance, followed: Followed) -> list[str]:
+def _named_paths(instance: dg.DagsterInstance, key: dg.AssetKey, path_entry: str) -> list[str]:
     """Paths in the metadata of the latest materialization, of each partition where there are any.
 
     Raises:
         SourceError: there is none, or it does not name one.
     """
-    ids = instance.get_latest_storage_id_by_partition(followed.key, MATERIALIZED).values()
-    wanted = dg.AssetRecordsFilter(followed.key, storage_ids=list(ids)) if ids else followed.key
+    ids = instance.get_latest_storage_id_by_partition(key, MATERIALIZED).values()
+    wanted = dg.AssetRecordsFilter(key, storage_ids=list(ids)) if ids else key
     materializations = instance.fetch_materializations(wanted, limit=len(ids) or 1).records
-    asset, paths = followed.key.to_user_string(), []
+    asset, paths = key.to_user_string(), []
     for record in reversed(materializations):
         told = record.asset_materialization
-        entry = told.metadata.get(followed.path_entry) if told else None
+        entry = told.metadata.get(path_entry) if told else None
         if entry is None or not isinstance(entry.value, str):
             raise SourceError(
-                f"the latest materialization of {asset} has no entry {followed.path_entry!r} in "
+                f"the latest materialization of {asset} has no entry {path_entry!r} in "
                 "its metadata that names a path; add it, or give another upstream_path"
             )
         paths.append(entry.value)
