@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
-from raptor_assets.project.records import own_engine, told_database
-from raptor_core.errors import RecordsError
+from raptor_assets.project.records import database_told, own_engine
 from raptor_core.tree.sql_cache import SCHEMA, Database, Row, SqlCache
 
 _SCHEMA = "raptor"
@@ -37,7 +36,7 @@ class DatabaseCache(SqlCache):
         self._instance = instance
 
     def _connect(self, *, to_write: bool) -> Database:  # noqa: ARG002 - there is always one
-        with _errors("opened"):
+        with _told("opened"):
             return _Postgres(own_engine(self._instance).raw_connection())
 
 
@@ -55,7 +54,7 @@ class _Postgres:
 
     def read(self, statement: str, values: Row) -> list[tuple[Any, ...]]:
         """See ``Database.read``."""
-        with _errors("read"), self._transaction() as cursor:
+        with _told("read"), self._transaction() as cursor:
             cursor.execute(f"{_HERE}; {_prepared(statement)}", values)
             rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
@@ -64,7 +63,7 @@ class _Postgres:
         """See ``Database.write``."""
         from psycopg2.extras import execute_batch
 
-        with _errors("written"), self._transaction() as cursor:
+        with _told("written"), self._transaction() as cursor:
             cursor.execute(f"{_HERE}; {_ALONE}")
             for statement, rows in statements:
                 execute_batch(cursor, _prepared(statement), rows, page_size=_ROWS)
@@ -89,14 +88,5 @@ def _prepared(statement: str) -> str:
     return re.sub(r":(\w+)", r"%(\1)s", statement.format(list=_LIST))
 
 
-@contextmanager
-def _errors(doing: str) -> Iterator[None]:
-    import psycopg2
-    from sqlalchemy.exc import SQLAlchemyError
-
-    try:
-        yield
-    except (psycopg2.Error, SQLAlchemyError) as error:
-        raise RecordsError(
-            f"the cache of unfinished work cannot be {doing}: {told_database(error)}"
-        ) from error
+def _told(doing: str) -> AbstractContextManager[None]:
+    return database_told(f"the cache of unfinished work cannot be {doing}:")

@@ -15,7 +15,8 @@ import dagster as dg
 from dagster._check import CheckError
 from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from raptor_assets import names
 from raptor_assets.project.record_files import CheckOutcome, CheckOutcomes
@@ -132,7 +133,6 @@ def keep_connections(instance: dg.DagsterInstance) -> ExitStack:
     kept = ExitStack()
     if is_postgres(instance):
         from dagster_postgres.utils import create_pg_engine
-        from sqlalchemy.pool import NullPool
 
         # Of a connection that was cut it prints a traceback, besides what is raised and told.
         logging.getLogger("sqlalchemy.pool.impl.QueuePool.kept").setLevel(logging.CRITICAL)
@@ -173,7 +173,6 @@ def own_engine(
         arguments: of psycopg2, besides those that watch the connection.
     """
     from dagster_postgres.utils import create_pg_engine
-    from sqlalchemy.pool import NullPool
 
     storage: Any = instance.event_log_storage
     options = {"isolation_level": isolation_level} if isolation_level else {}
@@ -202,12 +201,22 @@ def told_database(error: BaseException) -> str:
     )
 
 
+@contextmanager
+def database_told(what: str) -> Iterator[None]:
+    """Turn what the driver of PostgreSQL raises into a RecordsError that begins with ``what``."""
+    import psycopg2
+
+    try:
+        yield
+    except (psycopg2.Error, SQLAlchemyError) as error:
+        raise RecordsError(f"{what} {told_database(error)}") from error
+
+
 def database_errors() -> tuple[type[Exception], ...]:
     """What PostgreSQL raises, where it keeps Dagster's records; else nothing."""
     if "dagster_postgres.utils" not in sys.modules:
         return ()
     from dagster_postgres.utils import DagsterPostgresException
-    from sqlalchemy.exc import OperationalError
 
     return DagsterPostgresException, OperationalError
 

@@ -14,16 +14,22 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import dagster as dg
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from raptor_assets.project.records import (
+    database_told,
+    is_postgres,
+    keep_connections,
+    own_engine,
+)
 from raptor_core.disk import disk_errors, file_lock
-from raptor_core.errors import RecordsError
 from raptor_core.identity import digest
-
-if TYPE_CHECKING:
-    import dagster as dg
 
 _POLL_SECONDS = 0.25
 
@@ -63,8 +69,6 @@ def begin_turn(
         folder: of the locks, where no database keeps them.
         tell: told when it waits, and for whom.
     """
-    from raptor_assets.project.records import is_postgres, keep_connections
-
     before: Turn | None = getattr(_of_thread, "turn", None)
     if before is not None:
         before.close()
@@ -155,8 +159,6 @@ class _DatabaseTurn(Turn):
     def __init__(
         self, instance: dg.DagsterInstance, run_id: str, tell: Callable[[str], None]
     ) -> None:
-        from raptor_assets.project.records import own_engine
-
         self._tell = tell
         self._taken: list[int] = []
         name = f"raptor run {run_id[:8]} on {socket.gethostname()[:24]}:{os.getpid()}"
@@ -190,8 +192,6 @@ class _DatabaseTurn(Turn):
             return _holder(self._connection, key) or "a run that ends just now"
 
     def _release(self) -> None:
-        from sqlalchemy.exc import SQLAlchemyError
-
         taken, self._taken = self._taken, []
         with suppress(SQLAlchemyError):  # a connection that is lost has given them back
             for key in taken:
@@ -207,28 +207,15 @@ class _DatabaseTurn(Turn):
         self._connection.close()
 
     def _ask(self, statement: str, **values: Any) -> Any:
-        from sqlalchemy import text
-
         return self._connection.execute(text(statement), values).scalar()
 
 
-@contextmanager
-def _lost(what: str) -> Iterator[None]:
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from raptor_assets.project.records import told_database
-
-    try:
-        yield
-    except SQLAlchemyError as error:
-        told = told_database(error)
-        raise RecordsError(f"{what}, and another run may be at them now. {told}") from error
+def _lost(what: str) -> AbstractContextManager[None]:
+    return database_told(f"{what}, and another run may be at them now.")
 
 
 def _holder(connection: Any, key: int) -> str:
     """Who holds a lock; empty for nobody."""
-    from sqlalchemy import text
-
     return str(connection.execute(text(_HOLDER), {"key": key}).scalar() or "")
 
 
