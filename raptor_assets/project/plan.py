@@ -172,9 +172,13 @@ def find_changes(
     vector store lost (``store_state``) counts as changed; None trusts the record. ``curation`` is
     what people decided: an input as the documents are.
     """
-    seen = _Seen.of(inventory, settings, curation)
+    grouping = settings.grouping
+    partitions = inventory.partitions(grouping)
+    versions = {name: documents_version(trees, curation) for name, trees in partitions.items()}
+    written = {document_id for ids in inventory.unsettled.values() for document_id in ids}
+    moving = {document_partition(document_id, grouping) for document_id in written}
     build = build_version(settings)
-    wanted = {name: source_version(version, build) for name, version in seen.versions.items()}
+    wanted = {name: source_version(version, build) for name, version in versions.items()}
     # Trees are published meanwhile: one told as old has its old number, so the token that it was
     # asked for by; and a report is never newer than its tree.
     numbers = records.latest(names.TREE)
@@ -187,20 +191,20 @@ def find_changes(
         name
         for name in wanted.keys() & existing
         if published.get(name, "").startswith(f"{wanted[name]}-")
-        and snapshots.get(name) == seen.versions[name]
+        and snapshots.get(name) == versions[name]
     }
-    in_step = _in_store(recorded, published, seen.versions, build, store_state)
+    in_step = _in_store(recorded, published, versions, build, store_state)
     # A run that ended between a tree and its report left a page of what was published before.
     current = {name for name in in_step if reported.get(name, 0) > latest[name]}
     unrecorded, orphaned = _unrecorded(existing | wanted.keys(), store_state, known)
     absent = unrecorded | (existing - wanted.keys())
     unread = {name for name in absent if _is_unread(name, inventory.skipped, settings, known)}
-    held = unread | (seen.moving & (existing | wanted.keys())) - current
+    held = unread | (moving & (existing | wanted.keys())) - current
     removed, to_build = absent - held, wanted.keys() - current - held
-    read_anew = {name for name in to_build & existing if snapshots.get(name) != seen.versions[name]}
+    read_anew = {name for name in to_build & existing if snapshots.get(name) != versions[name]}
     # A snapshot that a failed run wrote does not tell what is published.
     told = {n for n in read_anew if published.get(n, "").startswith(snapshots.get(n, "")[:16])}
-    renames = find_renames(seen.partitions, to_build, (*removed, *read_anew), told, known)
+    renames = find_renames(partitions, to_build, (*removed, *read_anew), told, known)
     # The same each time for a report alone, so that one that fails is tried once more.
     was = {**numbers, **{name: f"report of {published[name]}" for name in in_step}}
     return Changes(
@@ -212,7 +216,7 @@ def find_changes(
         tokens={n: digest(wanted.get(n, "drop"), str(was.get(n)))[:16] for n in to_build | removed},
         renamed=renames.documents,
         successors=renames.successors,
-        unsettled=seen.unsettled,
+        unsettled=tuple(sorted(inventory.unsettled)),
         unreported=frozenset(to_build & in_step),
         lost=frozenset(to_build & recorded - in_step),
         orphaned=tuple(sorted(orphaned)),
@@ -248,28 +252,6 @@ def _in_store(
             for held in store_state
         )
     }
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """The source by partition: documents, their version, and what is being written."""
-
-    partitions: Grouped
-    versions: Mapping[str, str]
-    moving: frozenset[str]
-    unsettled: tuple[str, ...]
-
-    @classmethod
-    def of(cls, inventory: Inventory, settings: Settings, curation: Curation | None) -> _Seen:
-        grouping = settings.grouping
-        partitions = inventory.partitions(grouping)
-        ids = {document_id for known in inventory.unsettled.values() for document_id in known}
-        return cls(
-            partitions,
-            {name: documents_version(trees, curation) for name, trees in partitions.items()},
-            frozenset(document_partition(document_id, grouping) for document_id in ids),
-            tuple(sorted(inventory.unsettled)),
-        )
 
 
 def _is_unread(
