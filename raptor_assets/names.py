@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -140,3 +140,9 @@ def dataset_checks(settings: Settings) -> Checks:
 def counted(count: int, noun: str, plural: str = "") -> str:
     """A number of things, such as "1 partition" or "2,000 partitions"."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def listed(names: Sequence[str], at_most: int) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - at_most
+    return ", ".join(names[:at_most]) + (f" and {more} more" if more > 0 else "")

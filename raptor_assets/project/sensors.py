@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import dagster as dg
+from pydantic import BaseModel
 
 from raptor_assets import keys
-from raptor_assets.names import SOURCE, CorpusNames
+from raptor_assets.names import SOURCE, CorpusNames, listed
 from raptor_assets.project.jobs import BUILD, DROP, drop_config
 from raptor_assets.project.overview import prepare
 from raptor_assets.project.plan import Changes
@@ -23,7 +22,7 @@ from raptor_assets.project.runs import (
     run_tags,
     runs_over,
 )
-from raptor_assets.project.store_state import StoreLook
+from raptor_assets.project.store_state import glance, stamp_now
 from raptor_assets.versions import build_version
 from raptor_core.documents import Inventory
 from raptor_core.errors import EmptySourceError
@@ -39,30 +38,19 @@ NAMED = 10
 """Files and partitions that a skip reason names."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Cursor:
+class _Cursor(BaseModel, frozen=True):
     """What the last tick saw, what is requested and not finished, and what it saw leave.
 
     ``store`` is the store's stamp when it was last found to hold what was recorded, ``lost`` what
     the last look missed. The cursor holds no more than that: what is in each file is kept beside
-    the tables.
+    the tables. What a later version kept besides is passed over.
     """
 
-    seen: str
-    requested: Mapping[str, str]
-    left: Collection[str] = ()
+    seen: str = ""
+    requested: Mapping[str, str] = {}
+    left: tuple[str, ...] = ()
     store: str = ""
-    lost: Collection[str] = ()
-
-    @classmethod
-    def parse(cls, text: str | None) -> _Cursor:
-        given = {"seen": "", "requested": {}, **json.loads(text or "{}")}
-        known = {field.name for field in fields(cls)}  # a later version may have kept more
-        return cls(**{name: value for name, value in given.items() if name in known})
-
-    def text(self) -> str:
-        listed = {"left": sorted(self.left), "lost": sorted(self.lost)}
-        return json.dumps(asdict(self) | listed, sort_keys=True)
+    lost: tuple[str, ...] = ()
 
 
 def build_source_sensor(resources: Resources, targets: Sequence[Any]) -> dg.SensorDefinition:
@@ -84,7 +72,6 @@ def build_source_sensor(resources: Resources, targets: Sequence[Any]) -> dg.Sens
     looks while runs are under way, which publish and hold it. A tree whose report is not written
     yet is left to the run that is at it.
     """
-    look = StoreLook(resources)
 
     @dg.sensor(
         name=resources.names.of("source_sensor"),
@@ -97,13 +84,13 @@ def build_source_sensor(resources: Resources, targets: Sequence[Any]) -> dg.Sens
         else dg.DefaultSensorStatus.STOPPED,
     )
     def source_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        return _tick(context, resources, look)
+        return _tick(context, resources)
 
     return source_sensor
 
 
 def _tick(
-    context: dg.SensorEvaluationContext, resources: Resources, look: StoreLook
+    context: dg.SensorEvaluationContext, resources: Resources
 ) -> dg.SensorResult | dg.SkipReason:
     fail_dead_runs(context.instance)
     corpus, settings = resources.names, resources.settings
@@ -114,7 +101,7 @@ def _tick(
         named = "no source is named; set paths under [source] in raptor.toml"
         return dg.SkipReason(waiting if corpus.follows else named)
     existing = context.instance.get_dynamic_partitions(corpus.partitions)
-    before = _Cursor.parse(context.cursor)
+    before = _Cursor.model_validate_json(context.cursor or "{}")
     try:
         inventory = resources.source.inventory()
     except EmptySourceError as error:
@@ -124,12 +111,12 @@ def _tick(
         )
     decided = [decision.id for decision in resources.curation().decisions]
     seen = _digest(inventory, build_version(settings), existing, decided)
-    stamp = look.stamp()
+    stamp = stamp_now(resources)
     is_same = before.seen == seen and before.store == stamp
     if is_same and not before.requested and not inventory.unsettled:
         return dg.SkipReason(f"{len(existing)} partitions are up to date; no file changed")
     busy = partitions_under_way(context.instance, existing, corpus)
-    store_state = look.store_state() if busy is None and before.store != stamp else None
+    store_state = glance(resources) if busy is None and before.store != stamp else None
     changes = resources.changes(DagsterRecords(context.instance, corpus), store_state, inventory)
     for new, old in changes.renamed.items():
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
@@ -138,9 +125,10 @@ def _tick(
             f"published by another home of the corpus, or by a lost one; the job {corpus.of(DROP)} "
             f"removes them: {', '.join(changes.orphaned[:5])}"
         )
-    after = replace(before, seen=seen)
+    after = before.model_copy(update={"seen": seen})
     if store_state is not None:
-        after = replace(after, store="" if changes.to_build else look.stamp(), lost=changes.lost)
+        held = "" if changes.to_build else stamp_now(resources)
+        after = after.model_copy(update={"store": held, "lost": tuple(sorted(changes.lost))})
     waited_for = changes.unreported & (busy or set()) | changes.lost.intersection(before.lost)
     return _request(corpus, changes, after, waited_for, busy or (), settings.runs)
 
@@ -150,8 +138,9 @@ def _digest(
 ) -> str:
     skipped = (f"{item.name}\0{item.is_empty}" for item in inventory.skipped)
     parts = (skipped, sorted(inventory.unsettled), existing, decided)
-    listed = (digest("part", *part) for part in parts)
-    return digest("seen", build, inventory.documents.digest, *listed)
+    return digest(
+        "seen", build, inventory.documents.digest, *(digest("part", *part) for part in parts)
+    )
 
 
 def _request(
@@ -192,7 +181,7 @@ def _request(
         asked.append((DROP, drops, {}, drop_config(drops, corpus)))
     is_waiting = len(removed) < len(changes.removed)
     seen = "" if is_waiting else cursor.seen
-    after = replace(cursor, seen=seen, requested=wanted, left=changes.removed)
+    after = cursor.model_copy(update={"seen": seen, "requested": wanted, "left": changes.removed})
     return dg.SensorResult(
         run_requests=[
             dg.RunRequest(
@@ -206,7 +195,7 @@ def _request(
         dynamic_partitions_requests=[keys.corpus_partitions(corpus.corpus).build_add_request(new)]
         if new
         else [],
-        cursor=after.text(),
+        cursor=after.model_dump_json(),
         skip_reason=None if due else _why_nothing(changes, len(wanted)),
     )
 
@@ -218,17 +207,12 @@ def _why_nothing(changes: Changes, n_requested: int) -> str:
             f"{n_requested} are requested and not finished, or failed (then start them again)"
         )
     if changes.unsettled:
-        told.append(f"being written, so left for the next tick: {_named(changes.unsettled)}")
+        told.append(f"being written, so left for the next tick: {listed(changes.unsettled, NAMED)}")
     if changes.held:
-        told.append(f"{len(changes.held)} cannot be read now and stay: {_named(changes.held)}")
+        unread = listed(changes.held, NAMED)
+        told.append(f"{len(changes.held)} cannot be read now and stay: {unread}")
     if changes.lost:
-        told.append(f"the store lost, and did not get back: {_named(sorted(changes.lost))}")
+        told.append(f"the store lost, and did not get back: {listed(sorted(changes.lost), NAMED)}")
     if waiting := len(changes.tokens) - n_requested:
         told.append(f"{waiting} to drop wait until what took their place is published")
     return "; ".join(told)
-
-
-def _named(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -15,6 +15,7 @@ from raptor_assets.project.resources import Resources, StoreResource
 from raptor_assets.versions import published_mark
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import StoreLockedError
+from raptor_core.home.folder import HURRIED_SECONDS
 from raptor_core.settings import GroupingSettings
 from raptor_core.store.base import Mark, Where
 from raptor_core.store.folder import store_stamp
@@ -78,31 +79,24 @@ def _count(store: VectorStore, marks: Iterable[Mark]) -> int:
 
 
 SERVER_SECONDS = 3600
-"""How often a server is looked at: it has no files of ours that would tell."""
-
-_SERVER_TIMEOUT_SECONDS = 10.0
+"""How often the sensor looks at a server: it has no files of ours that would tell."""
 
 
-class StoreLook:
-    """The sensor's look at the store, which waits for nobody: a build looks each time, and may."""
+def stamp_now(resources: Resources) -> str:
+    """Differs once the store may hold something else than it did."""
+    store = resources.settings.store
+    if store.kind == "server":
+        return f"hour {int(time.time() // SERVER_SECONDS)}"
+    return store_stamp(resources.home.qdrant, store.corpus)
 
-    def __init__(self, resources: Resources) -> None:
-        self._root, self._settings = resources.home.qdrant, resources.settings
-        in_passing = {
-            "lock_seconds": 0.0,
-            "max_retries": 0,
-            "timeout_seconds": min(self._settings.store.timeout_seconds, _SERVER_TIMEOUT_SECONDS),
-        }
-        store = self._settings.store.model_copy(update=in_passing)
-        self._place = StoreResource(resources, store)
 
-    def stamp(self) -> str:
-        """Differs once the store may hold something else than it did."""
-        store = self._settings.store
-        if store.kind == "server":
-            return f"hour {int(time.time() // SERVER_SECONDS)}"
-        return store_stamp(self._root, store.corpus)
-
-    def store_state(self) -> StoreState | None:
-        """What the store holds; None where it is in use at the moment."""
-        return read_store_state(self._place, self._settings.grouping)
+def glance(resources: Resources) -> StoreState | None:
+    """What the store holds, for the sensor, which waits for nobody; None where it is in use."""
+    store = resources.settings.store
+    hurry = {
+        "lock_seconds": 0.0,
+        "max_retries": 0,
+        "timeout_seconds": min(store.timeout_seconds, HURRIED_SECONDS),
+    }
+    place = StoreResource(resources, store.model_copy(update=hurry))
+    return read_store_state(place, resources.settings.grouping)

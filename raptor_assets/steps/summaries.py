@@ -9,6 +9,7 @@ from raptor_assets import keys
 from raptor_assets.cost_metadata import paid_metadata
 from raptor_assets.costs import add_usages, is_metered, keep_usages, read_usages
 from raptor_assets.metadata import findings_metadata, summaries_metadata
+from raptor_assets.names import listed
 from raptor_assets.opening import KnownStore
 from raptor_assets.partition_state import PartitionState, Record, StepResult
 from raptor_assets.report import read_findings
@@ -185,18 +186,12 @@ class SummariesStep(Step):
         return {node.id: node for node in state.flat_nodes(self.layer - 1)}
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - NAMED_FAILURES
-    listed = ", ".join(names[:NAMED_FAILURES])
-    return f"{listed} and {more} more" if more > 0 else listed
-
-
 def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:
     by_reason: dict[str, list[str]] = {}
     for failure in failed:
         by_reason.setdefault(failure.reason, []).append(failure.name)
     told = list(by_reason.items())[:NAMED_FAILURES]
-    named = "; ".join(f"{_listed(names)}: {reason}" for reason, names in told)
+    named = "; ".join(f"{listed(names, NAMED_FAILURES)}: {reason}" for reason, names in told)
     more = len(failed) - sum(len(names) for _, names in told)
     rest = f"; and {more} more" if more > 0 else ""
     return SummaryError(
