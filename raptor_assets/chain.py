@@ -48,7 +48,8 @@ from raptor_assets.provenance import Provenance
 from raptor_assets.report_pages import node_link
 from raptor_assets.run_context import RunContext
 from raptor_assets.specs import build_check_specs
-from raptor_assets.steps import Step, build_steps
+from raptor_assets.steps import build_steps
+from raptor_assets.steps.base import Step
 from raptor_assets.versions import DROPPED, PAST_TOP
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.quality.checks import blocking_failures

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,77 +93,60 @@ def _eager_or_missing() -> dg.AutomationCondition[Any]:
 
 def build_asset_specs(settings: Settings, *, follows: bool = False) -> list[dg.AssetSpec]:
     """Specs of the whole chain in the order in which the assets are made."""
-    versions = code_versions(settings)
+    versions, kinds = code_versions(settings), _kinds(settings)
     depends = keys.dependencies(settings.tree.max_layers, follows=follows)
     return [
         dg.AssetSpec(
             key,
             deps=depends[key],
-            description=description,
+            description=_description(key, settings),
             metadata={"dagster/column_schema": column_schema(key)},
             skippable=True,
             group_name=keys.group_name(key),
             code_version=versions[key],
-            kinds=kinds,
+            kinds=kinds[key.path[-1]],
         ).with_io_manager_key(QDRANT if key.path[-1] == "embeddings" else TABLES)
-        for key, description, kinds in _described(settings)
+        for key in keys.chain_keys(settings.tree.max_layers)
     ]
 
 
-Described = tuple[dg.AssetKey, str, set[str]]
-"""An asset, what it is, and its kinds."""
+def _kinds(settings: Settings) -> dict[str, set[str]]:
+    """By the last part of an asset's key."""
+    calls = settings.summarizer.kind == "openai" and not settings.components.summarizer
+    return {
+        "documents": {"parquet"},
+        "chunks": {"parquet"},
+        "embeddings": {"qdrant", "openai" if settings.embedder.kind == "openai" else "pytorch"},
+        "clusters": {"parquet", "python"},
+        "summaries": {"parquet", "openai" if calls else "python"},
+        "findings": {"parquet", "openai" if settings.audit.judge == "llm" else "python"},
+        "tree": {"qdrant", "parquet"},
+        "tree_report": {"html"},
+    }
 
 
-def _described(settings: Settings) -> Iterator[Described]:
-    documents = "The partition's documents as they were read from the source."
-    yield keys.DOCUMENTS, documents, {"parquet"}
-    leaves = (
-        "The leaves: spans of the documents, cut at sentence ends, of at most "
-        f"{settings.chunking.max_tokens} tokens."
-    )
-    yield keys.CHUNKS, leaves, {"parquet"}
-    yield _embeddings(0, settings)
-    for layer in range(1, settings.tree.max_layers + 1):
-        yield from _layer(layer, settings)
-    published = (
-        "The published trees: what readers see in Qdrant. A structural check that fails keeps the "
-        "trees that were published before."
-    )
-    yield keys.TREE, published, {"qdrant", "parquet"}
-    page = (
-        "One self-contained HTML page that shows the published trees: to explore down to the "
-        "documents, to search, with findings marked, statistics and cost."
-    )
-    yield keys.REPORT, page, {"html"}
-
-
-def _layer(layer: int, settings: Settings) -> Iterator[Described]:
-    """One layer of summaries: its clusters, its nodes, what audits found, their vectors."""
-    own, judge = settings.components.summarizer, settings.audit.judge
-    maker = "openai" if settings.summarizer.kind == "openai" and not own else "python"
-    clusters = (
-        f"Soft clusters over layer {layer - 1} (`{settings.clustering.method}`): each becomes one "
-        f"summary of layer {layer}. Says where and why a tree ended."
-    )
-    yield keys.clusters(layer), clusters, {"parquet", "python"}
-    summaries = f"Summary nodes of layer {layer} (`{own or settings.summarizer.kind}`)."
-    yield keys.summaries(layer), summaries, {"parquet", maker}
-    findings = (
-        f"The audit (`{judge}`) of a sample of layer {layer}: sentence by sentence, whether the "
-        "children support it."
-    )
-    yield keys.findings(layer), findings, {"parquet", "openai" if judge == "llm" else "python"}
-    yield _embeddings(layer, settings)
-
-
-def _embeddings(layer: int, settings: Settings) -> Described:
-    kind, own = settings.embedder.kind, settings.components.embedder
-    model = own or ("all-MiniLM-L6-v2" if kind == "bundled" else settings.embedder.model)
-    told = (
-        f"Layer {layer} with its vectors (`{model}`), kept until they are published: readers see "
-        "nothing of it before `tree` is published."
-    )
-    return keys.embeddings(layer), told, {"qdrant", "openai" if kind == "openai" else "pytorch"}
+def _description(key: dg.AssetKey, settings: Settings) -> str:
+    layer, own = names.layer_of(key.to_user_string()), settings.components
+    is_bundled = settings.embedder.kind == "bundled"
+    model = own.embedder or ("all-MiniLM-L6-v2" if is_bundled else settings.embedder.model)
+    descriptions = {
+        "documents": "The partition's documents as they were read from the source.",
+        "chunks": "The leaves: spans of the documents, cut at sentence ends, of at most "
+        f"{settings.chunking.max_tokens} tokens.",
+        "embeddings": f"Layer {layer} with its vectors (`{model}`), kept until they are published: "
+        "readers see nothing of it before `tree` is published.",
+        "clusters": f"Soft clusters over layer {layer - 1} (`{settings.clustering.method}`): each "
+        f"becomes one summary of layer {layer}. Says where and why a tree ended.",
+        "summaries": f"Summary nodes of layer {layer} "
+        f"(`{own.summarizer or settings.summarizer.kind}`).",
+        "findings": f"The audit (`{settings.audit.judge}`) of a sample of layer {layer}: sentence "
+        "by sentence, whether the children support it.",
+        "tree": "The published trees: what readers see in Qdrant. A structural check that fails "
+        "keeps the trees that were published before.",
+        "tree_report": "One self-contained HTML page that shows the published trees: to explore "
+        "down to the documents, to search, with findings marked, statistics and cost.",
+    }
+    return descriptions[key.path[-1]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,26 +39,21 @@ def code_versions(settings: Settings) -> dict[dg.AssetKey, str]:
     from raptor_assets import keys
 
     checks = settings.checks
-    chunks = _version(settings, "chunking", "tokens", "embedder")
-    embedded = _version(settings, "embedder")
-    clustered = _version(settings, "clustering", top_nodes=settings.tree.top_nodes)
     # The judge, where it has a say in what summaries are kept.
     judged = ("audit",) if settings.audit.on_unsupported == "resummarize" else ()
-    summarized = _version(settings, "summarizer", "tokens", "embedder", *judged)
-    audited = _version(settings, "audit", rate=checks.audit_rate, minimum=checks.audit_minimum)
     versions = {
-        keys.DOCUMENTS: _version(settings),
-        keys.CHUNKS: chunks,
-        keys.embeddings(0): embedded,
-        keys.TREE: build_version(settings),
-        keys.REPORT: _version(settings),
+        "documents": _version(settings),
+        "chunks": _version(settings, "chunking", "tokens", "embedder"),
+        "embeddings": _version(settings, "embedder"),
+        "clusters": _version(settings, "clustering", top_nodes=settings.tree.top_nodes),
+        "summaries": _version(settings, "summarizer", "tokens", "embedder", *judged),
+        "findings": _version(
+            settings, "audit", rate=checks.audit_rate, minimum=checks.audit_minimum
+        ),
+        "tree": build_version(settings),
+        "tree_report": _version(settings),
     }
-    for layer in range(1, settings.tree.max_layers + 1):
-        versions[keys.clusters(layer)] = clustered
-        versions[keys.summaries(layer)] = summarized
-        versions[keys.findings(layer)] = audited
-        versions[keys.embeddings(layer)] = embedded
-    return versions
+    return {key: versions[key.path[-1]] for key in keys.chain_keys(settings.tree.max_layers)}
 
 
 def build_version(settings: Settings) -> str:

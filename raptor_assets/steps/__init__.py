@@ -9,16 +9,19 @@ from raptor_assets.steps.publish import PublishStep
 from raptor_assets.steps.report import ReportStep
 from raptor_assets.steps.summaries import FindingsStep, SummariesStep
 
-__all__ = ["Step", "build_steps"]
+_STEPS: dict[str, type[Step]] = {
+    "documents": DocumentsStep,
+    "chunks": ChunksStep,
+    "embeddings": EmbeddingsStep,
+    "clusters": ClustersStep,
+    "summaries": SummariesStep,
+    "findings": FindingsStep,
+    "tree": PublishStep,
+    "tree_report": ReportStep,
+}
+"""By the last part of an asset's key."""
 
 
 def build_steps(max_layers: int) -> list[Step]:
     """All steps of the chain, in the order of ``keys.chain_keys``."""
-    steps: list[Step] = [DocumentsStep(), ChunksStep(), EmbeddingsStep(0)]
-    for layer in range(1, max_layers + 1):
-        steps += [ClustersStep(layer), SummariesStep(layer)]
-        steps += [FindingsStep(layer), EmbeddingsStep(layer)]
-    steps += [PublishStep(), ReportStep()]
-    if [step.key for step in steps] != list(keys.chain_keys(max_layers)):
-        raise AssertionError("the steps and the keys of the chain differ")
-    return steps
+    return [_STEPS[key.path[-1]](key) for key in keys.chain_keys(max_layers)]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
+from raptor_assets.names import layer_of
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.run_context import RunContext
 from raptor_core.errors import RaptorError
@@ -16,7 +17,9 @@ from raptor_core.quality.checks import Verdict
 class Step:
     """Makes one asset of many partitions: one after another, or all at once by its own ``run``."""
 
-    key: dg.AssetKey
+    def __init__(self, key: dg.AssetKey) -> None:
+        self.key = key
+        self.layer = layer_of(key.to_user_string())
 
     def run(self, _context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """Make the asset for every partition; one that fails is marked and has no outcome.

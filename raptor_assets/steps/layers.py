@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from raptor_assets import keys
 from raptor_assets.metadata import (
     clusters_metadata,
     documents_metadata,
@@ -38,8 +37,6 @@ from raptor_core.tree.leaves import make_leaves
 class DocumentsStep(Step):
     """Reads the source once and writes each partition's part of it."""
 
-    key = keys.DOCUMENTS
-
     def make(self, state: PartitionState) -> StepResult:
         """See ``Step.make``."""
         context = state.context
@@ -71,8 +68,6 @@ def _verdict(trees: Trees, context: RunContext) -> Verdict:
 
 class ChunksStep(Step):
     """Cuts documents into leaves."""
-
-    key = keys.CHUNKS
 
     def make(self, state: PartitionState) -> StepResult:
         """See ``Step.make``."""
@@ -123,10 +118,6 @@ class ChunksStep(Step):
 class ClustersStep(Step):
     """Clusters every tree that goes on above the layer below."""
 
-    def __init__(self, layer: int) -> None:
-        self.layer = layer
-        self.key = keys.clusters(layer)
-
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
         if self.layer == 1:  # what all trees go on from, at once: each look-up opens the store
@@ -173,10 +164,6 @@ class ClustersStep(Step):
 
 class EmbeddingsStep(Step):
     """Embeds the nodes of all partitions at once; known vectors are reused."""
-
-    def __init__(self, layer: int) -> None:
-        self.layer = layer
-        self.key = keys.embeddings(layer)
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""

@@ -64,8 +64,6 @@ class _Ready:
 class PublishStep(Step):
     """Publishes the trees of every partition that keeps the laws."""
 
-    key = keys.TREE
-
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
         ready = []
@@ -153,7 +151,7 @@ class PublishStep(Step):
         """
         depth = max(len(tree.layers) for tree in trees)
         for layer in range(1, depth):
-            require(SummariesStep(layer).check(state))
+            require(SummariesStep(keys.summaries(layer)).check(state))
         verdicts = tree_verdicts(CheckedTrees(trees, state.context.settings))
         broken = [told for tree in trees for told in violations(tree)]
         if broken and not blocking_failures(verdicts):

@@ -35,8 +35,6 @@ Findings = tuple[SentenceFinding, ...] | None
 class ReportStep(Step):
     """Writes the page of every partition whose trees, findings or settings have changed."""
 
-    key = keys.REPORT
-
     def make(self, state: PartitionState) -> StepResult:
         """See ``Step.make``."""
         context = state.context

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import count
 
-from raptor_assets import keys
 from raptor_assets.cost_metadata import paid_metadata
 from raptor_assets.costs import add_usages, is_metered, keep_usages, read_usages
 from raptor_assets.metadata import findings_metadata, summaries_metadata
@@ -34,10 +33,6 @@ NAMED_FAILURES = 3
 
 class SummariesStep(Step):
     """Summarizes the clusters of all partitions at once."""
-
-    def __init__(self, layer: int) -> None:
-        self.layer = layer
-        self.key = keys.summaries(layer)
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
@@ -202,10 +197,6 @@ def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:
 
 class FindingsStep(Step):
     """Audits the summaries of all partitions at once; nothing is judged twice."""
-
-    def __init__(self, layer: int) -> None:
-        self.layer = layer
-        self.key = keys.findings(layer)
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
