@@ -8,6 +8,7 @@ others are finished and published, and the step then fails with the names of tho
 import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import dagster as dg
@@ -15,7 +16,6 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData as Target,
 )
 from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
-from dagster_shared.record import replace
 from pydantic import Field
 
 from raptor_assets import keys
@@ -25,7 +25,6 @@ from raptor_assets.evaluations import (
     evaluation,
     failure_events,
     golden_events,
-    not_started,
     past_top,
     run_failure,
     spread_markdown,
@@ -115,9 +114,10 @@ class _Run:
         self._settings = resources.settings
         self._golden = resources.golden_cases
         self._corpus = resources.names
-        self._selected = {self._own(key) for key in context.selected_asset_keys}
+        own = {self._shown(key): key for key in keys.chain_keys(self._settings.tree.max_layers)}
+        self._selected = {own[key] for key in context.selected_asset_keys}
         self._checks = {
-            dg.AssetCheckKey(self._own(check.asset_key), check.name)
+            dg.AssetCheckKey(own[check.asset_key], check.name)
             for check in context.selected_asset_check_keys
         }
         self._struck: Failure | None = None
@@ -133,28 +133,17 @@ class _Run:
             resources, components, lambda: self._names, warn=warn, working=self._at.tell
         )
         self._steps = build_steps(self._settings.tree.max_layers)
-        self._provenance = self._provenance_of(())
 
-    def _own(self, key: dg.AssetKey) -> dg.AssetKey:
-        own = keys.own(self._corpus, key)
-        assert own is not None, f"{key} is not of this chain"  # noqa: S101 - Dagster selects ours
-        return own
+    def _shown(self, key: dg.AssetKey) -> dg.AssetKey:
+        return keys.shown(self._corpus, key)
 
     def events(self) -> Events:
-        """Log everything, then fail if a partition did; under the keys that Dagster has.
+        """Log everything, then fail if a partition did.
 
         Raises:
             Failure: it names each failed partition with asset, reason and remedy.
             StoreError: the store's key may not write; nothing was begun.
         """
-        for event in self._events():
-            key = keys.shown(self._corpus, event.asset_key)
-            if isinstance(event, dg.AssetCheckEvaluation):
-                yield replace(event, asset_key=key)
-            else:
-                yield event._replace(asset_key=key)
-
-    def _events(self) -> Events:
         self._context.log.addFilter(_is_told)
         if self._selected:
             check_writable(self._settings.store)
@@ -165,11 +154,12 @@ class _Run:
         failures: dict[str, Failure] = {}
         for batch in batches(names, self._sizes()):
             if self._struck:
-                left_out = dict.fromkeys(batch, not_started(self._struck))
+                told = f"not started, since the run stopped there: {self._struck.reason}"
+                left_out = dict.fromkeys(batch, replace(self._struck, reason=told))
                 failures |= left_out
                 self._watch(Progress(self._struck.asset, (), 0, 0.0, failed=left_out))
                 for name, failure in left_out.items():
-                    yield from failure_events(keys.TREE, name, failure, ())
+                    yield from failure_events(self._shown(keys.TREE), name, failure, ())
                 continue
             states = [PartitionState(name, self._run_context) for name in batch]
             with self._turn.take(batch):
@@ -273,7 +263,7 @@ class _Run:
         step = str(self._context.op_execution_context.op_handle)
         for name in names:
             planned = AssetMaterializationPlannedData(
-                keys.shown(self._corpus, key), partition=name, partitions_subset=None
+                self._shown(key), partition=name, partitions_subset=None
             )
             told = DagsterEvent.build_asset_materialization_planned_event(
                 run.job_name, step, planned
@@ -310,9 +300,9 @@ class _Run:
         assert state.failure is not None  # noqa: S101 - of those that failed
         asked = () if judged else sorted(self._checks - {GOLDEN_KEY})
         checks = [check.name for check in asked if check.asset_key == step.key]
-        yield from failure_events(step.key, state.name, state.failure, checks)
+        yield from failure_events(self._shown(step.key), state.name, state.failure, checks)
         if step.key != keys.TREE and keys.TREE in self._selected:
-            yield from failure_events(keys.TREE, state.name, state.failure, ())
+            yield from failure_events(self._shown(keys.TREE), state.name, state.failure, ())
 
     def _has(self, step: Step, state: PartitionState) -> bool:
         """Whether a tree of the partition goes up to the step's asset."""
@@ -373,7 +363,7 @@ class _Run:
         total = sum(other.n_rows + 1 for other in results)
         name = result.state.name
         return dg.AssetMaterialization(
-            asset_key=step.key,
+            asset_key=self._shown(step.key),
             partition=name,
             metadata={
                 **result.metadata,
@@ -402,7 +392,8 @@ class _Run:
                 numbers = self._numbers.setdefault(check, {})
                 numbers |= {name: verdict.numbers} if verdict.numbers else {}
                 spread = spread_markdown(numbers) if is_last and len(numbers) > 1 else ""
-                yield evaluation(step.key, name, verdict, blocking, target, link, spread)
+                key = self._shown(step.key)
+                yield evaluation(key, name, verdict, blocking, target, link, spread)
 
     def _report(
         self,

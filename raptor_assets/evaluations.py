@@ -133,16 +133,10 @@ def golden_events(
     check = dg.AssetCheckKey(keys.shown(corpus, keys.TREE), GOLDEN_RETRIEVAL.name)
     past = past_values(instance, check, "hit_rate", context.settings.checks.history_builds)
     verdict = evaluate_golden(report, context.settings.checks, past)
-    yield evaluation(keys.TREE, None, verdict, blocking=False)
+    yield evaluation(check.asset_key, None, verdict, blocking=False)
 
 
 NAMED_FAILURES = 20
-
-
-def not_started(struck: Failure) -> Failure:
-    """The failure of a partition that a run leaves out, after what ``struck`` all."""
-    reason = f"not started, since the run stopped there: {struck.reason}"
-    return Failure(struck.asset, reason, struck.error)
 
 
 def failure_events(
