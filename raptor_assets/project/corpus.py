@@ -120,9 +120,9 @@ def define_corpus(
     )
     if not settings.corpus.enabled:
         return definitions
-    above = overview_resources(resources)
-    source = dg.Definitions(assets=[overview_source_spec(above)])
-    return dg.Definitions.merge(definitions, source, define_corpus(above))
+    source = dg.Definitions(assets=[overview_source_spec(corpus)])
+    above = define_corpus(overview_resources(resources))
+    return dg.Definitions.merge(definitions, source, above)
 
 
 def _own_specs(settings: Settings, *, follows: bool) -> list[dg.AssetSpec]:

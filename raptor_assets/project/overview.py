@@ -14,11 +14,12 @@ from typing import Any
 import dagster as dg
 
 from raptor_assets import keys
+from raptor_assets.names import CorpusNames
 from raptor_assets.project.followed import keep_rows
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.runs import partitions_under_way
 from raptor_core.disk import replace_file
-from raptor_core.documents import Document, Scan
+from raptor_core.documents import Document
 from raptor_core.identity import digest
 from raptor_core.store.folder import store_stamp
 from raptor_core.tree.overview import overview_settings, published_tops, top_documents
@@ -26,19 +27,12 @@ from raptor_core.tree.overview import overview_settings, published_tops, top_doc
 BELOW_UNDER_WAY = "trees are being built; the tree above them comes after"
 
 
-def overview_resources(
-    below: Resources, *, scan: Scan | None = None, instance: dg.DagsterInstance | None = None
-) -> Resources:
+def overview_resources(below: Resources) -> Resources:
     """The resources of the tree above the trees of a corpus."""
     settings = overview_settings(below.settings)
-    components = below.components(instance).above(settings)
-    made = Resources(
-        settings,
-        below.home.above,
-        components=components,
-        scan=scan,
-        names=below.names.above(),
-    )
+    components = below.components().above(settings)
+    names = below.names.above()
+    made = Resources(settings, below.home.above, components=components, names=names)
     made.below = below
     return made
 
@@ -102,13 +96,12 @@ def prepare(above: Resources, instance: dg.DagsterInstance) -> str:
     return ""
 
 
-def overview_source_spec(above: Resources) -> dg.AssetSpec:
-    """The top nodes below, between the trees and the tree above them in the lineage."""
-    assert above.below is not None  # noqa: S101 - of the overview's resources
+def overview_source_spec(below: CorpusNames) -> dg.AssetSpec:
+    """The top nodes of a corpus, between its trees and the tree above them in the lineage."""
     return dg.AssetSpec(
-        keys.shown(above.names, keys.SOURCE),
-        deps=[keys.shown(above.below.names, keys.TREE)],
-        group_name=above.names.corpus,
+        keys.shown(below.above(), keys.SOURCE),
+        deps=[keys.shown(below, keys.TREE)],
+        group_name=below.above().corpus,
         kinds={"qdrant"},
         description="The top nodes of all published trees, which the tree above them is made of.",
     )

@@ -70,7 +70,7 @@ class Resources:
         self.settings = settings
         self.home = home
         self.names = home.names() if names is None else names
-        self.source = SourceResource(self, scan, home.followed if self.names.follows else None)
+        self.source = SourceResource(self, scan)
         made = components or Components(settings, batches=home.answers / "batches")
         stores = None if settings.store.kind == "server" else home.qdrant
         cache = SqliteCache(home.answers, settings.store.corpus, stores)
@@ -145,25 +145,20 @@ class SourceResource:
     """The source that the settings name; what was found there, where it was scanned already.
 
     What reads it raises SourceError where it is missing, unreachable or empty.
-
-    ``followed`` is the folder of what an upstream asset gave, where one gives the documents.
     """
 
-    def __init__(
-        self, resources: Resources, scan: Scan | None = None, followed: Path | None = None
-    ) -> None:
+    def __init__(self, resources: Resources, scan: Scan | None) -> None:
         self._resources = resources
         self._settings = resources.settings
         self._scan = scan
-        self._followed = followed
 
     @property
     def settings(self) -> SourceSettings:
         """What is read: as the settings say, or what the upstream asset gave last."""
         given = self._settings.source
-        if self._followed is None:
+        if not self._resources.names.follows:
             return given
-        file = self._followed / "source.json"
+        file = self._resources.home.followed / "source.json"
         told = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
         # Whoever materialized it has finished writing.
         read: dict[str, Any] = {"tables": (), "settle_seconds": 0.0}

@@ -151,7 +151,7 @@ def run_job(
     instance: dg.DagsterInstance,
     run_config: Mapping[str, Any],
     tags: Mapping[str, str],
-    location: str | None = None,
+    location: str | None,
 ) -> tuple[str, str]:
     """Run ``job`` to its end: the run's id, and why it failed; empty if it did not.
 
