@@ -12,7 +12,7 @@ import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.evaluations import check_result, past_values
-from raptor_assets.process import is_in_process, process_tags, run_spending_tags
+from raptor_assets.process import process_tags, run_spending_tags
 from raptor_assets.project.resources import Resources
 from raptor_assets.tables_markdown import table_markdown
 from raptor_core.evaluation.compare import Comparison, compare
@@ -63,8 +63,8 @@ def _asset(name: str, spec: dg.AssetSpec, resources: Resources) -> dg.AssetsDefi
     )
     def measured(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         components, run = resources.components(), context.run.run_id
-        if is_in_process(context):
-            context.instance.add_run_tags(run, process_tags())
+        if tags := process_tags(context):
+            context.instance.add_run_tags(run, tags)
         components.ledger.begin()
         folder = resources.home.evaluation
         try:

@@ -58,12 +58,12 @@ def clusters(layer: int) -> dg.AssetKey:
 
 def summaries(layer: int) -> dg.AssetKey:
     """The summary nodes of a layer, from 1."""
-    return dg.AssetKey.from_user_string(names.summaries(layer))
+    return dg.AssetKey([f"layer_{layer}", "summaries"])
 
 
 def findings(layer: int) -> dg.AssetKey:
     """What the audit found in a sample of a layer's summaries, a row for each sentence."""
-    return dg.AssetKey.from_user_string(names.findings(layer))
+    return dg.AssetKey([f"layer_{layer}", "findings"])
 
 
 def nodes(layer: int) -> dg.AssetKey:

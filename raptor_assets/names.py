@@ -92,16 +92,6 @@ def chain(max_layers: int) -> list[str]:
     return [DOCUMENTS, CHUNKS, "layer_0/embeddings", *above, TREE, REPORT]
 
 
-def summaries(layer: int) -> str:
-    """The summary nodes of a layer, from 1."""
-    return f"layer_{layer}/summaries"
-
-
-def findings(layer: int) -> str:
-    """What the audit found in a layer's summaries."""
-    return f"layer_{layer}/findings"
-
-
 def usages(layer: int) -> str:
     """What each summary of a layer was paid for; a table that is no asset."""
     return f"layer_{layer}/usages"
@@ -116,8 +106,9 @@ def partition_checks(settings: Settings) -> Checks:
     """The checks of every partition, in the order of the chain."""
     layers = range(1, settings.tree.max_layers + 1)
     checks: Checks = [(DOCUMENTS, document_text), (CHUNKS, chunk_length)]
-    checks += [(summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
-    checks += [(findings(layer), audit_check(settings.audit)) for layer in layers]
+    checks += [(f"layer_{layer}/summaries", check) for layer in layers for check in LAYER_CHECKS]
+    audit = audit_check(settings.audit)
+    checks += [(f"layer_{layer}/findings", audit) for layer in layers]
     return checks + [(TREE, check) for check in PUBLISHED_CHECKS]
 
 

@@ -16,18 +16,14 @@ from raptor_core.settings import Settings
 PROCESS_TAG = ".dagster/raptor-process"
 """Tag of a run: host and process id. The UI hides tags of this beginning."""
 
-
 PAID_TAG = "raptor/paid-"
 """Beginning of the tags that say what a run was paid for."""
 
 
-def is_in_process(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> bool:
-    """Whether a step has its run's process: one of its own ends before the run does."""
-    return context.job_def.executor_def.name in ("in_process", "execute_in_process_executor")
-
-
-def process_tags() -> dict[str, str]:
-    """The tag of this process."""
+def process_tags(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, str]:
+    """The tag of a run's process; none in a process of a step, which ends before the run does."""
+    if context.job_def.executor_def.name not in ("in_process", "execute_in_process_executor"):
+        return {}
     return {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"}
 
 
@@ -80,4 +76,5 @@ attempt's tags, this one with another id."""
 
 def turn_tags(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, str]:
     """Tags of a run that began its turn in this process; none where it is a process of a step."""
-    return {**process_tags(), TURN_TAG: context.run.run_id} if is_in_process(context) else {}
+    tags = process_tags(context)
+    return {**tags, TURN_TAG: context.run.run_id} if tags else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
 from raptor_core.nodes import Node
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 _TEXT_CHARS = 160
 _SHOWN_NODES = 5
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=:@-])")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 """A summary is any text: it must neither end its cell nor become markup, HTML or a link."""
 
 
@@ -30,14 +30,13 @@ def nodes_markdown(nodes: Sequence[Node]) -> str:
     """Table of the first nodes of a layer; empty without nodes."""
     if not nodes:
         return ""
-    shown = nodes[:_SHOWN_NODES]
-    texts = [(str(node.n_tokens), shorten(node.text, _TEXT_CHARS)) for node in shown]
-    if nodes[0].is_leaf:
-        rows = [(node.tree, *text) for node, text in zip(shown, texts, strict=True)]
-        return markdown_table(("tree", "tokens", "text"), rows)
-    pairs = zip(shown, texts, strict=True)
-    named = [(node.tree, node.name, str(len(node.children)), *text) for node, text in pairs]
-    return markdown_table(("tree", "name", "children", "tokens", "text"), named)
+    are_leaves = nodes[0].is_leaf
+    head = ("tree", *(() if are_leaves else ("name", "children")), "tokens", "text")
+    rows = []
+    for node in nodes[:_SHOWN_NODES]:
+        summary = () if are_leaves else (node.name, str(len(node.children)))
+        rows.append((node.tree, *summary, str(node.n_tokens), shorten(node.text, _TEXT_CHARS)))
+    return markdown_table(head, rows)
 
 
 def worst_markdown(worst: Sequence[WorstNode], link: Callable[[str], str] = str) -> str:
@@ -92,8 +91,7 @@ def _cell(text: str) -> str:
 def escape_cell(text: str) -> str:
     """``text`` as Markdown that shows it as it is, on one line."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    entities = "".join(_ENTITIES.get(c, c) for c in line)
-    return _MARKUP.sub(r"\\\1", entities)
+    return _MARKUP.sub(r"\\\1", escape(line, quote=False))
 
 
 def shorten(text: str, max_chars: int = 300) -> str:
