@@ -46,7 +46,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Ready:
-    """A partition whose trees keep the laws: what checks say of it, and what publishing makes."""
+    """A partition whose trees keep the laws: what checks say of it, and what publishing makes.
+
+    ``gone`` are trees that it published, or began, before and no longer has.
+    """
 
     state: PartitionState
     trees: Sequence[Tree]
@@ -171,8 +174,10 @@ class PublishStep(Step):
         listing = Listing(lambda: [mark.tree for mark in store.marks()], grouping)
         with store.publishing() as publishing:
             for part in ready:
+                name, live = part.state.name, {tree.name for tree in part.trees}
                 try:
-                    part.gone = _gone(part, unfinished, listing)
+                    known = abandoned_trees(context.tables, grouping, name, listing, live)
+                    part.gone = sorted({*known, *unfinished(name) - live})
                     part.verdicts.append(
                         _embedded_verdict(part.trees, store.identity, context.settings)
                     )
@@ -234,14 +239,6 @@ class PublishStep(Step):
         }
         reused = not any(done.changed for done in part.published)
         return StepResult(state, version, metadata, len(trees), reused, part.verdicts)
-
-
-def _gone(part: _Ready, unfinished: Listing, published: Listing) -> list[str]:
-    """Trees that the partition published, or began, before and no longer has."""
-    name, live = part.state.name, {tree.name for tree in part.trees}
-    context = part.state.context
-    known = abandoned_trees(context.tables, context.settings.grouping, name, published, live)
-    return sorted({*known, *unfinished(name) - live})
 
 
 def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table:
