@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 FONT = "system-ui,-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif"
@@ -127,31 +126,20 @@ _CHAR = 6.2
 """Width of a small letter, roughly."""
 
 
-@dataclass(frozen=True, slots=True)
 class Panel:
-    """The inner part of one picture, or of one of those that stand side by side in it."""
+    """The inner part of one picture, or of one of those that stand side by side in it.
 
-    drawing: Drawing
-    left: float
-    right: float
-    top: float
-    bottom: float
+    Args:
+        drawing: the picture.
+        number: place in the row, 0 on the left.
+        height: of the panel with its margins, in pixels.
+    """
 
-    @classmethod
-    def of(cls, drawing: Drawing, number: int = 0, height: float = HEIGHT) -> Panel:
-        """The inner part of the panel at a place in a row, 0 on the left."""
-        at = number * WIDTH
-        return cls(drawing, at + 38, at + WIDTH - 14, 32, height - 46)
-
-    @property
-    def width(self) -> float:
-        """In pixels."""
-        return self.right - self.left
-
-    @property
-    def height(self) -> float:
-        """In pixels."""
-        return self.bottom - self.top
+    def __init__(self, drawing: Drawing, number: int = 0, height: float = HEIGHT) -> None:
+        self.drawing = drawing
+        self.left, self.right = number * WIDTH + 38, (number + 1) * WIDTH - 14
+        self.top, self.bottom = 32, height - 46
+        self.width, self.height = self.right - self.left, self.bottom - self.top
 
     def title(self, title: str, x_label: str = "") -> None:
         """Draw a title above and the name of the horizontal axis below."""

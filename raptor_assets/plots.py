@@ -36,7 +36,7 @@ _MAX_BINS = 24
 def distribution_svg(cluster_sizes: Sequence[int], compression_ratios: Sequence[float]) -> str:
     """Children per summary beside compression ratios, with the paper's means marked."""
     drawing = Drawing(2 * WIDTH, HEIGHT)
-    left, right = Panel.of(drawing, 0), Panel.of(drawing, 1)
+    left, right = Panel(drawing, 0), Panel(drawing, 1)
     left.title("Cluster size", "children per summary")
     _histogram(left, cluster_sizes, PAPER_CHILDREN)
     right.title("Compression", "summary tokens / children's tokens")
@@ -50,7 +50,7 @@ def map_svg(points: NDArray[np.float64], cluster_of: NDArray[np.int64]) -> str:
     Colours come again where there are more clusters than colours: neighbours then differ by place.
     """
     drawing = Drawing(WIDTH, _MAP_HEIGHT)
-    panel = Panel.of(drawing, 0, _MAP_HEIGHT)
+    panel = Panel(drawing, 0, _MAP_HEIGHT)
     n_clusters = len(np.unique(cluster_of))
     told = f"{len(points)} nodes in {n_clusters} clusters"
     panel.title(told, "principal axes of the clusters")
@@ -77,7 +77,7 @@ def layers_svg(n_nodes: Sequence[int], n_tokens: Sequence[int]) -> str:
     names = [f"layer {at}" for at in range(len(n_nodes))]
     pairs = ((n_nodes, "Nodes by layer"), (n_tokens, "Tokens by layer"))
     for number, (values, title) in enumerate(pairs):
-        panel = Panel.of(drawing, number, drawing.height + 46)
+        panel = Panel(drawing, number, drawing.height + 46)
         panel.title(title)
         rows = [(name, float(v), f"{v:,}") for name, v in zip(names, values, strict=True)]
         panel.rows(rows[::-1])
@@ -93,7 +93,7 @@ def cost_svg(builds: Sequence[Mapping[str, float]], unit: str) -> str:
     colors = {name: PALETTE[at % len(PALETTE)] for at, name in enumerate(names)}
     height = max(HEIGHT, 52 + ROW * len(names))
     drawing = Drawing(2 * WIDTH, height)
-    left, right = Panel.of(drawing, 0, height), Panel.of(drawing, 1, height)
+    left, right = Panel(drawing, 0, height), Panel(drawing, 1, height)
     left.title(f"{unit} of this build")
     last = builds[-1]
     rows = [(name, last.get(name, 0.0), _amount(last.get(name, 0.0))) for name in names]
@@ -173,6 +173,7 @@ MIN_PICTURED = 5
 """Fewer values than these make nothing to look at."""
 
 Metadata = dict[str, Any]
+"""Raw values of metadata by their names."""
 
 
 def distributions_picture(sizes: Sequence[int], ratios: Sequence[float]) -> Metadata:

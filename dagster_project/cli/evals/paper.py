@@ -272,10 +272,10 @@ def scaling_svg(study: Study) -> str:
     answered = [(p.document_tokens / 1000, p.completion_tokens / 1000) for p in study.tokens]
     title = f"{study.name}: thousand tokens of calls"
     x_label = "thousand tokens of the document"
-    _scatter(Panel.of(drawing, 0), title, x_label, {"prompts": asked, "completions": answered})
+    _scatter(Panel(drawing, 0), title, x_label, {"prompts": asked, "completions": answered})
     if study.times:
         timed = [(p.document_tokens / 1000, p.seconds) for p in study.times]
-        _scatter(Panel.of(drawing, 1), f"{study.name}: seconds", x_label, {"seconds": timed})
+        _scatter(Panel(drawing, 1), f"{study.name}: seconds", x_label, {"seconds": timed})
     return drawing.svg()
 
 
@@ -287,7 +287,7 @@ def curve_svg(study: Study) -> str:
         value = line.figures[study.measure].mean.value or 0.0
         series.setdefault(line.system.partition(":")[0], []).append((line.mean_tokens, value))
     title = f"{study.name}: {study.measure.replace('_', ' ')}"
-    _scatter(Panel.of(drawing, 0), title, "tokens of a context", series, joined=True)
+    _scatter(Panel(drawing, 0), title, "tokens of a context", series, joined=True)
     return drawing.svg()
 
 
@@ -299,7 +299,7 @@ def shares_svg(study: Study) -> str:
     height = _TITLE + ROW * study.n_layers
     drawing = Drawing(WIDTH * len(lines), height)
     for at, line in enumerate(lines):
-        panel = Panel.of(drawing, at, height)
+        panel = Panel(drawing, at, height)
         panel.title(f"{study.name}: {line.system}, {budget:,} tokens")
         shares = [line.layers.get(layer, 0.0) for layer in range(study.n_layers)]
         panel.rows(
