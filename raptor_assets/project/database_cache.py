@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +45,9 @@ class _Postgres:
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
+        self._driver = connection.driver_connection  # of psycopg2: ``with`` is a transaction
         made = f"create schema if not exists {_SCHEMA}; {SCHEMA.format(blob='bytea')}"
-        with self._transaction() as cursor:
+        with self._driver, self._driver.cursor() as cursor:
             cursor.execute(f"{_HERE}; select to_regclass('wanted_by_key')")
             if cursor.fetchone()[0] is None:
                 cursor.execute(_ALONE)
@@ -54,7 +55,7 @@ class _Postgres:
 
     def read(self, statement: str, values: Row) -> list[tuple[Any, ...]]:
         """See ``Database.read``."""
-        with _told("read"), self._transaction() as cursor:
+        with _told("read"), self._driver, self._driver.cursor() as cursor:
             cursor.execute(f"{_HERE}; {_prepared(statement)}", values)
             rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
@@ -63,20 +64,10 @@ class _Postgres:
         """See ``Database.write``."""
         from psycopg2.extras import execute_batch
 
-        with _told("written"), self._transaction() as cursor:
+        with _told("written"), self._driver, self._driver.cursor() as cursor:
             cursor.execute(f"{_HERE}; {_ALONE}")
             for statement, rows in statements:
                 execute_batch(cursor, _prepared(statement), rows, page_size=_ROWS)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Any]:
-        with closing(self._connection.cursor()) as cursor:
-            try:
-                yield cursor
-            except BaseException:
-                self._connection.rollback()
-                raise
-            self._connection.commit()
 
     def close(self) -> None:
         """See ``Database.close``."""
