@@ -29,7 +29,6 @@ from raptor_assets.evaluations import (
     run_failure,
     spread_markdown,
 )
-from raptor_assets.metadata import past_top_metadata
 from raptor_assets.names import CHAIN
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.process import endpoints_usage, run_spending_tags, turn_tags
@@ -319,7 +318,8 @@ class _Run:
         checks = sorted(check for check in self._checks if check.asset_key == step.key)
         for state in self._recorded(step, states):
             self._run_context.tables.delete(step.key.path, state.name)
-            yield StepResult(state, PAST_TOP, past_top_metadata(), 0, verdicts=past_top(checks))
+            metadata = {"state": PAST_TOP, "n_nodes": 0, "n_tokens": 0}
+            yield StepResult(state, PAST_TOP, metadata, 0, verdicts=past_top(checks))
 
     def _attempt(self, step: Step, states: Sequence[PartitionState]) -> list[StepResult]:
         """Run the step on all partitions, or on each alone, to spare the others.

@@ -6,14 +6,13 @@ A partition's costs by layer are kept with ``tree``, and pictured.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import dagster as dg
 
 from raptor_assets.costs import Usages, is_metered, node_usages
 from raptor_assets.drawing import svg_markdown
-from raptor_assets.metadata import SHOWN_ROWS, Metadata, usage_metadata
-from raptor_assets.plots import cost_svg
+from raptor_assets.metadata import SHOWN_ROWS, usage_metadata
+from raptor_assets.plots import Metadata, cost_svg
 from raptor_assets.report_pages import NodeLink
 from raptor_assets.tables_markdown import markdown_table
 from raptor_core.models.money.usage import Usage
@@ -90,7 +89,7 @@ def cost_history(before: Costs, charged: Mapping[int, Usage]) -> Costs:
     return [*before, build][-KEPT_BUILDS:]
 
 
-def cost_metadata(costs: Costs) -> dict[str, Any]:
+def cost_metadata(costs: Costs) -> Metadata:
     """A picture of what builds were paid for; empty where none was.
 
     In USD, or in tokens where one of the builds has no price.

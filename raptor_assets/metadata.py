@@ -8,15 +8,15 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import dagster as dg
 
 from raptor_assets.costs import COUNTED
 from raptor_assets.partition_state import PartitionState
-from raptor_assets.plots import distributions_picture, layers_picture, map_picture
+from raptor_assets.plots import Metadata, distributions_picture, layers_picture, map_picture
 from raptor_assets.report_pages import NodeLink
 from raptor_assets.tables_markdown import markdown_table, nodes_markdown, shorten
+from raptor_assets.versions import PAST_TOP
 from raptor_core.audit.report import AuditReport, Propagation, measure_propagation
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.models.money.usage import Usage
@@ -30,10 +30,7 @@ from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.components import Components
 
 BUILT = "built"
-PAST_TOP = "past_top"
 SHOWN_ROWS = 8
-
-Metadata = dict[str, Any]
 
 
 def documents_metadata(trees: Mapping[str, Sequence[Document]], corpus: Corpus) -> Metadata:
@@ -206,11 +203,6 @@ def _details(clusterings: Iterable[Clustering]) -> dict[str, float]:
     for done in clusterings:
         sums.update({name: value for name, value in done.details.items() if name != "threshold"})
     return dict(sums)
-
-
-def past_top_metadata() -> Metadata:
-    """Of an asset of a layer that no tree of its partition has any more."""
-    return {"state": PAST_TOP, "n_nodes": 0, "n_tokens": 0}
 
 
 def _flat(nodes: Mapping[str, Sequence[Node]]) -> list[Node]:
