@@ -147,7 +147,9 @@ class _Run:
         if self._selected:
             check_writable(self._settings.store)
         self._run_context.components.ledger.begin()
-        self._tag(turn_tags(self._context))
+        context, max_layers = self._context, self._settings.tree.max_layers
+        self._tag(turn_tags(context))
+        depends = keys.dependencies(max_layers, follows=self._corpus.follows)
         cases = self._golden() if GOLDEN_KEY in self._checks else ()
         names = self._names
         failures: dict[str, Failure] = {}
@@ -163,12 +165,13 @@ class _Run:
             states = [PartitionState(name, self._run_context) for name in batch]
             with self._turn.take(batch):
                 self._run_context.look_again()
-                self._provenance = self._provenance_of(states)
+                self._provenance = Provenance(
+                    context.instance, batch, self._run_context.versions, depends, self._corpus
+                )
                 yield from self._batch(states) if self._selected else self._check(states)
             failures |= {state.name: state.failure for state in states if state.failure}
         if cases and not self._struck:
-            instance = self._context.instance
-            yield from golden_events(self._run_context, cases, instance, self._corpus)
+            yield from golden_events(self._run_context, cases, context.instance, self._corpus)
         self._tag(run_spending_tags(self._run_context.components.ledger, self._settings))
         if failures:
             raise run_failure(failures, len(names))
@@ -246,15 +249,6 @@ class _Run:
             finally:
                 self._run_context.store.release()
                 give_memory_back()
-
-    def _provenance_of(self, states: Sequence[PartitionState]) -> Provenance:
-        return Provenance(
-            self._context.instance,
-            [state.name for state in states],
-            self._run_context.versions,
-            keys.dependencies(self._settings.tree.max_layers, follows=self._corpus.follows),
-            self._corpus,
-        )
 
     def _plan(self, key: dg.AssetKey, names: Iterable[str]) -> None:
         """Say that partitions are to be made: if the run ends without them, they have failed."""
