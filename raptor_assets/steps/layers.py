@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from raptor_assets.metadata import (
@@ -167,40 +167,25 @@ class EmbeddingsStep(Step):
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
-        flat = {state.name: state.flat_nodes(self.layer) for state in states}
-        nodes = [node for members in flat.values() for node in members]
+        flat = [state.flat_nodes(self.layer) for state in states]
+        nodes = [node for members in flat for node in members]
         known_store = KnownStore(context.store)
         embedded = embed_nodes(nodes, context.components, known_store, context.working)
-        known = embedded.reused
         embedding_keys = (node.embedding_key for node in nodes)
         vectors = dict(zip(embedding_keys, embedded.vectors, strict=True))
         if not self.layer and context.is_quick and len(nodes) <= HELD_NODES:
             context.store.hold()  # the layers above are quick too, and have fewer nodes
-        for state in states:
+        fresh = [{node.embedding_key for node in members} - embedded.reused for members in flat]
+        n_computed = list(map(len, fresh))
+        shares = embedded.usage.shares(n_computed)
+        results = []
+        for state, own, count, share in zip(states, flat, n_computed, shares, strict=True):
             state.put_vectors(self.layer, vectors)
-        shares = self._account(states, flat, known, embedded.usage)
-        return [
-            self._result(state, flat[state.name], known, share)
-            for state, share in zip(states, shares, strict=True)
-        ]
-
-    def _account(
-        self,
-        states: Sequence[PartitionState],
-        flat: Mapping[str, Sequence[Node]],
-        known: frozenset[str],
-        usage: Usage,
-    ) -> list[Usage]:
-        """Share out what the texts of all partitions took, by their number."""
-        computed = [
-            len({node.embedding_key for node in flat[state.name]} - known) for state in states
-        ]
-        shares = usage.shares(computed)
-        for state, n_computed, share in zip(states, computed, shares, strict=True):
-            state.n_embedded += n_computed
+            state.n_embedded += count
             state.usage += share
             state.charged[self.layer] += share
-        return shares
+            results.append(self._result(state, own, embedded.reused, share))
+        return results
 
     def _result(
         self, state: PartitionState, nodes: Sequence[Node], known: frozenset[str], usage: Usage
