@@ -23,17 +23,16 @@ def settings_text(*, sources: Sequence[str], preset: str, group_by: str) -> str:
     """The commented settings file of a new home."""
     values = core_settings.preset(preset)
     lines = [_HEADER, f'preset = "{preset}"', ""]
+    given: dict[str, dict[str, object]] = {
+        "source": {"paths": list(sources)},
+        "grouping": {"by": group_by},
+    }
     for section, field in Settings.model_fields.items():
         model = field.annotation
         if not isinstance(model, type) or not issubclass(model, BaseModel):
             lines += [f"[{section}]", *_explained(section, Settings), ""]
             continue
-        given: dict[str, object] = {}
-        if section == "source":
-            given["paths"] = list(sources)
-        if section == "grouping":
-            given["by"] = group_by
-        lines += _section(section, model, getattr(values, section), given)
+        lines += _section(section, model, getattr(values, section), given.get(section, {}))
     return "\n".join(lines)
 
 
@@ -48,7 +47,7 @@ def add_sources(text: str, sources: Sequence[str]) -> str:
 
 
 def _section(
-    name: str, model: type[BaseModel], defaults: BaseModel, given: dict[str, object]
+    name: str, model: type[BaseModel], defaults: BaseModel, given: Mapping[str, object]
 ) -> Iterator[str]:
     doc = inspect.getdoc(model) or ""
     yield f"# {doc.splitlines()[0]}"
