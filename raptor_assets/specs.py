@@ -241,26 +241,22 @@ def build_check_specs(
     """Specs of the checks, on every layer of summaries and on the published trees."""
     corpus = corpus or CorpusNames()
     partitions = keys.corpus_partitions(corpus.corpus)
+    checks: list[tuple[str, CheckInfo, dg.PartitionsDefinition[str] | None]] = [
+        *((asset, check, partitions) for asset, check in names.partition_checks(settings)),
+        # Without partitions: they are of all published trees together.
+        *((asset, check, None) for asset, check in names.golden_checks(settings)),
+    ]
     with warnings.catch_warnings():
         # Partitioned checks are in preview; without them a check would say of all partitions
         # what it last found in one.
         warnings.simplefilter("ignore", dg.PreviewWarning)
-        specs = [
-            _check_spec(corpus.shown(asset), check, partitions)
-            for asset, check in names.partition_checks(settings)
+        return [
+            dg.AssetCheckSpec(
+                check.name,
+                asset=dg.AssetKey.from_user_string(corpus.shown(asset)),
+                description=check.description,
+                blocking=check.blocking,
+                partitions_def=partitions_def,
+            )
+            for asset, check, partitions_def in checks
         ]
-    # Without partitions: it is of all published trees together.
-    together = names.golden_checks(settings)
-    return [*specs, *(_check_spec(corpus.shown(asset), check) for asset, check in together)]
-
-
-def _check_spec(
-    asset: str, check: CheckInfo, partitions: dg.PartitionsDefinition[str] | None = None
-) -> dg.AssetCheckSpec:
-    return dg.AssetCheckSpec(
-        check.name,
-        asset=dg.AssetKey.from_user_string(asset),
-        description=check.description,
-        blocking=check.blocking,
-        partitions_def=partitions,
-    )
