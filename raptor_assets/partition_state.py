@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ class Record:
 
     data_version: str
     inputs: str
-    history: Sequence[Mapping[str, float]] = field(default=())
+    history: Sequence[Mapping[str, float]] = ()
 
 
 @dataclass
@@ -51,6 +51,7 @@ class PartitionState:
     """One partition. What a step needs and no step of this run made is read from its table.
 
     Attributes:
+        verdicts: on the summaries of a layer as they are now.
         plans: of its trees, made before their first summary.
         n_summarized, n_embedded: texts that this run wrote or embedded, which took ``usage``.
         audits: of this run, by layer; with what was judged before it was kept they took
@@ -69,7 +70,7 @@ class PartitionState:
     _clusterings: dict[int, dict[str, Clustering]] = field(default_factory=dict)
     _earlier: dict[str, Tree | None] | None = None
     _foretold: dict[str, Clustering] = field(default_factory=dict)
-    _verdicts: dict[int, list[Verdict]] = field(default_factory=dict)
+    verdicts: dict[int, list[Verdict]] = field(default_factory=dict)
     audits: dict[int, AuditReport] = field(default_factory=dict)
     plans: tuple[TreePlan, ...] = ()
     n_summarized: int = 0
@@ -223,13 +224,7 @@ class PartitionState:
         by_tree = grouped(nodes, lambda node: node.tree)
         self._nodes[layer] = {tree: tuple(members) for tree, members in by_tree.items()}
         self._layers.pop(layer, None)
-        self._verdicts.pop(layer, None)
-
-    def verdicts(self, layer: int, judge: Callable[[], list[Verdict]]) -> list[Verdict]:
-        """Verdicts on a layer, made once in a run."""
-        if layer not in self._verdicts:
-            self._verdicts[layer] = judge()
-        return self._verdicts[layer]
+        self.verdicts.pop(layer, None)
 
     def put_vectors(self, layer: int, vectors: Mapping[str, Any]) -> None:
         """Keep the vectors of a layer whose nodes are known, by embedding key."""

@@ -124,7 +124,11 @@ class SummariesStep(Step):
         if failed:
             state.fail(self.key, _summary_error(failed))
             return None
-        nodes = [node for tree in trees for node in self._named(state, done, tree)]
+        nodes: list[Node] = []
+        for tree in trees:
+            if made := done.layers.get(tree):
+                below = [state.nodes(layer).get(tree, ()) for layer in range(self.layer)]
+                nodes += named(made, below, state.earlier()[tree], state.context.components)
         version = nodes_version(nodes)
         state.put_nodes(self.layer, nodes)
         self._keep_usages(state, {node.content_key for node in nodes})
@@ -135,13 +139,6 @@ class SummariesStep(Step):
         history = [*kept, means] if means else kept
         state.save(self.key, nodes_to_table(nodes), version, inputs, history)
         return version
-
-    def _named(self, state: PartitionState, done: Summarized, tree: str) -> tuple[Node, ...]:
-        below = [state.nodes(layer).get(tree, ()) for layer in range(self.layer)]
-        nodes = done.layers.get(tree, ())
-        if not nodes:
-            return ()
-        return named(nodes, below, state.earlier()[tree], state.context.components)
 
     def _keep_usages(self, state: PartitionState, content_keys: set[str]) -> None:
         """Forget what gone summaries cost; those of a tree that was renamed bring theirs."""
@@ -168,14 +165,14 @@ class SummariesStep(Step):
 
     def check(self, state: PartitionState) -> list[Verdict]:
         """See ``Step.check``; they are made once in a run."""
-        return state.verdicts(self.layer, lambda: self._verdicts(state))
-
-    def _verdicts(self, state: PartitionState) -> list[Verdict]:
-        context, nodes = state.context, state.flat_nodes(self.layer)
-        record = state.recorded(self.key)
-        past = record.history[:-1] if record else ()
-        below, quotes = self._below(state), context.components.quotes
-        return layer_verdicts(CheckedLayer(nodes, below, context.settings, past, quotes))
+        if self.layer not in state.verdicts:
+            settings, quotes = state.context.settings, state.context.components.quotes
+            nodes, below = state.flat_nodes(self.layer), self._below(state)
+            record = state.recorded(self.key)
+            past = record.history[:-1] if record else ()
+            layer = CheckedLayer(nodes, below, settings, past, quotes)
+            state.verdicts[self.layer] = layer_verdicts(layer)
+        return state.verdicts[self.layer]
 
     def _below(self, state: PartitionState) -> dict[str, Node]:
         return {node.id: node for node in state.flat_nodes(self.layer - 1)}
