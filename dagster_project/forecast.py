@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from dagster_project.instance import recorded
 from raptor_assets import names
-from raptor_assets.opening import KnownStore
 from raptor_assets.ownership import Listing, abandoned_trees
 from raptor_assets.project.home import Home
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.record_files import RecordFiles
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.store_state import read_store_state
+from raptor_assets.run_context import KnownStore
 from raptor_core.documents import Document, Partitions, Scan
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from raptor_assets import keys
-from raptor_assets.opening import KnownStore
 from raptor_assets.progress import Failure
-from raptor_assets.run_context import RunContext
+from raptor_assets.run_context import KnownStore, RunContext
 from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import partition_key

@@ -11,9 +11,8 @@ from raptor_assets.metadata import (
     embeddings_metadata,
     nodes_metadata,
 )
-from raptor_assets.opening import HELD_NODES, KnownStore
 from raptor_assets.partition_state import PartitionState, StepResult
-from raptor_assets.run_context import RunContext, Trees
+from raptor_assets.run_context import HELD_NODES, KnownStore, RunContext, Trees
 from raptor_assets.steps.base import Step, inputs_digest
 from raptor_assets.versions import (
     audited_version,

@@ -9,11 +9,10 @@ from raptor_assets.cost_metadata import paid_metadata
 from raptor_assets.costs import add_usages, is_metered, keep_usages, read_usages
 from raptor_assets.metadata import findings_metadata, summaries_metadata
 from raptor_assets.names import listed
-from raptor_assets.opening import KnownStore
 from raptor_assets.partition_state import PartitionState, Record, StepResult
 from raptor_assets.report import read_findings
 from raptor_assets.report_pages import node_link
-from raptor_assets.run_context import RunContext
+from raptor_assets.run_context import KnownStore, RunContext
 from raptor_assets.steps.base import Step, inputs_digest
 from raptor_assets.versions import clusters_version, findings_version, nodes_version
 from raptor_core.audit.report import Audit, AuditReport, run_audits
