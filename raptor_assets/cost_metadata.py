@@ -47,8 +47,8 @@ def paid_metadata(
 
 def costliest(usages: Usages) -> list[tuple[str, Usage]]:
     """By money, then by tokens; what has no price by tokens alone. The costliest come first."""
-    ranks = {key: (-(u.usd or 0.0), -u.tokens, -u.retries, key) for key, u in usages.items()}
-    return sorted(usages.items(), key=lambda item: ranks[item[0]])
+    ranked = sorted((-(u.usd or 0.0), -u.tokens, -u.retries, key) for key, u in usages.items())
+    return [(key, usages[key]) for *_, key in ranked]
 
 
 def _costliest_markdown(nodes: Mapping[str, Sequence[Node]], paid: Usages, link: NodeLink) -> str:

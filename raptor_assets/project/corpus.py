@@ -135,11 +135,10 @@ def _settings(
     name: str, given: Settings | str | Path | None, sections: Mapping[str, Mapping[str, Any]]
 ) -> Settings:
     """Files that they name are looked for beside their file, or else from the working folder."""
-    settings = (
-        given if isinstance(given, Settings) else load_settings(Path(given) if given else None)
-    )
+    file = Path(given) if given and not isinstance(given, Settings) else None
+    settings = given if isinstance(given, Settings) else load_settings(file)
     settings = settings_of(settings, sections, f"corpus {name}")
-    beside = Path() if given is None or isinstance(given, Settings) else Path(given).parent
+    beside = Path() if file is None else file.parent
     store, checks, evaluation = settings.store, settings.checks, settings.evaluation
     if "corpus" not in store.model_fields_set:
         store = store.model_copy(update={"corpus": name})
