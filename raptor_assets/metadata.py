@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
@@ -103,7 +103,11 @@ def clusters_metadata(
     if sizes:
         metadata["cluster_size_mean"] = sum(sizes) / len(sizes)
         metadata["cluster_size_maximum"] = max(sizes)
-        metadata |= {f"clustering_{name}": value for name, value in _details(clusterings).items()}
+        details: Counter[str] = Counter()  # what the clusterer says of its work, over the trees
+        for done in clusterings:
+            details.update(done.details)
+        del details["threshold"]
+        metadata |= {f"clustering_{name}": value for name, value in details.items()}
     if pictured:
         metadata |= map_picture(clusterings, below)
     if ended:
@@ -195,14 +199,6 @@ def _titles(tree: Tree) -> list[str]:
     """The titles of the documents of a tree, each once."""
     titles = (str(leaf.metadata.get("title", "")) for leaf in tree.layers[0].nodes)
     return list(dict.fromkeys(filter(None, titles)))
-
-
-def _details(clusterings: Iterable[Clustering]) -> dict[str, float]:
-    """Sums of what the clusterer says of its work, over the trees."""
-    sums: Counter[str] = Counter()
-    for done in clusterings:
-        sums.update({name: value for name, value in done.details.items() if name != "threshold"})
-    return dict(sums)
 
 
 def _flat(nodes: Mapping[str, Sequence[Node]]) -> list[Node]:
