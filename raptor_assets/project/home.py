@@ -77,15 +77,12 @@ class Home(HomeFolder):
         return self.path / "reports"
 
     def golden(self, settings: Settings) -> Path | None:
-        """The golden set that the settings name, beside the settings file; None for none."""
+        """The golden set that the settings name; None for none."""
         named = settings.checks.golden
-        return None if named is None else self._beside_settings(named)
+        return None if named is None else self.beside_settings(named)
 
-    def dataset(self, settings: Settings, name: str) -> Path:
-        """A data set that the settings name."""
-        return self._beside_settings(settings.evaluation.datasets[name])
-
-    def _beside_settings(self, named: str) -> Path:
+    def beside_settings(self, named: str) -> Path:
+        """A file that the settings name; they do so from where their own file stands."""
         return self.settings.parent / Path(named).expanduser()
 
     @property

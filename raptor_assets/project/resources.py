@@ -114,8 +114,9 @@ class Resources:
 
     def dataset(self, name: str) -> Dataset:
         """A data set of the settings; a set of questions alone is asked of the home's source."""
-        path = self.home.dataset(self.settings, name)
-        return open_dataset(path, self.settings.source, split=self.settings.evaluation.split)
+        given = self.settings.evaluation
+        path = self.home.beside_settings(given.datasets[name])
+        return open_dataset(path, self.settings.source, split=given.split)
 
     def declare(self) -> None:
         """Say in the home what its corpus is called in Dagster, where it has a name."""
