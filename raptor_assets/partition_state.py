@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -63,7 +64,6 @@ class PartitionState:
     name: str
     context: RunContext = field(repr=False)
     failure: Failure | None = None
-    _documents: dict[str, tuple[Document, ...]] | None = None
     _nodes: dict[int, Nodes] = field(default_factory=dict)
     _layers: dict[int, dict[str, Layer]] = field(default_factory=dict)
     _clusterings: dict[int, dict[str, Clustering]] = field(default_factory=dict)
@@ -92,11 +92,10 @@ class PartitionState:
         """Stop this partition at an asset."""
         self.failure = Failure(key.to_user_string(), str(error), type(error).__name__)
 
-    def documents(self) -> dict[str, tuple[Document, ...]]:
+    @cached_property
+    def documents(self) -> Mapping[str, tuple[Document, ...]]:
         """Documents by tree."""
-        if self._documents is None:
-            self._documents = table_to_documents(self._read(keys.DOCUMENTS))
-        return self._documents
+        return table_to_documents(self._read(keys.DOCUMENTS))
 
     def nodes(self, layer: int) -> Nodes:
         """Nodes of a layer by tree; a tree that ended below is left out."""
@@ -157,7 +156,7 @@ class PartitionState:
         """
         if self._earlier is None:
             leaves = self.nodes(0)
-            documents = {tree: self.documents()[tree] for tree in leaves}
+            documents = {tree: self.documents[tree] for tree in leaves}
             self._earlier = dict.fromkeys(documents)
             self.context.look_up(documents)
             published = self.context.published
@@ -179,7 +178,7 @@ class PartitionState:
 
     def sources(self) -> set[str]:
         """Other partitions whose published trees this one's go on from under new names."""
-        trees = self.documents()
+        trees = self.documents
         self.context.look_up(trees)
         sources = (
             self.context.published.source(tree, documents) for tree, documents in trees.items()
@@ -213,10 +212,6 @@ class PartitionState:
             table = self._read(keys.clusters(layer))
             self._clusterings[layer] = table_to_clusterings(table)
         return self._clusterings[layer]
-
-    def put_documents(self, documents: Mapping[str, Sequence[Document]]) -> None:
-        """Keep what a step made."""
-        self._documents = {tree: tuple(members) for tree, members in documents.items()}
 
     def put_nodes(self, layer: int, nodes: Sequence[Node]) -> None:
         """Keep what a step made; ``nodes`` of any trees, in document order within each."""

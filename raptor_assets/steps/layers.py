@@ -22,7 +22,6 @@ from raptor_assets.versions import (
 )
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, SourceError, TableError
-from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import Verdict
 from raptor_core.quality.document_text import document_text
@@ -46,7 +45,7 @@ class DocumentsStep(Step):
                 "regrouped. Run the job drop_partitions for it (the sensor and `raptor build` do "
                 "so themselves)"
             )
-        state.put_documents(trees)
+        state.documents = trees
         version = documents_version(trees, context.components.curation)
         reused = state.recorded_version(self.key, version) == version
         if not reused:
@@ -57,7 +56,7 @@ class DocumentsStep(Step):
 
     def check(self, state: PartitionState) -> list[Verdict]:
         """See ``Step.check``."""
-        return [_verdict(state.documents(), state.context)]
+        return [_verdict(state.documents, state.context)]
 
 
 def _verdict(trees: Trees, context: RunContext) -> Verdict:
@@ -71,7 +70,7 @@ class ChunksStep(Step):
     def make(self, state: PartitionState) -> StepResult:
         """See ``Step.make``."""
         context = state.context
-        documents = state.documents()
+        documents = state.documents
         embedder = context.components.embedder.fingerprint  # leaves carry the keys of its vectors
         documents_digest = documents_version(documents, context.components.curation)
         inputs = inputs_digest(context, self.key, documents_digest, embedder)
@@ -92,14 +91,14 @@ class ChunksStep(Step):
         """See ``Step.check``."""
         texts = {
             (tree, document.id): document.text
-            for tree, members in state.documents().items()
+            for tree, members in state.documents.items()
             for document in members
         }
         leaves = state.flat_nodes(0)
         return [chunk_length(leaves, texts, state.context.settings)]
 
     def _leaves(self, state: PartitionState) -> list[Node]:
-        documents = state.documents()
+        documents = state.documents
         leaves: list[Node] = []
         for tree, members in documents.items():
             made = make_leaves(tree, members, state.context.components)
@@ -123,7 +122,7 @@ class ClustersStep(Step):
             trees: dict[str, Sequence[Document]] = {}
             for state in states:
                 with suppress(TableError):  # it is raised again, and told, in this partition's turn
-                    trees |= state.documents()
+                    trees |= state.documents
             context.look_up(trees)
         return super().run(context, states)
 
@@ -183,15 +182,9 @@ class EmbeddingsStep(Step):
             state.n_embedded += count
             state.usage += share
             state.charged[self.layer] += share
-            results.append(self._result(state, own, embedded.reused, share))
+            version = nodes_version(own)
+            if self.layer:
+                version = audited_version(version, [state.audited(self.layer)])
+            metadata = embeddings_metadata(own, embedded.reused, context.components, share)
+            results.append(StepResult(state, version, metadata, len(own), reused=not count))
         return results
-
-    def _result(
-        self, state: PartitionState, nodes: Sequence[Node], known: frozenset[str], usage: Usage
-    ) -> StepResult:
-        version = nodes_version(nodes)
-        if self.layer:
-            version = audited_version(version, [state.audited(self.layer)])
-        metadata = embeddings_metadata(nodes, known, state.context.components, usage)
-        reused = not metadata.get("n_computed")
-        return StepResult(state, version, metadata, len(nodes), reused)

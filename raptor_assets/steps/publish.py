@@ -187,7 +187,7 @@ class PublishStep(Step):
                     part.state.fail(self.key, error)
 
     def _give(self, publishing: Publishing, part: _Ready) -> None:
-        documents = part.state.documents()
+        documents = part.state.documents
         hidden = quarantined(part.state)
         part.manifests = {
             tree.name: make_manifest(
@@ -221,7 +221,7 @@ class PublishStep(Step):
             return StepResult(state, None, {}, 0, False, part.verdicts)
         part.verdicts += [_stored_verdict(store, trees), *_staleness_verdicts(state, manifests)]
         version = published_version(
-            documents_version(state.documents(), context.components.curation),
+            documents_version(state.documents, context.components.curation),
             context.versions[self.key],
             [published_mark(manifest) for manifest in manifests.values()],
         )
@@ -265,7 +265,7 @@ def _staleness_verdicts(state: PartitionState, manifests: Mapping[str, Manifest]
         state.context.warn(f"whether partition {state.name!r} is stale is not known: {error}")
         return []
     published = {tree: manifest.documents for tree, manifest in manifests.items()}
-    textless = state.documents().keys() - published.keys()
+    textless = state.documents.keys() - published.keys()
     there = {
         tree: {document.id: document.content_hash for document in members}
         for tree, members in source.items()

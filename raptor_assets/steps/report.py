@@ -85,7 +85,7 @@ class ReportStep(Step):
 
     def _trees(self, state: PartitionState) -> list[ReportTree]:
         """The published trees, from their tables: neither vectors nor the store are needed."""
-        documents = state.documents()
+        documents = state.documents
         nodes: dict[str, list[Node]] = {}
         for layer in (0, *state.summary_layers):
             for tree, members in state.nodes(layer).items():
