@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
@@ -67,7 +66,9 @@ class CorpusNames:
 
     def own(self, key: str) -> str | None:
         """The own name of an asset with this key; None of an asset that is not the corpus's."""
-        return self._own.get(key) if self.assets else key
+        if not self.assets:
+            return key
+        return next((asset for asset, shown in self.assets.items() if shown == key), None)
 
     @property
     def follows(self) -> bool:
@@ -79,10 +80,6 @@ class CorpusNames:
         prefix = f"{self.shown(TREE).removesuffix(TREE)}{OVERVIEW}"
         own = (SOURCE, *chain(MAX_LAYERS))
         return CorpusNames(self.of(OVERVIEW), {name: f"{prefix}/{name}" for name in own})
-
-    @cached_property
-    def _own(self) -> dict[str, str]:
-        return {shown: asset for asset, shown in self.assets.items()}
 
 
 def chain(max_layers: int) -> list[str]:

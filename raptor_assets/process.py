@@ -16,9 +16,6 @@ from raptor_core.settings import Settings
 PROCESS_TAG = ".dagster/raptor-process"
 """Tag of a run: host and process id. The UI hides tags of this beginning."""
 
-PAID_TAG = "raptor/paid-"
-"""Beginning of the tags that say what a run was paid for."""
-
 
 def process_tags(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, str]:
     """The tag of a run's process; none in a process of a step, which ends before the run does."""
@@ -51,7 +48,7 @@ def run_spending_tags(ledger: Ledger, settings: Settings) -> dict[str, str]:
             told = f"{usage.calls:,} calls, {usage.tokens:,} tokens"
             money = "" if usage.usd is None else f", {usage.usd:.6g} USD"
             model = re.sub(r"[^A-Za-z0-9._-]", "-", line.model)[:40]  # as a tag's key takes it
-            tags[f"{PAID_TAG}{line.purpose}-{model}"] = told + money
+            tags[f"raptor/paid-{line.purpose}-{model}"] = told + money
     return tags
 
 
