@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,20 +23,12 @@ SLICE_NODES = 4096
 class Embedded:
     """Vectors of nodes, row for row, and what they took.
 
-    ``reused`` are the embedding keys of texts that were known, ``n_computed`` distinct ones were
-    embedded, ``n_truncated`` nodes are longer than the model reads. ``usage`` is of an endpoint.
+    ``reused`` are the embedding keys of texts that were known. ``usage`` is of an endpoint.
     """
 
     vectors: Vectors
     reused: frozenset[str]
-    n_computed: int
-    n_truncated: int
-    usage: Usage = field(default_factory=Usage)
-
-    @property
-    def n_reused(self) -> int:
-        """Distinct texts that were known."""
-        return len(self.reused)
+    usage: Usage
 
 
 def embed_nodes(
@@ -69,19 +61,15 @@ def embed_nodes(
         reused = frozenset(vectors)
         distinct = {node.embedding_key: node for node in rest if node.embedding_key not in vectors}
         missing = sorted(distinct.values(), key=lambda node: len(node.embedding_text))
-        n_done = 0
         for batch in _embedded(missing, components):
             components.cache.keep_vectors(batch)
             vectors |= batch
-            n_done += len(batch)
-            told(n_done, len(missing))
+            told(len(vectors) - len(reused), len(missing))
     rows = [vectors[node.embedding_key] for node in nodes]
     stacked = np.stack(rows) if rows else components.embedder.embed(())
     return Embedded(
         vectors=stacked.astype(np.float32, copy=False),
         reused=reused,
-        n_computed=len(missing),
-        n_truncated=_count_truncated(nodes, components),
         usage=components.ledger.spent(EMBEDDINGS) - before,
     )
 
@@ -97,11 +85,3 @@ def _embedded(missing: Sequence[Node], components: Components) -> Iterator[dict[
     for start in range(0, len(texts), SLICE_NODES):
         part = slice(start, start + SLICE_NODES)
         yield dict(zip(keys[part], components.embedder.embed(texts[part]), strict=True))
-
-
-def _count_truncated(nodes: Sequence[Node], components: Components) -> int:
-    context = components.settings.chunking.max_context_tokens
-    room = components.embedder.max_tokens - 2
-    suspects = [n for n in nodes if n.n_tokens + (context if n.context else 0) > room]
-    counts = components.counter.count([node.embedding_text for node in suspects])
-    return sum(count > room for count in counts)

@@ -66,7 +66,7 @@ def test_vectors_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
             embed_nodes(leaves, make_components(bounded, tmp_path), MemoryCache())
         components = make_components(paid_settings(server.base_url, **values), tmp_path)
         embedded = embed_nodes(leaves, components, MemoryCache())
-        assert embedded.n_reused == 18
+        assert len(embedded.reused) == 18
         np.testing.assert_array_equal(
             embedded.vectors, components.embedder.embed([leaf.embedding_text for leaf in leaves])
         )

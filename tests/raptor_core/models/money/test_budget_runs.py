@@ -125,7 +125,7 @@ def test_a_summarizer_that_is_given_is_bounded_too(server):
 def test_local_embeddings_count_nothing(server):
     components = make_components(paid_settings(server.base_url, budget={"calls": 0, "tokens": 0}))
     embedded = embed_nodes(make_leaves("t", DOCUMENTS, components), components, MemoryCache())
-    assert embedded.n_computed
+    assert embedded.vectors.any()
     assert (embedded.usage, components.ledger.spendings) == (Usage(), ())
 
 
@@ -154,7 +154,7 @@ def test_embeddings_of_an_endpoint_are_counted_and_bounded_batch_by_batch(server
         embed_nodes(leaves, bounded, MemoryCache())
     assert (server.n_requests, len(cache._vectors)) == (4, 12)  # one asked for the dimension
     embedded = embed_nodes(leaves, components, MemoryCache())
-    assert embedded.n_reused == 12
+    assert len(embedded.reused) == 12
     sent = Counter(text for body in server.bodies for text in body["input"])
     assert max(count for text, count in sent.items() if text != "dimension") == 1
     n_words = sum(len(text.split()) for body in server.bodies[4:] for text in body["input"])
