@@ -12,9 +12,8 @@ from raptor_core.nodes import Tree
 from raptor_core.retrieval.async_search import AsyncSearch
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy
 from raptor_core.retrieval.beam import Beam
-from raptor_core.retrieval.collapsed import Collapsed, CollapsedLexical
-from raptor_core.retrieval.flat import Flat, Lexical
 from raptor_core.retrieval.hybrid import Hybrid
+from raptor_core.retrieval.nearest import Nearest
 from raptor_core.retrieval.trace import Trace, trace
 from raptor_core.retrieval.traversal import Traversal
 from raptor_core.settings import StoreSettings
@@ -27,12 +26,12 @@ from raptor_core.vectors import Vectors
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
     {
         "hybrid": Hybrid(),
-        "collapsed": Collapsed(),
-        "collapsed-lexical": CollapsedLexical(),
+        "collapsed": Nearest(),
+        "collapsed-lexical": Nearest(by_words=True),
         "traversal": Traversal(),
         "beam": Beam(),
-        "flat": Flat(),
-        "lexical": Lexical(),
+        "flat": Nearest(chunks_alone=True),
+        "lexical": Nearest(by_words=True, chunks_alone=True),
     }
 )
 
