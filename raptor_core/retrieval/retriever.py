@@ -11,11 +11,10 @@ from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Tree
 from raptor_core.retrieval.async_search import AsyncSearch
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy
-from raptor_core.retrieval.beam import Beam
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.nearest import Nearest
 from raptor_core.retrieval.trace import Trace, trace
-from raptor_core.retrieval.traversal import Traversal
+from raptor_core.retrieval.walks import Beam, Traversal
 from raptor_core.settings import StoreSettings
 from raptor_core.store import open_store
 from raptor_core.store.protocols import Searcher

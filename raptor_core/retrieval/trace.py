@@ -1,4 +1,4 @@
-"""From a summary to the exact spans of the documents under it."""
+"""What is around a published node: the spans of documents under it, and its neighbours."""
 
 from __future__ import annotations
 
@@ -57,6 +57,30 @@ def trace(store: Searcher, node_id: str) -> Trace:
             )
     ordered = sorted(leaves.values(), key=lambda leaf: leaf.order)
     return Trace(node, tuple(_span(leaf) for leaf in ordered))
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A node, the summaries over it (several under soft membership), and what it summarizes."""
+
+    node: Node
+    parents: tuple[Node, ...]
+    children: tuple[Node, ...]
+
+
+def family(store: Searcher, node_id: str) -> Family:
+    """A published node with its neighbours one layer up and down, each in document order.
+
+    Parents are looked for among the summaries one layer up that share a document with the node.
+
+    Raises:
+        UnknownTreeError: no published node has this id.
+    """
+    node = published_node(store, node_id)
+    above = Where(trees=(node.tree,), layers=(node.layer + 1,), documents=node.documents)
+    parents = (found for found in store.nodes(above) if node_id in found.children)
+    children = store.nodes(Where(ids=node.children)) if node.children else []
+    return Family(node, tuple(parents), tuple(children))
 
 
 def published_node(store: Searcher, node_id: str) -> Node:

@@ -1,4 +1,4 @@
-"""Tree traversal retrieval (paper, section 3 and Algorithm 1): layer by layer from the top."""
+"""Walks down the trees, layer by layer from the top (paper, section 3 and Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from raptor_core.errors import SettingsError
-from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
+from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets, fit_budgets
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.protocols import Searcher
 from raptor_core.vectors import Vectors
@@ -24,7 +24,7 @@ class Traversal:
 
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """See ``Strategy.retrieve``; nodes of higher layers come first."""
-        starts = start_filters(query, store)
+        starts = _start_filters(query, store)
         rows = (questions.one(row).vectors for row in range(len(questions.texts)))
         found = [self._walk(vector, query, starts, store) for vector in rows]
         return fit_budgets(questions, query, found)
@@ -32,18 +32,43 @@ class Traversal:
     def _walk(
         self, vector: Vectors, query: Query, starts: list[Where], store: Searcher
     ) -> list[Hit]:
-        chosen = _layer(vector, query, starts, store)
-        found = list(chosen)
-        steps = 1
-        while query.n_layers is None or steps < query.n_layers:
-            children = sorted({child for hit in chosen for child in hit.node.children})
-            if not children:
+        layers = [_layer(vector, query, starts, store)]
+        while query.n_layers is None or len(layers) < query.n_layers:
+            below = _children_of(layers[-1], query)
+            if not below.ids:
                 break
-            below = replace(query.where, ids=tuple(children), layers=None)
-            chosen = _layer(vector, query, [below], store)
-            found += chosen
-            steps += 1
-        return found
+            layers.append(_layer(vector, query, [below], store))
+        return [hit for layer in layers for hit in layer]
+
+
+class Beam:
+    """The best ``beam_width`` summaries of the start layer, of their children, and so on.
+
+    What is returned are the best leaves under the last beam. A leaf that the walk meets
+    above, because its tree is but one layer high, stays among the candidates.
+    """
+
+    def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
+        """See ``Strategy.retrieve``."""
+        starts = _start_filters(query, store)
+        rows = [questions.one(row).vectors for row in range(len(questions.texts))]
+        return fill_budgets(
+            questions,
+            query,
+            lambda most: [self._leaves(vector, query, starts, store, most) for vector in rows],
+        )
+
+    def _leaves(
+        self, vector: Vectors, query: Query, starts: list[Where], store: Searcher, most: int
+    ) -> list[Hit]:
+        wanted = max(query.beam_width, most)
+        front = _best((h for at in starts for h in store.search(vector, wanted, at)[0]), wanted)
+        leaves = [hit for hit in front if hit.node.is_leaf]
+        while summaries := [hit for hit in front if not hit.node.is_leaf]:
+            below = _children_of(summaries[: query.beam_width], query)
+            front = store.search(vector, wanted, below)[0]
+            leaves += [hit for hit in front if hit.node.is_leaf]
+        return _best(leaves, most)
 
 
 def _layer(vector: Vectors, query: Query, filters: list[Where], store: Searcher) -> list[Hit]:
@@ -52,10 +77,16 @@ def _layer(vector: Vectors, query: Query, filters: list[Where], store: Searcher)
     if query.threshold is not None:
         most, least = MOST_OVER, query.threshold
     found = (hit for where in filters for hit in store.search(vector, most, where)[0])
-    return best((hit for hit in found if hit.score >= least), most)
+    return _best((hit for hit in found if hit.score >= least), most)
 
 
-def start_filters(query: Query, store: Searcher) -> list[Where]:
+def _children_of(hits: Iterable[Hit], query: Query) -> Where:
+    """The filter that the children of hits pass."""
+    children = {child for hit in hits for child in hit.node.children}
+    return replace(query.where, ids=tuple(sorted(children)), layers=None)
+
+
+def _start_filters(query: Query, store: Searcher) -> list[Where]:
     """One filter per start layer: trees of equal height are searched together."""
     where = query.where
     if where.layers is not None:
@@ -76,6 +107,6 @@ def start_filters(query: Query, store: Searcher) -> list[Where]:
     ]
 
 
-def best(hits: Iterable[Hit], most: int) -> list[Hit]:
+def _best(hits: Iterable[Hit], most: int) -> list[Hit]:
     """The ``most`` hits of highest score, ties by node id."""
     return sorted(hits, key=lambda hit: (-hit.score, hit.node.id))[:most]
