@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from raptor_core.retrieval.hybrid.groups import Numbers, Scores, numbered
 from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
+from raptor_core.retrieval.hybrid.pool import Numbers, Scores, numbered
 from raptor_core.retrieval.hybrid.scoring import Ranked
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.outlines import Outlines

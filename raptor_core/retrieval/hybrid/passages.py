@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raptor_core.nodes import Node
-from raptor_core.retrieval.hybrid.groups import Numbers, Scores, numbered
+from raptor_core.retrieval.hybrid.pool import Numbers, Scores, numbered
 from raptor_core.store.outlines import Outlines
 
 SPEAKING_SHARE = 0.15

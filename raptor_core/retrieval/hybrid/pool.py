@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.retrieval.base import Query, Questions
-from raptor_core.retrieval.hybrid.groups import Scores, best_means
 from raptor_core.store.base import Where
 from raptor_core.store.outlines import Candidates, Keys, Outlines, full_id
 from raptor_core.store.protocols import Searcher
+
+Scores = NDArray[np.float64]
+Numbers = NDArray[np.int64]
 
 Look = tuple[Candidates, Candidates]
 """What a dense and a lexical search found."""
@@ -163,3 +166,26 @@ def standardized(scores: Scores) -> Scores:
     spread = float(scores.std())
     centred: Scores = scores - scores.mean()
     return centred / spread if spread > 0 else centred
+
+
+def numbered(names: NDArray[Any]) -> Numbers:
+    """A number for each name, equal for equal ones, from 0 without a gap."""
+    numbers: Numbers = np.unique(names, return_inverse=True)[1]
+    return numbers
+
+
+def best_means(groups: Numbers, scores: Scores, n_best: int) -> Scores:
+    """The mean of the best scores of each group, shape ``(groups.max() + 1,)``.
+
+    ``groups`` are numbers without a gap, row for row.
+    """
+    if not len(groups):
+        return np.zeros(0)
+    order = np.lexsort((-scores, groups))
+    sizes = np.bincount(groups)
+    starts = np.cumsum(sizes) - sizes
+    rank = np.arange(len(order)) - np.repeat(starts, sizes)
+    best = order[rank < n_best]
+    sums = np.bincount(groups[best], weights=scores[best])
+    means: Scores = sums / np.minimum(sizes, n_best)
+    return means

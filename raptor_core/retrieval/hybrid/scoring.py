@@ -1,4 +1,4 @@
-"""The score of a chunk from its own text, its surroundings and its document."""
+"""The score of a chunk from its own text, its surroundings and its document; what scores tell."""
 
 from __future__ import annotations
 
@@ -7,10 +7,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raptor_core.retrieval.hybrid.groups import Numbers, Scores, best_means, numbered
-from raptor_core.retrieval.hybrid.pool import BEST_OF_DOCUMENT, Pool, standardized
+from raptor_core.retrieval.hybrid.pool import (
+    BEST_OF_DOCUMENT,
+    Numbers,
+    Pool,
+    Scores,
+    best_means,
+    numbered,
+    standardized,
+)
 from raptor_core.settings.retrieval import HybridSettings
 from raptor_core.store.outlines import Outlines, Rows, full_id
+
+N_FOLLOWING = 9
+LOCAL_LEAD = 0.9
+THEMATIC_LEAD = 0.4
+"""Leads of the best chunk over the next nine, in standard deviations, of questions about one fact
+and about a theme: over the handbook's questions the medians are 1.4 and 0.8."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,3 +82,18 @@ def _neighbours(places: Numbers, own: Scores, distance: int) -> Scores:
         there = ascending[row] == wanted
         best[there] = np.maximum(best[there], own[order[row[there]]])
     return best
+
+
+def theme(own: Scores) -> float:
+    """From 0 for a question about one fact to 1 for one about a theme.
+
+    A fact stands in one chunk, which leads; what a theme asks for stands in many, near in score.
+
+    Args:
+        own: standardized scores of the chunks by their own text, in any order.
+    """
+    if len(own) < 2:
+        return 0.0
+    best = np.sort(own)[::-1][: N_FOLLOWING + 1]
+    lead = float(best[0] - best[1:].mean())
+    return float(np.clip((LOCAL_LEAD - lead) / (LOCAL_LEAD - THEMATIC_LEAD), 0.0, 1.0))

@@ -14,8 +14,7 @@ from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.hybrid.context_packing import Packing, in_document_order
 from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
 from raptor_core.retrieval.hybrid.pool import Pool, mixed, standardized
-from raptor_core.retrieval.hybrid.scoring import Ranked, surrounded
-from raptor_core.retrieval.hybrid.themes import theme
+from raptor_core.retrieval.hybrid.scoring import Ranked, surrounded, theme
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
 from raptor_core.tree.build import build_trees
