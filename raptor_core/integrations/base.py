@@ -1,30 +1,17 @@
-"""What the integrations share: who searches, and what is told of a node."""
+"""What the integrations share: how many nodes are asked for, and what is told of each."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval import Query, Retrieval
+from raptor_core.retrieval.async_search import AsyncSearch
 from raptor_core.store.base import Hit
 
 
-class RetrieverLike(Protocol):
-    """What finds nodes: ``Retriever``, or one that opens a home for each call."""
-
-    @property
-    def query(self) -> Query:
-        """The query that is used where none is given."""
-
-    def search(self, question: str, query: Query | None = None) -> Retrieval:
-        """Retrieve for one question."""
-
-    async def asearch(self, question: str, query: Query | None = None) -> Retrieval:
-        """As ``search``, without blocking the event loop."""
-
-
-def asked(searcher: RetrieverLike, query: Query | None, top_k: int | None) -> Query | None:
+def asked(searcher: AsyncSearch, query: Query | None, top_k: int | None) -> Query | None:
     """The query with another number of nodes, under the name that an ecosystem gives it.
 
     Raises:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.integrations.base import RetrieverLike, asked, bounded, hit_metadata
+from raptor_core.integrations.base import asked, bounded, hit_metadata
 from raptor_core.retrieval import Query, Retrieval
+from raptor_core.retrieval.async_search import AsyncSearch
 
 try:
     from langchain_core.callbacks import (
@@ -31,7 +32,7 @@ class RaptorRetriever(BaseRetriever):
 
     model_config = ConfigDict(extra="forbid")
 
-    searcher: SkipValidation[RetrieverLike]
+    searcher: SkipValidation[AsyncSearch]
     query: SkipValidation[Query | None] = None
     k: int | None = None
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.integrations.base import RetrieverLike, asked, bounded, hit_metadata
+from raptor_core.integrations.base import asked, bounded, hit_metadata
 from raptor_core.retrieval import Query, Retrieval
+from raptor_core.retrieval.async_search import AsyncSearch
 from raptor_core.store.base import Hit
 
 try:
@@ -33,7 +34,7 @@ class RaptorRetriever(BaseRetriever):
 
     def __init__(
         self,
-        searcher: RetrieverLike,
+        searcher: AsyncSearch,
         query: Query | None = None,
         similarity_top_k: int | None = None,
     ) -> None:

@@ -13,9 +13,10 @@ from raptor_core.retrieval.trace import Trace
 class AsyncSearch(ABC):
     """Gives what searches and traces the same with ``await``: in a thread, as it would alone."""
 
+    @property
     @abstractmethod
-    def search(self, question: str, query: Query | None = None) -> Retrieval:
-        """Retrieve for one question."""
+    def query(self) -> Query:
+        """The query that is used where none is given."""
 
     @abstractmethod
     def search_many(self, questions: Sequence[str], query: Query | None = None) -> list[Retrieval]:
@@ -24,6 +25,10 @@ class AsyncSearch(ABC):
     @abstractmethod
     def trace(self, node_id: str) -> Trace:
         """The exact spans of the documents under a node."""
+
+    def search(self, question: str, query: Query | None = None) -> Retrieval:
+        """Retrieve for one question; see ``search_many``."""
+        return self.search_many([question], query)[0]
 
     async def asearch(self, question: str, query: Query | None = None) -> Retrieval:
         """As ``search``, without blocking the event loop."""

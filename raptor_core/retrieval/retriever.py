@@ -77,10 +77,6 @@ class Retriever(AsyncSearch):
         """The query that is used where none is given."""
         return Query()
 
-    def search(self, question: str, query: Query | None = None) -> Retrieval:
-        """Retrieve for one question; see ``search_many``."""
-        return self.search_many([question], query)[0]
-
     def search_many(self, questions: Sequence[str], query: Query | None = None) -> list[Retrieval]:
         """Retrieve for each question; see ``search_vectors``."""
         return self.search_vectors(questions, self._embedder.embed_queries(questions), query)
