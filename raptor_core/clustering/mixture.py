@@ -57,11 +57,11 @@ def fit_mixture(points: NDArray[np.float32], k: int, seed: int) -> Mixture:
 
     Defaults are scikit-learn's: covariance floor 1e-6, tolerance 1e-3, at most 100 rounds.
     """
-    from raptor_core.clustering import kmeans_kernels, mixture_kernels
+    from raptor_core.clustering import mixture_kernels as kernels
 
     by_dimension = np.ascontiguousarray(points.T, dtype=np.float64)
-    labels = kmeans_kernels.kmeans_labels(by_dimension, k, seed, MAX_KMEANS_ROUNDS)
-    found = mixture_kernels.fit(by_dimension, labels, k, REGULARIZATION, TOLERANCE, MAX_ROUNDS)
+    labels = kernels.kmeans_labels(by_dimension, k, seed, MAX_KMEANS_ROUNDS)
+    found = kernels.fit(by_dimension, labels, k, REGULARIZATION, TOLERANCE, MAX_ROUNDS)
     return Mixture(*found, n_dims=points.shape[1])
 
 

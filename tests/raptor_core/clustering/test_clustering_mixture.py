@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from raptor_core.clustering import kmeans_kernels, mixture
+from raptor_core.clustering import mixture, mixture_kernels
 from raptor_core.clustering.mixture import Mixture, best_mixture, fit_mixture, soft_members
 
 
@@ -32,7 +32,7 @@ def started_alike(points, labels, k):
 def test_likelihood_bic_and_responsibilities_equal_scikit_learns(gap, k):
     points, _ = blobs(gap=gap)
     by_dimension = np.ascontiguousarray(points.T, dtype=np.float64)
-    labels = kmeans_kernels.kmeans_labels(by_dimension, k, 1, 300)
+    labels = mixture_kernels.kmeans_labels(by_dimension, k, 1, 300)
     theirs, ours = started_alike(points, labels, k), fit_mixture(points, k, 1)
     assert ours.log_likelihood == pytest.approx(theirs.score(points.astype(np.float64)), abs=1e-6)
     assert ours.bic == pytest.approx(theirs.bic(points.astype(np.float64)), abs=1e-2)
@@ -45,7 +45,7 @@ def test_kmeans_start_is_as_good_as_scikit_learns():
 
     points, _ = blobs(gap=1.5, k=8)
     by_dimension = np.ascontiguousarray(points.T, dtype=np.float64)
-    labels = kmeans_kernels.kmeans_labels(by_dimension, 8, 3, 300)
+    labels = mixture_kernels.kmeans_labels(by_dimension, 8, 3, 300)
     groups = [points[labels == c] for c in range(8)]
     inertia = sum(((group - group.mean(axis=0)) ** 2).sum() for group in groups)
     assert inertia < 1.1 * KMeans(8, n_init=1, random_state=0).fit(points).inertia_
