@@ -22,8 +22,7 @@ class ContiguousClusterer(GuardedClusterer):
 
     def _cluster(self, grid: Grid, guard: Guard) -> Clusters:  # noqa: ARG002 - its order alone
         groups = windows(guard.n_tokens, self.settings.window, self.settings.max_tokens)
-        details = {"window": float(self.settings.window)}
-        return guard.finish(groups, lambda rows: list(guard.halves(rows)), details)
+        return guard.finish(groups, None, {"window": float(self.settings.window)})
 
 
 def windows(n_tokens: NDArray[np.int64], size: int, max_tokens: int) -> list[Rows]:

@@ -38,7 +38,6 @@ class GuardedClusterer:
 
     method: ClassVar[str]
     read_settings: ClassVar[frozenset[str]]
-    version: ClassVar[int] = 1
     anchorable: ClassVar[bool] = True
     as_fitted: ClassVar[bool] = False
 
@@ -46,7 +45,7 @@ class GuardedClusterer:
     def fingerprint(self) -> str:
         """Fingerprint of the settings that this method reads."""
         read = self.settings.model_dump(include=set(self.read_settings))
-        return fingerprint(f"clustering/{self.method}", {"version": self.version} | read)
+        return fingerprint(f"clustering/{self.method}", {"version": 1} | read)
 
     def cluster(self, vectors: Vectors, n_tokens: NDArray[np.int64]) -> Clusters:
         """See ``Clusterer.cluster``."""
@@ -114,13 +113,14 @@ class Guard:
             )
 
     def finish(
-        self, groups: Iterable[Rows], recluster: Recluster, details: dict[str, float]
+        self, groups: Iterable[Rows], recluster: Recluster | None, details: dict[str, float]
     ) -> Clusters:
         """Clusters that keep every law of ``Clusters``, as close to ``groups`` as can be.
 
         Args:
             groups: rows of each cluster, ascending; together they cover all rows.
-            recluster: parts of a cluster that is over its budget; together they cover it.
+            recluster: parts of a cluster that is over its budget, which together cover it; None
+                halves it.
             details: what explains the groups; the numbers of this step are added.
         """
         n = len(self.n_tokens)
@@ -147,7 +147,7 @@ class Guard:
         return int(self.n_tokens[rows].sum())
 
     def within_budget(
-        self, groups: Iterable[Rows], recluster: Recluster, counts: Counter[str]
+        self, groups: Iterable[Rows], recluster: Recluster | None, counts: Counter[str]
     ) -> list[Rows]:
         """The groups, those over the budget split until each part fits or is one row."""
         done: list[Rows] = []
@@ -158,7 +158,7 @@ class Guard:
                 done.append(rows)
                 continue
             counts["budget_splits"] += 1
-            parts = recluster(rows) if depth < MAX_RECLUSTERINGS else [rows]
+            parts = recluster(rows) if recluster and depth < MAX_RECLUSTERINGS else [rows]
             if not divides(parts, len(rows)):
                 parts = list(self.halves(rows))
             waiting.extend((part, depth + 1) for part in parts)

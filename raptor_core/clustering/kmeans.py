@@ -44,8 +44,7 @@ class KMeansClusterer(GuardedClusterer):
             return max(by_tokens, len(rows) // size, 1)
 
         groups = split(grid, np.arange(len(grid)), wanted_parts, self.settings.seed)
-        details = {"cluster_size": float(size)}
-        return guard.finish(groups, lambda rows: list(guard.halves(rows)), details)
+        return guard.finish(groups, None, {"cluster_size": float(size)})
 
 
 def coarse_parts(grid: Grid, max_rows: int, seed: int) -> list[Rows]:
