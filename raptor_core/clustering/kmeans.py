@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters, Rows
 from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
+from raptor_core.clustering.reduction import on_grid
 from raptor_core.vectors import Vectors
 
 MAX_PARTS = 32
@@ -56,11 +57,8 @@ def rounded(vectors: Vectors | Grid) -> Singles:
     """Unit vectors as whole numbers, ``round(v * 4096)``: float32 adds their products exactly."""
     result = np.empty(vectors.shape, dtype=np.float32)
     for start in range(0, len(vectors), GATHER_ROWS):
-        block = vectors[start : start + GATHER_ROWS].astype(np.float64)
-        norms = np.sqrt(np.einsum("ij,ij->i", block, block))
-        block *= (GRID / np.maximum(norms, 1e-12))[:, None]
-        np.rint(block, out=block)
-        result[start : start + GATHER_ROWS] = block
+        block = slice(start, start + GATHER_ROWS)
+        result[block] = on_grid(vectors[block], GRID)
     return result
 
 

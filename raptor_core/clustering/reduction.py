@@ -19,15 +19,15 @@ Doubles = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def on_grid(vectors: Vectors) -> Doubles:
-    """Unit vectors as whole numbers, ``round(v * 65536)``, shape kept, float64.
+def on_grid(vectors: Vectors | Doubles, grid: float = GRID) -> Doubles:
+    """Unit vectors as whole numbers, ``round(v * grid)``, shape kept, float64.
 
     Their products are exact in float64, in whatever order they are added, so that similarities
     do not depend on the linear algebra library, its threads or the processor.
     """
     doubles = vectors.astype(np.float64)
     norms = np.sqrt(np.einsum("ij,ij->i", doubles, doubles))
-    doubles *= (GRID / np.maximum(norms, 1e-12))[:, None]
+    doubles *= (grid / np.maximum(norms, 1e-12))[:, None]
     return np.rint(doubles, out=doubles)
 
 
