@@ -125,12 +125,8 @@ class _Run:
         centers = self.guard.centers(self.groups)
         best = np.concatenate([found.max(axis=1) for _, found in self.similarities(rows, centers)])
         alone = self.found_groups(rows, best)
-        old = _OldGroups(self.groups, self.warm, self.guard, self.bounds, len(centers))
         lone = np.array([row for row in rows.tolist() if row not in alone], dtype=np.int64)
-        for block, found in self.similarities(lone, centers):
-            for row, similarity in zip(block.tolist(), found, strict=True):
-                old.join(row, similarity)
-        self.warm.update(np.flatnonzero(old.warm).tolist())
+        self.join(lone, centers)
 
     def similarities(self, rows: Rows, centers: Doubles) -> Iterator[tuple[Rows, Doubles]]:
         """Rows in blocks, with their cosines to the centres; memory is linear in both."""
@@ -157,6 +153,30 @@ class _Run:
                 self.counts["founded_clusters"] += 1
         return housed
 
+    def join(self, rows: Rows, centers: Doubles) -> None:
+        """Add each row to the old group that suits best, and to a warm one that suits as well.
+
+        ``centers`` are those of the old groups. A warm group is preferred, a full one avoided,
+        while the others are no better than ``MARGIN``.
+        """
+        old = self.groups[: len(centers)]
+        warm = np.isin(np.arange(len(old)), list(self.warm))
+        sizes = np.array([len(group) for group in old])
+        tokens = np.array([self.guard.tokens(group) for group in old])
+        for block, found in self.similarities(rows, centers):
+            for row, similarity in zip(block.tolist(), found, strict=True):
+                full = sizes >= self.bounds.max_members
+                full |= tokens + self.n_tokens[row] > self.bounds.max_tokens
+                first = int((similarity + MARGIN * warm - MARGIN * full).argmax())
+                suits = warm & (similarity >= similarity[first] - SOFT_MARGIN)
+                suits[first] = False
+                for at in (first, *np.flatnonzero(suits)[:1].tolist()):
+                    warm[at] = True
+                    sizes[at] += 1
+                    tokens[at] += self.n_tokens[row]
+                    self.groups[at] = np.append(self.groups[at], row)
+        self.warm.update(np.flatnonzero(warm).tolist())
+
     def bounded(self, at: int) -> list[Rows]:
         """The group, or halves of it that keep ``max_members`` when its summary is made again."""
         waiting, done = [self.groups[at]], []
@@ -173,38 +193,6 @@ class _Run:
         """``rows`` by the layer's own method."""
         found = self.clusterer.cluster(self.vectors[rows], self.n_tokens[rows])
         return [rows[list(members)] for members in found.members]
-
-
-class _OldGroups:
-    """The groups that new rows may join: what each holds, as arrays, so that a row is one pass."""
-
-    def __init__(
-        self, groups: list[Rows], warm: Collection[int], guard: Guard, bounds: Bounds, n: int
-    ) -> None:
-        self.warm = np.zeros(n, dtype=bool)
-        self.warm[[at for at in warm if at < n]] = True
-        self._groups = groups
-        self._guard = guard
-        self._bounds = bounds
-        self._sizes = np.array([len(rows) for rows in groups[:n]])
-        self._tokens = np.array([guard.tokens(rows) for rows in groups[:n]])
-
-    def join(self, row: int, similarity: Doubles) -> None:
-        """Add a row to the group that suits best, and to a warm one that suits as well.
-
-        ``similarity`` is to each group's centre, shape ``(n_groups,)``. A warm group is preferred,
-        a full one avoided, while the others are no better than ``MARGIN``.
-        """
-        full = self._sizes >= self._bounds.max_members
-        full |= self._tokens + self._guard.n_tokens[row] > self._bounds.max_tokens
-        first = int((similarity + MARGIN * self.warm - MARGIN * full).argmax())
-        suits = self.warm & (similarity >= similarity[first] - SOFT_MARGIN)
-        suits[first] = False
-        for at in (first, *np.flatnonzero(suits)[:1].tolist()):
-            self.warm[at] = True
-            self._sizes[at] += 1
-            self._tokens[at] += self._guard.n_tokens[row]
-            self._groups[at] = np.append(self._groups[at], row)
 
 
 def mutual_similarity(grid: Grid) -> float:
