@@ -80,26 +80,19 @@ Told = Callable[[Node, Usage], None]
 
 @dataclass(frozen=True, slots=True)
 class Summarized:
-    """New layers by tree, and what they took.
+    """New layers by tree.
 
     ``layers`` holds the trees whose summaries are all there, nodes in document order.
     ``failed`` holds what could not be made, by tree; those trees have no new layer.
     ``n_reused`` summaries were known, ``n_made`` were made now; ``known`` are the content keys that
-    were known. ``usages`` says by node id what each took, failed ones too; of nodes with the same
-    text the first one's.
+    were known.
     """
 
     layers: Mapping[str, tuple[Node, ...]]
     failed: Mapping[str, tuple[FailedSummary, ...]]
-    usages: Mapping[str, Usage]
     n_reused: int
     n_made: int
-    known: frozenset[str] = frozenset()
-
-    @property
-    def usage(self) -> Usage:
-        """What all summaries took."""
-        return sum(self.usages.values(), Usage())
+    known: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,13 +146,7 @@ def _summarize_drafts(
     texts |= _known_texts({draft.key: draft for draft in rest}, kept, components)
     n_reused = len(texts)
     requests = [_request(draft) for draft in by_key.values() if draft.key not in texts]
-    usages: dict[str, Usage] = {}
-
-    def tell(node: Node, usage: Usage) -> None:
-        usages[node.id] = usage
-        told(node, usage)
-
-    failures = _summarize(requests, drafts, texts, components, tell)
+    failures = _summarize(requests, drafts, texts, components, told)
     nodes = _finish(drafts, texts, components)
     failed: dict[str, dict[str, FailedSummary]] = {}
     for draft in drafts:
@@ -170,7 +157,6 @@ def _summarize_drafts(
     return Summarized(
         layers={tree: tuple(of_tree) for tree, of_tree in layers.items()},
         failed={tree: tuple(of_tree.values()) for tree, of_tree in failed.items()},
-        usages=usages,
         n_reused=n_reused,
         n_made=len(requests) - len(failures),
         known=frozenset(live.keys() | kept.keys() | given),
@@ -227,7 +213,7 @@ def _summarize(
     drafts: Sequence[_Draft],
     texts: dict[str, str],
     components: Components,
-    tell: Told,
+    told: Told,
 ) -> dict[str, FailedSummary]:
     first: dict[str, _Draft] = {}
     for draft in drafts:
@@ -239,7 +225,7 @@ def _summarize(
         for given in components.summarizer.summarize(requests) if requests else ():
             draft = first[given.key]
             answer = given if components.quotes else _verified(given, draft)
-            tell(draft.node, answer.usage)
+            told(draft.node, answer.usage)
             if isinstance(answer, Summary):
                 texts[answer.key] = fresh[draft.node.content_key] = answer.text
             else:
