@@ -6,9 +6,7 @@ import base64
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -17,16 +15,8 @@ from raptor_core.disk import disk_errors, file_lock
 from raptor_core.errors import StoreError
 from raptor_core.identity import digest
 from raptor_core.store.corpus import is_collection_of
+from raptor_core.tree.cache import NodeCache
 from raptor_core.vectors import Vectors
-
-
-@dataclass
-class Left:
-    """What a file holds; ``wanted`` are pairs of tree and key."""
-
-    texts: dict[str, str] = field(default_factory=dict)
-    vectors: dict[str, Vectors] = field(default_factory=dict)
-    wanted: list[tuple[str, str]] = field(default_factory=list)
 
 
 def left_files(folder: Path, stores: Path | None, corpus: str) -> list[Path]:
@@ -41,25 +31,21 @@ def left_files(folder: Path, stores: Path | None, corpus: str) -> list[Path]:
     return sorted([*folder.glob("answers-*.jsonl"), *own])
 
 
-@contextmanager
-def taken(path: Path) -> Iterator[Left]:
-    """What a file holds; it is removed at the end. One that a process still works with is left."""
+def take_over(path: Path, cache: NodeCache) -> None:
+    """Keep what a file holds, and remove it. One that a process still works with is left."""
     with disk_errors(path):
-        if path.suffix == ".jsonl":
-            with file_lock(path.with_suffix(".lock")) as is_free:
-                yield _answers(path) if is_free else Left()
-                if is_free:
-                    path.unlink(missing_ok=True)
-        elif (left := _staged(path)) is not None:
-            yield left
-            path.unlink(missing_ok=True)
-        else:
-            yield Left()
+        if path.suffix != ".jsonl":
+            _take_staged(path, cache)
+            return
+        with file_lock(path.with_suffix(".lock")) as is_free:
+            if is_free:
+                _take_answers(path, cache)
 
 
-def _answers(path: Path) -> Left:
+def _take_answers(path: Path, cache: NodeCache) -> None:
     """Lines of JSON; one that a crash cut off, or the disk changed, is passed over."""
-    left = Left()
+    texts: dict[str, str] = {}
+    vectors: dict[str, Vectors] = {}
     for line in path.read_bytes().splitlines() if path.exists() else ():
         try:
             stored = json.loads(line)
@@ -70,31 +56,38 @@ def _answers(path: Path) -> Left:
         if stored.get("digest", seal) != seal:
             continue
         if text is not None:
-            left.texts[key] = text
+            texts[key] = text
         if vector is not None:
-            left.vectors[key] = np.frombuffer(base64.b64decode(vector), dtype="<f4")
-    return left
+            vectors[key] = np.frombuffer(base64.b64decode(vector), dtype="<f4")
+    cache.keep_texts(texts)
+    cache.keep_vectors(vectors)
+    path.unlink(missing_ok=True)
 
 
-def _staged(path: Path) -> Left | None:
-    """Nodes that were staged; None while a process of the version before has them open."""
-    left = Left()
+def _take_staged(path: Path, cache: NodeCache) -> None:
+    """Nodes that were staged, unless a process of the version before has them open."""
+    texts: dict[str, str] = {}
+    vectors: dict[str, Vectors] = {}
+    wanted: list[tuple[str, str]] = []
     query = "select tree, content_key, embedding_key, payload, dense from staged"
     try:
         with closing(sqlite3.connect(path, timeout=0)) as connection:
             for tree, content_key, embedding_key, payload, dense in connection.execute(query):
                 node = json.loads(payload)
                 if node["layer"]:
-                    left.texts[content_key] = node["text"]
-                    left.wanted.append((tree, content_key))
+                    texts[content_key] = node["text"]
+                    wanted.append((tree, content_key))
                 if dense is not None:
-                    left.vectors[embedding_key] = np.frombuffer(dense, dtype="<f4")
-                    left.wanted.append((tree, embedding_key))
+                    vectors[embedding_key] = np.frombuffer(dense, dtype="<f4")
+                    wanted.append((tree, embedding_key))
     except (sqlite3.Error, ValueError) as error:
         if "locked" in str(error):
-            return None
+            return
         raise StoreError(
             f"{path}: what an earlier version staged cannot be read: {error}. Remove the file: it "
             "holds unpublished work only, which is made again"
         ) from error
-    return left
+    cache.want(wanted)
+    cache.keep_texts(texts)
+    cache.keep_vectors(vectors)
+    path.unlink(missing_ok=True)

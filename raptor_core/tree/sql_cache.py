@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from raptor_core.tree.files_of_before import left_files, taken
+from raptor_core.tree.files_of_before import left_files, take_over
 from raptor_core.vectors import Vectors
 
 Row = dict[str, Any]
@@ -119,26 +119,26 @@ class SqlCache:
     def want(self, wanted: Iterable[tuple[str, str]]) -> None:
         """See ``NodeCache.want``."""
         pairs, corpus = sorted(set(wanted)), self._corpus
-        self._write(WANT, [{"corpus": corpus, "tree": tree, "key": key} for tree, key in pairs])
+        self._write([{"corpus": corpus, "tree": tree, "key": key} for tree, key in pairs], WANT)
 
     def keep_texts(self, texts: Mapping[str, str]) -> None:
         """See ``NodeCache.keep_texts``; they survive a loss of power from now on."""
-        self._write(KEEP, [_row(key, texts[key].encode(*_UTF8), None) for key in sorted(texts)])
+        self._write([_row(key, texts[key].encode(*_UTF8), None) for key in sorted(texts)], KEEP)
 
     def keep_vectors(self, vectors: Mapping[str, Vectors]) -> None:
         """See ``NodeCache.keep_vectors``; as ``keep_texts``."""
         arrays = ((key, np.asarray(vectors[key], dtype="<f4")) for key in sorted(vectors))
-        self._write(KEEP, [_row(key, None, array.tobytes()) for key, array in arrays])
+        self._write([_row(key, None, array.tobytes()) for key, array in arrays], KEEP)
 
     def discard(self, keys: Iterable[str]) -> None:
         """See ``NodeCache.discard``."""
-        self._write(DISCARD, [{"list": _listed(keys)}])
+        self._write([{"list": _listed(keys)}], DISCARD)
 
     def forget(self, trees: Collection[str]) -> None:
         """See ``NodeCache.forget``."""
         gone = sorted(set(self.unfinished()) & set(trees))
         rows = [{"corpus": self._corpus, "list": _listed(gone)}] if gone else []
-        self._write(FORGET, rows, (UNWANT, rows))
+        self._write(rows, FORGET, UNWANT)
 
     def unfinished(self) -> list[str]:
         """See ``NodeCache.unfinished``."""
@@ -148,12 +148,12 @@ class SqlCache:
         with self._opened(to_write=False) as database:
             return [] if database is None else database.read(statement, values)
 
-    def _write(self, statement: str, rows: Sequence[Row], *more: tuple[str, Sequence[Row]]) -> None:
-        """A statement for each of its rows, and further ones; nothing without a row."""
+    def _write(self, rows: Sequence[Row], *statements: str) -> None:
+        """Each statement for each row, all in one transaction; nothing without a row."""
         if rows:
             with self._opened(to_write=True) as database:
                 if database is not None:
-                    database.write([(statement, rows), *more])
+                    database.write([(statement, rows) for statement in statements])
 
     @contextmanager
     def _opened(self, *, to_write: bool) -> Iterator[Database | None]:
@@ -162,14 +162,8 @@ class SqlCache:
                 left = left_files(self._folder, self._stores, self._corpus)
                 self._database = self._connect(to_write=to_write or bool(left))
                 for file in left:
-                    self._take_over(file)
+                    take_over(file, self)
             yield self._database
-
-    def _take_over(self, file: Path) -> None:
-        with taken(file) as left:
-            self.want(left.wanted)
-            self.keep_texts(left.texts)
-            self.keep_vectors(left.vectors)
 
     def __enter__(self) -> Self:
         with self._turn:
