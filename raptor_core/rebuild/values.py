@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import reduce
 from typing import Any, Literal
 
 from raptor_core.models.money.usage import Cost
@@ -86,7 +85,7 @@ class TreePlan:
     @property
     def summaries(self) -> Cost:
         """Summaries to make, in all layers."""
-        return _sum(layer.cost for layer in self.layers)
+        return sum((layer.cost for layer in self.layers), NOTHING)
 
     @property
     def lower_bound(self) -> int:
@@ -103,12 +102,12 @@ class RebuildPlan:
     @property
     def summaries(self) -> Cost:
         """Summaries to make."""
-        return _sum(tree.summaries for tree in self.trees)
+        return sum((tree.summaries for tree in self.trees), NOTHING)
 
     @property
     def embedding(self) -> Cost:
         """Texts to embed."""
-        return _sum(tree.embedding for tree in self.trees)
+        return sum((tree.embedding for tree in self.trees), NOTHING)
 
     @property
     def cost(self) -> Cost:
@@ -149,7 +148,3 @@ class RebuildPlan:
 def nodes_of(tree: Tree | None, layer: int) -> Sequence[Node]:
     """The nodes of a layer; none where the tree, or the layer, is not there."""
     return tree.layers[layer].nodes if tree and layer < len(tree.layers) else ()
-
-
-def _sum(costs: Iterable[Cost]) -> Cost:
-    return reduce(lambda total, cost: total + cost, costs, Cost())
