@@ -16,9 +16,13 @@ from raptor_core.documents.base import Document
 from raptor_core.models.money.usage import Cost, embedding_cost
 from raptor_core.models.summarizing.prompts import prompt_overhead
 from raptor_core.nodes import Layer, Node, Tree
-from raptor_core.rebuild.estimate import children_per_parent, estimated_layers
-from raptor_core.rebuild.foresee import foresee, layer_plans
-from raptor_core.rebuild.values import NOTHING, LayerPlan, RebuildPlan, TreePlan
+from raptor_core.rebuild.foresee import (
+    children_per_parent,
+    estimated_layers,
+    foresee,
+    layer_plans,
+)
+from raptor_core.rebuild.values import NOTHING, LayerPlan, RebuildPlan, TreePlan, nodes_of
 from raptor_core.settings import Settings
 from raptor_core.tree.anchoring import why_from_scratch
 from raptor_core.tree.cache import Known, MemoryCache, Together
@@ -107,16 +111,14 @@ class _Planner:
         found, top = foresee(previous, leaves, self._components, self._known)
         plans = layer_plans(previous, leaves, found, self._components, self._overhead)
         layers = (*plans, *_vanished(previous, len(found)))
-        before = {node.id for node in previous.layers[0].nodes}
-        n_kept = sum(node.id in before for node in leaves.nodes)
-        changed = n_kept != len(leaves.nodes) or n_kept != len(before)
-        touched = changed or any(layer.n_added or layer.n_removed for layer in layers)
+        n_kept, n_added, n_removed = _leaf_counts(previous, leaves.nodes)
+        touched = any(layer.n_added or layer.n_removed for layer in layers)
         plan = TreePlan(
             tree=previous.name,
-            action="rebuild" if touched else "keep",
+            action="rebuild" if touched or n_added or n_removed else "keep",
             n_leaves_kept=n_kept,
-            n_leaves_added=len(leaves.nodes) - n_kept,
-            n_leaves_removed=len(before) - n_kept,
+            n_leaves_added=n_added,
+            n_leaves_removed=n_removed,
             layers=layers,
             embedding=self._embedding(leaves.nodes, layers),
             exact=exact,
@@ -132,15 +134,14 @@ class _Planner:
                 leaves, previous, self._children, self._components.settings, self._overhead
             )
         )
-        before = {node.id for node in previous.layers[0].nodes} if previous else set()
-        n_kept = sum(node.id in before for node in leaves)
+        n_kept, n_added, n_removed = _leaf_counts(previous, leaves)
         return TreePlan(
             tree=name,
             action="rebuild" if previous else "build",
             reason=reason,
             n_leaves_kept=n_kept,
-            n_leaves_added=len(leaves) - n_kept,
-            n_leaves_removed=len(before) - n_kept,
+            n_leaves_added=n_added,
+            n_leaves_removed=n_removed,
             layers=layers,
             embedding=self._embedding(leaves, layers),
             exact=False,
@@ -170,6 +171,13 @@ class _Planner:
         tokens += sum(layer.cost.completion_tokens for layer in layers)
         n_texts = len(fresh) + sum(layer.cost.calls for layer in layers)
         return embedding_cost(tokens, self._components.settings, n_texts=n_texts)
+
+
+def _leaf_counts(previous: Tree | None, leaves: Sequence[Node]) -> tuple[int, int, int]:
+    """Leaves that stay, that come, and that go."""
+    before = {node.id for node in nodes_of(previous, 0)}
+    n_kept = sum(node.id in before for node in leaves)
+    return n_kept, len(leaves) - n_kept, len(before) - n_kept
 
 
 def _filled(vectors: Sequence[Vectors | None]) -> list[Vectors]:
