@@ -182,19 +182,16 @@ class Guard:
         A lone row for which none has room shares the nearest row that it fits with.
         """
         kept = [rows for rows in groups if len(rows) > 1]
-        lone = uncovered(kept, len(self.n_tokens))
-        if not len(lone):
+        missing = uncovered(kept, len(self.n_tokens))
+        if not len(missing):
             return kept
-        counts["merged_singletons"] += len(lone)
-        return self.joined([*kept, *lone[:, None]], len(kept))
-
-    def joined(self, groups: list[Rows], first_lone: int) -> list[Rows]:
-        """The groups after those from ``first_lone`` on, of one row each, have joined others."""
+        counts["merged_singletons"] += len(missing)
+        groups = [*kept, *missing[:, None]]
         centers = self.centers(groups)
         tokens = np.array([self.tokens(rows) for rows in groups])
         alive = np.ones(len(groups), dtype=bool)
         pairs: list[Rows] = []
-        for start in range(first_lone, len(groups), BLOCK_ROWS):
+        for start in range(len(kept), len(groups), BLOCK_ROWS):
             similarity = centers[start : start + BLOCK_ROWS] @ centers.T
             for lone, row_similarity in enumerate(similarity, start):
                 if len(groups[lone]) > 1:
