@@ -6,8 +6,7 @@ from raptor_core.clustering.base import Clusterer, Clusters
 from raptor_core.clustering.contiguous import ContiguousClusterer
 from raptor_core.clustering.gmm import GmmClusterer
 from raptor_core.clustering.kmeans import KMeansClusterer
-from raptor_core.clustering.raptor import RaptorClusterer
-from raptor_core.clustering.reference import ReferenceClusterer
+from raptor_core.clustering.raptor import RaptorClusterer, ReferenceClusterer
 from raptor_core.settings.trees import ClusteringSettings
 
 __all__ = ["Clusterer", "Clusters", "make_clusterer"]

@@ -1,23 +1,35 @@
-"""The paper's clustering: global, then local within each global cluster (RAPTOR, section 3)."""
+"""The paper's clustering: global, then local within each global cluster (RAPTOR, section 3).
+
+Once by parts that are written out here, and once by the libraries that its authors used, umap-learn
+and scikit-learn, to set the one beside the other: those are slower, and compile in every process.
+"""
 
 from __future__ import annotations
 
 import math
+import threading
+import warnings
 from collections import Counter
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
+from raptor_core.blas import one_blas_thread
 from raptor_core.clustering.base import Clusters, Rows
 from raptor_core.clustering.guards import Guard, GuardedClusterer
 from raptor_core.clustering.kmeans import coarse_parts
 from raptor_core.clustering.mixture import Mixture, best_mixture, n_workers, soft_members
 from raptor_core.clustering.reduction import Doubles, umap_layout
 from raptor_core.settings.trees import ClusteringSettings
+from raptor_core.vectors import Vectors
 
 MAX_GLOBAL_ROWS = 8192
+
+_ALONE = threading.Lock()
+"""umap-learn's compiled loops are not safe in several threads at once."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +52,10 @@ class RaptorClusterer(GuardedClusterer):
         with ThreadPoolExecutor(n_workers()) as pool:
             run = _Run(grid, self, pool)
             groups = run.groups(np.arange(len(grid)))
-            found = guard.finish(groups, run.groups, run.details())
+            keys = ("coarse_parts", "global_components", "local_components", "forced_rows")
+            details = {"threshold": self.settings.threshold}
+            details |= {key: float(run.counts[key]) for key in keys}
+            found = guard.finish(groups, run.groups, details)
         likely = tuple(run.fitted.get(rows, ()) for rows in found.members)
         return replace(found, responsibilities=likely)
 
@@ -63,6 +78,61 @@ class RaptorClusterer(GuardedClusterer):
         )
 
 
+@dataclass(frozen=True)
+class ReferenceClusterer(RaptorClusterer):
+    """As ``RaptorClusterer``, by umap-learn's layout and every mixture of scikit-learn's scan.
+
+    Groups stay as they were fitted, but for what a tree cannot be without: no row is left out or
+    alone, no cluster is over its budget, and there are fewer clusters than rows.
+    """
+
+    method = "reference"
+    as_fitted = True
+
+    def _grid(self, vectors: Vectors) -> Doubles:
+        return vectors.astype(np.float64)  # not rounded
+
+    def mixture(self, points: Doubles, n_neighbors: int, pool: Executor | None) -> Mixture:  # noqa: ARG002 - one after the other
+        """See ``RaptorClusterer.mixture``; ``epochs`` and ``patience`` hold here too."""
+        from sklearn.exceptions import ConvergenceWarning
+
+        from raptor_core.clustering.compiled import ensure_cache
+
+        with _ALONE, one_blas_thread, warnings.catch_warnings():
+            ensure_cache()
+            for category in (ImportWarning, UserWarning, ConvergenceWarning):
+                warnings.simplefilter("ignore", category)
+            from umap import UMAP
+
+            layout = UMAP(
+                n_neighbors=n_neighbors,
+                n_components=min(self.settings.dimensions, len(points) - 2),
+                metric="cosine",
+                n_epochs=self.settings.epochs or None,
+                random_state=self.settings.seed,
+                n_jobs=1,
+            ).fit_transform(points)
+            return self._best(layout)
+
+    def _best(self, layout: NDArray[np.float32]) -> Mixture:
+        """The mixture of lowest BIC for 1 to ``min(max_components, n) - 1`` components."""
+        from sklearn.mixture import GaussianMixture
+
+        def fitted(k: int) -> GaussianMixture:
+            return GaussianMixture(k, random_state=self.settings.seed).fit(layout)
+
+        best = fitted(1)
+        best_bic, patience = best.bic(layout), self.settings.patience
+        for k in range(2, min(self.settings.max_components, len(layout))):
+            fit = fitted(k)
+            if (bic := fit.bic(layout)) < best_bic:
+                best, best_bic = fit, bic
+            elif patience and k - best.n_components >= patience:
+                break
+        likely: NDArray[np.float64] = best.predict_proba(layout).T
+        return Mixture(likely, best.score(layout), layout.shape[1])
+
+
 @dataclass(frozen=True, eq=False)
 class _Run:
     """One layer on its way; ``counts`` explains what was done.
@@ -79,12 +149,6 @@ class _Run:
     @property
     def settings(self) -> ClusteringSettings:
         return self.clusterer.settings
-
-    def details(self) -> dict[str, float]:
-        """Numbers that explain the groups."""
-        keys = ("coarse_parts", "global_components", "local_components", "forced_rows")
-        found = {key: float(self.counts[key]) for key in keys}
-        return {"threshold": self.settings.threshold} | found
 
     def groups(self, rows: Rows) -> list[Rows]:
         """Soft groups of ``rows``, global then local; they cover the rows."""
