@@ -23,7 +23,7 @@ from raptor_core.home.published import (
 )
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
-from raptor_core.retrieval.async_search import AsyncSearch
+from raptor_core.retrieval.retriever import AsyncSearch
 from raptor_core.store.base import Manifest, Where
 from raptor_core.store.corpus import check_identity
 from raptor_core.store.store import VectorStore

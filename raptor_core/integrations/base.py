@@ -7,7 +7,7 @@ from typing import Any
 
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval import Query, Retrieval
-from raptor_core.retrieval.async_search import AsyncSearch
+from raptor_core.retrieval.retriever import AsyncSearch
 from raptor_core.store.base import Hit
 
 

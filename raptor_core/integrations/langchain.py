@@ -5,7 +5,7 @@ from __future__ import annotations
 from raptor_core.errors import MissingExtraError
 from raptor_core.integrations.base import asked, bounded, hit_metadata
 from raptor_core.retrieval import Query, Retrieval
-from raptor_core.retrieval.async_search import AsyncSearch
+from raptor_core.retrieval.retriever import AsyncSearch
 
 try:
     from langchain_core.callbacks import (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -9,7 +11,6 @@ from raptor_core.errors import EmptySourceError, SettingsError, StoreMismatchErr
 from raptor_core.identity import embedding_key
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Tree
-from raptor_core.retrieval.async_search import AsyncSearch
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.nearest import Nearest
@@ -33,6 +34,41 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
         "lexical": Nearest(by_words=True, chunks_alone=True),
     }
 )
+
+
+class AsyncSearch(ABC):
+    """Gives what searches and traces the same with ``await``: in a thread, as it would alone."""
+
+    @property
+    @abstractmethod
+    def query(self) -> Query:
+        """The query that is used where none is given."""
+
+    @abstractmethod
+    def search_many(self, questions: Sequence[str], query: Query | None = None) -> list[Retrieval]:
+        """Retrieve for each question."""
+
+    @abstractmethod
+    def trace(self, node_id: str) -> Trace:
+        """The exact spans of the documents under a node."""
+
+    def search(self, question: str, query: Query | None = None) -> Retrieval:
+        """Retrieve for one question; see ``search_many``."""
+        return self.search_many([question], query)[0]
+
+    async def asearch(self, question: str, query: Query | None = None) -> Retrieval:
+        """As ``search``, without blocking the event loop."""
+        return await asyncio.to_thread(self.search, question, query)
+
+    async def asearch_many(
+        self, questions: Sequence[str], query: Query | None = None
+    ) -> list[Retrieval]:
+        """As ``search_many``, without blocking the event loop: one batch is quicker than many."""
+        return await asyncio.to_thread(self.search_many, questions, query)
+
+    async def atrace(self, node_id: str) -> Trace:
+        """As ``trace``, without blocking the event loop."""
+        return await asyncio.to_thread(self.trace, node_id)
 
 
 class Retriever(AsyncSearch):
@@ -112,9 +148,9 @@ class Retriever(AsyncSearch):
 def _check_embedder(trees: Sequence[Tree], embedder: Embedder) -> None:
     """Refuse trees whose vectors another embedder made: equal lengths would hide it."""
     for tree in trees:
-        for node in tree.layers[0].nodes[:1]:
-            if node.embedding_key != embedding_key(node.embedding_text, embedder.fingerprint):
-                raise StoreMismatchError(
-                    f"the vectors of tree {tree.name!r} are not of the embedder "
-                    f"{embedder.model!r}; give from_trees the tree's components"
-                )
+        leaf = tree.layers[0].nodes[0]
+        if leaf.embedding_key != embedding_key(leaf.embedding_text, embedder.fingerprint):
+            raise StoreMismatchError(
+                f"the vectors of tree {tree.name!r} are not of the embedder "
+                f"{embedder.model!r}; give from_trees the tree's components"
+            )
