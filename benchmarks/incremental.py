@@ -41,9 +41,9 @@ from raptor_core import Components, Document, Query, Retriever, Settings, Tree
 from raptor_core.evaluation.datasets import load_dataset
 from raptor_core.evaluation.measures import evidence_recall
 from raptor_core.rebuild import plan_rebuild
-from raptor_core.tree.anchoring import cohesion
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.cluster import cohesion
 
 EVIDENCE_TOKENS = 1000
 HEAD = (

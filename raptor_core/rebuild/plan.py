@@ -1,7 +1,7 @@
 """What a rebuild will do: nodes kept, added and removed, clusters touched, calls, tokens, money.
 
 The arrangement of a tree that goes on from its published state follows from its leaves alone
-(``raptor_core.tree.anchoring``), so its calls are foretold exactly; the texts' lengths, and so the
+(``raptor_core.tree.cluster``), so its calls are foretold exactly; the texts' lengths, and so the
 tokens, are expected ones. A tree that is built from scratch is estimated.
 """
 
@@ -24,9 +24,8 @@ from raptor_core.rebuild.foresee import (
 )
 from raptor_core.rebuild.values import NOTHING, LayerPlan, RebuildPlan, TreePlan, nodes_of
 from raptor_core.settings import Settings
-from raptor_core.tree.anchoring import why_from_scratch
 from raptor_core.tree.cache import Known, MemoryCache, Together
-from raptor_core.tree.cluster import Clustering
+from raptor_core.tree.cluster import Clustering, why_from_scratch
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.vectors import Vectors

@@ -9,9 +9,9 @@ from support.library import SMALL, CrashError, FailingSummarizer, Library
 from raptor_core.documents.base import Document
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.settings import Settings
-from raptor_core.tree.anchoring import cohesion
 from raptor_core.tree.build import build_tree, build_trees
 from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.cluster import cohesion
 from raptor_core.tree.components import Components
 
 WORDS = (
