@@ -8,9 +8,8 @@ from __future__ import annotations
 from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.passages import Passages
-from raptor_core.retrieval.hybrid.pool import Pool, gather
+from raptor_core.retrieval.hybrid.pool import Pool, Ranked, gather, surrounded, theme
 from raptor_core.retrieval.hybrid.reranking import SENTENCES, reranked, reread
-from raptor_core.retrieval.hybrid.scoring import Ranked, surrounded, theme
 from raptor_core.store.protocols import Searcher
 
 

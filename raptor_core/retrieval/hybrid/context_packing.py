@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
-from raptor_core.retrieval.hybrid.pool import Numbers, Scores, numbered
-from raptor_core.retrieval.hybrid.scoring import Ranked
+from raptor_core.retrieval.hybrid.pool import Numbers, Ranked, Scores, numbered
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.outlines import Outlines
 from raptor_core.store.protocols import Searcher

@@ -16,8 +16,7 @@ from raptor_core.identity import embedding_key
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.retrieval.base import Query, Questions
 from raptor_core.retrieval.hybrid.passages import Passages, cut
-from raptor_core.retrieval.hybrid.pool import Numbers, Scores, standardized
-from raptor_core.retrieval.hybrid.scoring import Ranked
+from raptor_core.retrieval.hybrid.pool import Numbers, Ranked, Scores, standardized
 from raptor_core.store.base import Where
 from raptor_core.store.protocols import Searcher
 from raptor_core.vectors import Vectors

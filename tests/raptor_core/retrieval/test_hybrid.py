@@ -13,8 +13,7 @@ from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.hybrid.context_packing import Packing, in_document_order
 from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
-from raptor_core.retrieval.hybrid.pool import Pool, mixed, standardized
-from raptor_core.retrieval.hybrid.scoring import Ranked, surrounded, theme
+from raptor_core.retrieval.hybrid.pool import Pool, Ranked, standardized, surrounded, theme
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
 from raptor_core.tree.build import build_trees
@@ -66,7 +65,7 @@ def test_scores_are_in_standard_deviations_and_equal_ones_are_zero():
 
 def test_dense_and_lexical_scores_are_mixed_by_their_weight():
     both = pool([chunk("a", 0), chunk("b", 1)], [0.2, 0.6], np.array([9.0, 1.0]))
-    np.testing.assert_allclose(mixed(both, 0.25), [-0.75 + 0.25, 0.75 - 0.25])
+    np.testing.assert_allclose(Ranked.of(both, 0.25).scores, [-0.75 + 0.25, 0.75 - 0.25])
 
 
 def test_a_chunk_takes_in_the_better_of_its_neighbours_of_the_same_document():

@@ -9,8 +9,8 @@ from support.trees import leaf, outlined, uid
 
 from raptor_core.errors import ModelError
 from raptor_core.retrieval import Query
+from raptor_core.retrieval.hybrid.pool import Ranked
 from raptor_core.retrieval.hybrid.reranking import RERANKED, reranked
-from raptor_core.retrieval.hybrid.scoring import Ranked
 from raptor_core.settings import HybridSettings
 
 pytestmark = pytest.mark.slow
