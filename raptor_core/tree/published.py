@@ -7,7 +7,7 @@ keys do not: so the published tree is first given the ids that it has under the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -79,12 +79,12 @@ LOOKUP_TREES = 500
 class PublishedTrees:
     """What is published, by name and by content: where each tree goes on from.
 
-    It knows the trees that it was made for and those that were looked up: never all of a store.
+    It knows the trees that were looked up, never all of a store.
     """
 
-    def __init__(self, manifests: Iterable[Manifest] = ()) -> None:
-        self._by_name = {manifest.tree: manifest for manifest in manifests}
-        self._by_content = {manifest.content: manifest for manifest in self._by_name.values()}
+    def __init__(self) -> None:
+        self._by_name: dict[str, Manifest] = {}
+        self._by_content: dict[str, Manifest] = {}
         self._asked: set[str] = set()
 
     def unknown(self, trees: Grouped) -> Grouped:
@@ -103,9 +103,7 @@ class PublishedTrees:
 
     def source(self, tree: str, documents: Sequence[Document]) -> Manifest | None:
         """The published tree of this name, else one of the same documents under other names."""
-        if tree in self._by_name:
-            return self._by_name[tree]
-        return self._by_content.get(_content(documents))
+        return self._by_name.get(tree) or self._by_content.get(_content(documents))
 
     def earlier_tree(
         self,
