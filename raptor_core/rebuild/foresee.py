@@ -68,9 +68,7 @@ def _expected(
     summaries = [node.n_tokens for layer in previous.layers[1:] for node in layer.nodes]
     mean = round(sum(summaries) / len(summaries)) if summaries else 0
     usual = mean or components.settings.summarizer.max_tokens
-    drafts = draft_summaries(
-        below, clustering, components.summarizer.fingerprint, components.curation
-    )
+    drafts = draft_summaries(below, clustering, components)
     texts = known.texts({node.content_key for node, _ in drafts if node.id not in ids})
     # Where a cluster is cut depends on the lengths of its nodes.
     counted = components.counter.count(list(texts.values())) if texts else []

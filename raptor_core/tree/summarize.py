@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raptor_core.curation import CURATED, Curation
+from raptor_core.curation import CURATED
 from raptor_core.documents.base import MetadataValue
 from raptor_core.identity import embedding_key, summary_content_key, summary_id
 from raptor_core.models.money.usage import Usage
@@ -25,12 +25,13 @@ Draft = tuple[Node, tuple[int, ...]]
 
 
 def draft_summaries(
-    nodes: Sequence[Node], clustering: Clustering, summarizer_fingerprint: str, curation: Curation
+    nodes: Sequence[Node], clustering: Clustering, components: Components
 ) -> list[Draft]:
     """One draft for each cluster over ``nodes``, ordered by its rows.
 
     One whose text people gave has a content key of its own: what stands above it is made anew.
     """
+    maker, number = components.summarizer.fingerprint, clustering.layer + 1
     row_of = {node.id: row for row, node in enumerate(nodes)}
     groups = [tuple(sorted(row_of[member] for member in group)) for group in clustering.groups]
     seen: Counter[str] = Counter()
@@ -38,10 +39,8 @@ def draft_summaries(
     for rows, slot in sorted(zip(groups, clustering.slots, strict=True)):
         children = [nodes[row] for row in rows]
         keys = [child.content_key for child in children]
-        given = curation.summary(clustering.tree, keys, slot)
-        made = summary_content_key(keys, summarizer_fingerprint)
-        content_key = given.content_key if given else made
-        number = clustering.layer + 1
+        given = components.curation.summary(clustering.tree, keys, slot)
+        content_key = given.content_key if given else summary_content_key(keys, maker)
         node = Node(
             id=summary_id(clustering.tree, number, content_key, seen[content_key]),
             tree=clustering.tree,
@@ -52,7 +51,7 @@ def draft_summaries(
             position=children[0].position,
             documents=tuple(sorted({d for child in children for d in child.documents})),
             children=tuple(child.id for child in children),
-            fingerprint=summarizer_fingerprint,
+            fingerprint=maker,
             embedding_key="",
             metadata=_common_metadata(children),
             slot=slot,
@@ -164,9 +163,7 @@ def _summarize_drafts(
 
 
 def _drafts(layer: Layer, clustering: Clustering, components: Components) -> list[_Draft]:
-    nodes = draft_summaries(
-        layer.nodes, clustering, components.summarizer.fingerprint, components.curation
-    )
+    nodes = draft_summaries(layer.nodes, clustering, components)
     own = f"{clustering.tree}\0" if components.quoting else ""
     given = components.curation.texts(node.content_key for node, _ in nodes)
     return [
