@@ -14,13 +14,12 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import get_ident
-from typing import Any
 
-from raptor_core.disk import disk_errors
+from raptor_core.disk import disk_errors, file_lock
 from raptor_core.errors import StoreError, StoreLockedError
 
 _POLL_SECONDS = 0.02
@@ -34,7 +33,7 @@ class StoreLock:
     def __init__(self, path: Path, wait_seconds: float) -> None:
         self._path = path.resolve()
         self._wait_seconds = wait_seconds
-        self._lock: Any = None
+        self._held = ExitStack()
 
     def acquire(self) -> None:
         """Take the lock, waiting at most ``wait_seconds``.
@@ -43,44 +42,31 @@ class StoreLock:
             StoreLockedError: another process or thread held it all that time.
             StoreError: this thread holds it already, or the disk refuses.
         """
-        import filelock
-
         if _holders.get(self._path) == get_ident():
             raise StoreError(
                 f"{self._path}: this thread has the store open already; use the open one, or "
                 "close it first"
             )
-        lock = filelock.FileLock(self._path, thread_local=False)
-        with disk_errors(self._path):
-            try:
-                lock.acquire(timeout=self._wait_seconds, poll_interval=_POLL_SECONDS)
-            except filelock.Timeout:
-                raise _locked(self._path, self._wait_seconds) from None
-        self._lock, _holders[self._path] = lock, get_ident()
         holder = {
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "command": " ".join(sys.argv)[:200],
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        try:
-            with disk_errors(self._path):
-                _holder_path(self._path).write_text(json.dumps(holder), encoding="utf-8")
-        except BaseException:
-            self.release()
-            raise
+        told = _holder_path(self._path)
+        with disk_errors(self._path), ExitStack() as undo:
+            if not undo.enter_context(file_lock(self._path, self._wait_seconds)):
+                raise _locked(self._path, self._wait_seconds)
+            _holders[self._path] = get_ident()
+            undo.callback(_holders.pop, self._path)
+            undo.callback(told.unlink, missing_ok=True)
+            told.write_text(json.dumps(holder), encoding="utf-8")
+            self._held = undo.pop_all()
 
     def release(self) -> None:
         """Give the lock back; again is allowed."""
-        if self._lock is None:
-            return
-        lock, self._lock = self._lock, None
-        try:
-            with disk_errors(self._path):
-                _holder_path(self._path).unlink(missing_ok=True)
-        finally:
-            _holders.pop(self._path, None)
-            lock.release()
+        with disk_errors(self._path):
+            self._held.close()
 
 
 @contextmanager
