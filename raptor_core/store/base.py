@@ -23,6 +23,12 @@ class StoreIdentity:
     embedder_fingerprint: str
     n_dims: int
 
+    @property
+    def embedder(self) -> str:
+        """The embedder, for messages."""
+        short = self.embedder_fingerprint[:8]
+        return f"embedder {self.embedder_model} (fingerprint {short}, {self.n_dims} dimensions)"
+
 
 @dataclass(frozen=True, slots=True)
 class Where:

@@ -71,6 +71,17 @@ class Corpus(ABC):
     def remove(self, name: str) -> None:
         """Remove a collection; again is allowed."""
 
+    def existing(self) -> Collection:
+        """What is live.
+
+        Raises:
+            StoreError: nothing was ever made.
+        """
+        found = self.live()
+        if found is None:
+            raise StoreError(f"{self.where} is not there yet; build it first")
+        return found
+
     def identities(self, *, beside: bool) -> list[StoreIdentity]:
         """What the live collection was made for, and with ``beside`` the others after it."""
         live = self.live()
@@ -79,13 +90,13 @@ class Corpus(ABC):
 
     def choose(self, identity: StoreIdentity | None, *, beside: bool) -> tuple[Collection, bool]:
         """The collection to open, and whether it is the live one; see ``open_store``."""
+        if identity is None:
+            return self.existing(), True
         live = self.live()
         if live is None:
-            if identity is None:
-                raise StoreError(f"{self.where} is not there yet; build it first")
             live = self.make(identity)
             self.point(live)
-        elif identity is not None:
+        else:
             live = self.remove_retired(live)
             changed = identity.embedder_fingerprint != live.identity.embedder_fingerprint
             if beside and changed and identity.corpus == live.identity.corpus:
@@ -155,15 +166,8 @@ def check_identity(stored: StoreIdentity, wanted: StoreIdentity | None, where: s
     """
     if wanted is not None and wanted != stored:
         raise StoreMismatchError(
-            f"{where} was made for {_describe(stored)}; the settings ask for "
-            f"{_describe(wanted)}. Set the embedder back, build everything with the new one (the "
-            "corpus switches to it at the end), or choose another home (--home) or corpus name "
-            "(store.corpus)"
+            f"{where} was made for corpus {stored.corpus!r}, {stored.embedder}; the settings ask "
+            f"for corpus {wanted.corpus!r}, {wanted.embedder}. Set the embedder back, build "
+            "everything with the new one (the corpus switches to it at the end), or choose another "
+            "home (--home) or corpus name (store.corpus)"
         )
-
-
-def _describe(identity: StoreIdentity) -> str:
-    return (
-        f"corpus {identity.corpus!r}, embedder {identity.embedder_model} "
-        f"(fingerprint {identity.embedder_fingerprint[:8]}, {identity.n_dims} dimensions)"
-    )

@@ -25,12 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
-from raptor_core.disk import (
-    check_space,
-    disk_errors,
-    sync_directory,
-    write_durably,
-)
+from raptor_core.disk import check_space, disk_errors, sync_directory, write_durably
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.identity import digest
 from raptor_core.settings.stores import StoreSettings
@@ -78,7 +73,7 @@ class StoreFolder(Corpus):
         if self.root.is_dir() and not os.access(self.root, os.W_OK):
             return self._open_copy(identity)
         if identity is None:
-            self._existing()
+            self.existing()
         with disk_errors(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
         lock = StoreLock(self._lock_path, self._wait_seconds)
@@ -86,9 +81,10 @@ class StoreFolder(Corpus):
         with ExitStack() as undo:
             undo.callback(lock.release)
             chosen, is_live = self.choose(identity, beside=beside)
-            engine = _opened(chosen, self._engine_path(chosen))
+            place = self.root / chosen.name
+            engine = _opened(chosen, place / "engine")
             undo.callback(engine.close)
-            journal = Journal(self._journal_path(chosen), engine)
+            journal = Journal(place / "journal", engine)
             journal.recover()
             undo.pop_all()
         promote = None if is_live else partial(self.promote, chosen)
@@ -100,9 +96,9 @@ class StoreFolder(Corpus):
         A copy is opened, made in the folder for temporary files while nobody writes the original,
         and removed when the store is closed.
         """
-        live = self._existing()
+        live = self.existing()
         check_identity(live.identity, identity, self.where)
-        source, journal = self._engine_path(live), self._journal_path(live)
+        source, journal = self.root / live.name / "engine", self.root / live.name / "journal"
         made = tempfile.TemporaryDirectory(prefix="raptor-read-", ignore_cleanup_errors=True)
         with ExitStack() as undo:
             copy = Path(undo.enter_context(made))
@@ -119,14 +115,6 @@ class StoreFolder(Corpus):
             remove = undo.pop_all().close
         return VectorStore(engine, live.identity, _refuse, remove)
 
-    def _engine_path(self, collection: Collection) -> Path:
-        """Directory of the engine's own files."""
-        return self.root / collection.name / "engine"
-
-    def _journal_path(self, collection: Collection) -> Path:
-        """Journal of a publication under way."""
-        return self.root / collection.name / "journal"
-
     def live(self) -> Collection | None:
         """See ``Corpus``.
 
@@ -140,17 +128,6 @@ class StoreFolder(Corpus):
                 f'"{self._kind}". Set store.kind to "{found.engine}" or "auto", or choose another '
                 "home or corpus name"
             )
-        return found
-
-    def _existing(self) -> Collection:
-        """What is live.
-
-        Raises:
-            StoreError: nothing was ever made.
-        """
-        found = self.live()
-        if found is None:
-            raise StoreError(f"{self.root} holds no corpus {self._name!r} yet; build it first")
         return found
 
     def others(self, live: Collection) -> list[Collection]:

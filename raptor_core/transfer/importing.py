@@ -76,17 +76,10 @@ def check_embedder(export: Export, wanted: StoreIdentity, where: str) -> None:
     """
     if replace(export.identity, corpus=wanted.corpus) != wanted:
         raise StoreMismatchError(
-            f"{where} holds vectors of {_told(export.identity)}; the settings ask for "
-            f"{_told(wanted)}. Set the embedder that it was exported with, or build from the "
+            f"{where} holds vectors of {export.identity.embedder}; the settings ask for "
+            f"{wanted.embedder}. Set the embedder that it was exported with, or build from the "
             "source instead"
         )
-
-
-def _told(identity: StoreIdentity) -> str:
-    return (
-        f"embedder {identity.embedder_model} (fingerprint {identity.embedder_fingerprint[:8]}, "
-        f"{identity.n_dims} dimensions)"
-    )
 
 
 def verify(folder: ExportFolder, export: Export, tables: Sequence[TableFile] = ()) -> None:
