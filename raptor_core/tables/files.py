@@ -1,16 +1,21 @@
-"""Parquet files by asset key and partition, on any fsspec path."""
+"""Parquet files by asset key and partition, on any fsspec path.
+
+Each holds a digest of all its bytes in its own footer. Parquet's own checks cover neither footer
+nor, as they are written by default, pages: most single changed bytes give other rows without an
+error.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, unquote
 
-from raptor_core.errors import SettingsError, TableError
+from raptor_core.errors import DamagedTableError, SettingsError, TableError
 from raptor_core.places import Folder
-from raptor_core.tables.sealing import EMPTY, SEAL, check_seal, damaged, seal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +25,15 @@ Properties = Mapping[str, str]
 T = TypeVar("T")
 _PROPERTY_PREFIX = "raptor."
 _EXTENSION = ".parquet"
+_MARK = b"raptor-sha256:"
+_N_HEX = 64
+
+SEAL = "raptor-seal"
+"""Name of the entry in the footer that holds the digest, behind ``_MARK``."""
+
+EMPTY = _MARK.decode() + "0" * _N_HEX
+"""What stands there until ``seal`` writes the digest."""
+
 _SMALL_BYTES = 100_000
 """Up to here a table is packed by Snappy: Zstandard's own start is what its files would cost."""
 
@@ -29,10 +43,8 @@ class TableStore:
 
     ``properties`` are short texts kept in the file's footer.
 
-    Every file holds a digest of itself (``sealing.py``): one that a disk or a copy changed is
-    never read as something else. Methods raise TableError where the place does not answer or
-    refuses (what stood there is as it was), and DamagedTableError where what they read is not what
-    was written.
+    A file that a disk or a copy changed is never read as something else; where a write is refused,
+    what stood there is as it was.
 
     Args:
         url: a folder, or any fsspec URL such as ``s3://bucket/tables``; credentials come from the
@@ -116,11 +128,11 @@ class TableStore:
         if data is None:
             return None
         path = self._folder.shown(name)
-        check_seal(data, path)
+        _check_seal(data, path)
         try:
             return take(pq.ParquetFile(pa.BufferReader(data)))
         except (pa.ArrowException, OSError) as error:
-            raise damaged(path, error) from error
+            raise _damaged(path, error) from error
 
 
 def table_name(key: Sequence[str], partition: str) -> str:
@@ -170,3 +182,39 @@ def _from_frame(frame: pd.DataFrame) -> pa.Table:
     table = pa.Table.from_pandas(frame, preserve_index=False)
     fields = [f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in table.schema]
     return table.cast(pa.schema(fields))
+
+
+def seal(data: bytes) -> bytes:
+    """A file whose footer holds ``EMPTY``, with the digest of its other bytes in that place."""
+    at = _place(data)
+    if at is None:
+        raise AssertionError("the footer has a place for the digest")
+    return data[:at] + _digest(data, at) + data[at + _N_HEX :]
+
+
+def _check_seal(data: bytes, path: str) -> None:
+    """Refuse a file that is not as it was written; one without a digest passes."""
+    at = _place(data)
+    if at is not None and data[at : at + _N_HEX] != _digest(data, at):
+        raise _damaged(path, "its bytes are not those that were written")
+
+
+def _damaged(path: str, reason: object) -> DamagedTableError:
+    return DamagedTableError(
+        f"the table {path} is damaged: {reason}. Materialize its asset again (`raptor build "
+        "--force` does): finished summaries and vectors are taken from the vector store"
+    )
+
+
+def _place(data: bytes) -> int | None:
+    """Where the digest stands: after the last mark, which is in the footer."""
+    mark_at = data.rfind(_MARK)
+    at = mark_at + len(_MARK)
+    return at if mark_at >= 0 and at + _N_HEX <= len(data) else None
+
+
+def _digest(data: bytes, at: int) -> bytes:
+    view = memoryview(data)
+    hashed = hashlib.sha256(view[:at])
+    hashed.update(view[at + _N_HEX :])
+    return hashed.hexdigest().encode()

@@ -19,9 +19,8 @@ from raptor_core.documents.base import Document, Section
 from raptor_core.errors import DamagedTableError, TableError
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import End, Fit, Node
-from raptor_core.tables.files import TableStore
+from raptor_core.tables.files import EMPTY, SEAL, TableStore, seal
 from raptor_core.tables.schema import Schema
-from raptor_core.tables.sealing import EMPTY, SEAL, seal
 from raptor_core.tables.values import (
     NODES,
     USAGES,
