@@ -63,9 +63,7 @@ def pack(payload: Payload) -> Payload:
 
 
 def _payload_keys(payload: Payload, field: str) -> list[str]:
-    if field not in payload:
-        return []
-    value = payload[field]
+    value = payload.get(field, [])
     return [f"{field}={v}" for v in (value if isinstance(value, list) else (value,))]
 
 
@@ -75,10 +73,7 @@ def stored_fields(fields: Sequence[str] | None) -> list[str]:
 
 
 def unpack(stored: Payload) -> Payload:
-    """The payload, or of it what was read alone.
-
-    Of one that is damaged it is empty, which whoever needs its fields refuses.
-    """
+    """The payload, or what was read of it; empty where it is damaged, which its reader refuses."""
     if REST not in stored:
         return stored
     try:
@@ -89,7 +84,7 @@ def unpack(stored: Payload) -> Payload:
 
 
 UPDATE_POINTS = 2000
-"""Points per operation, so that one record of the engine's log stays small."""
+"""Points per operation: so many vectors are lists of numbers at a time."""
 
 SCROLL_POINTS = 10_000
 BYTES_PER_POINT = 8192
@@ -115,8 +110,7 @@ def engine_errors(path: Path, doing: str) -> Iterator[None]:
     except StoreError:
         raise
     except BaseException as error:
-        vendor = type(error) is Exception or type(error).__name__ == "PanicException"
-        if not vendor:
+        if type(error) is not Exception and type(error).__name__ != "PanicException":
             raise
         raise StoreError(
             f"{path}: Qdrant Edge failed to {doing}: {error}. Free space if the disk is full; if "
@@ -191,11 +185,10 @@ class EdgeEngine:
     def _sparse(self, sparse: Sparse) -> Any:
         return edge.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
 
-    def fetch(self, ids: Sequence[str], fields: Sequence[str], *, dense: bool) -> list[Point]:
-        """The points that exist among ``ids``."""
-        vectors = [DENSE] if dense else False
+    def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Point]:
+        """The points that exist among ``ids``, with their whole payloads."""
         with engine_errors(self._path, f"read {len(ids)} points"):
-            found = self._shard.retrieve(list(ids), stored_fields(fields), vectors)
+            found = self._shard.retrieve(list(ids), [REST], [DENSE] if dense else False)
         return [_record(point) for point in found]
 
     def scroll(
@@ -203,7 +196,7 @@ class EdgeEngine:
     ) -> list[Point]:
         """All points that match."""
         if condition.ids is not None and condition.matches == (LIVE,) and fields is None:
-            found = self.fetch(condition.ids, (REST,), dense=dense)
+            found = self.fetch(condition.ids, dense=dense)
             return [record for record in found if record.payload.get("state", "live") == "live"]
         records: list[Point] = []
         offset = None
@@ -225,8 +218,7 @@ class EdgeEngine:
         """Best points for each question, in one call, and their payloads in another."""
         rows = self._ranked(questions, limit)
         names = {number: str(UUID(int=number)) for row in rows for number, _ in row}
-        found = self.fetch(list(names.values()), (REST,), dense=False)
-        payloads = {record.id: record.payload for record in found}
+        payloads = {record.id: record.payload for record in self.fetch(list(names.values()))}
         for name, payload in payloads.items():
             if payload.get("node_id") != name:
                 raise damaged({**payload, "node_id": name})
@@ -239,7 +231,7 @@ class EdgeEngine:
         found, lacking = self._outlines.find(numbers)
         if lacking:
             name = str(UUID(int=lacking[0]))
-            (record,) = self.fetch([name], (REST,), dense=False)
+            (record,) = self.fetch([name])
             raise damaged({**record.payload, "node_id": name})
         scores = np.array([score for row in rows for _, score in row], dtype=np.float64)
         ends = np.cumsum([len(row) for row in rows])
@@ -254,16 +246,10 @@ class EdgeEngine:
 
     def _ranked(self, questions: Sequence[Question], limit: int) -> list[list[tuple[int, float]]]:
         """Ids, as numbers, and scores."""
-        narrowed = {
-            question.condition: self._narrowed(question.condition) for question in questions
-        }
 
         def ask(least: Mapping[int, float | None], n: int) -> list[list[tuple[int, float]]]:
             requests = [
-                self._request(
-                    questions[row], n, narrowed[questions[row].condition], just_under(score)
-                )
-                for row, score in least.items()
+                self._request(questions[row], n, just_under(score)) for row, score in least.items()
             ]
             with engine_errors(self._path, "search"):
                 rows = self._shard.query_batch(edge.QueryBatchRequest(requests))
@@ -271,29 +257,27 @@ class EdgeEngine:
 
         return ranked(ask, len(questions), limit)
 
-    def _narrowed(self, condition: Condition) -> Any:
-        """The filter of a search: what lies here is live; None for all of it."""
-        matches = tuple(match for match in condition.matches if match != LIVE)
-        if not matches and condition.ids is None:
-            return None
-        return self._filter(Condition(matches, condition.ids))
-
-    def _request(self, question: Question, limit: int, narrowed: Any, least: float | None) -> Any:
-        """One search, for ids alone.
+    def _request(self, question: Question, limit: int, least: float | None) -> Any:
+        """One search, for ids alone; all that has vectors here is live.
 
         IDF is asked for over an explicit corpus, all points, because by default the engine goes on
         counting deleted points until it compacts them.
         """
+        matches = tuple(match for match in question.condition.matches if match != LIVE)
+        narrowed = Condition(matches, question.condition.ids)
         nearest, params = edge.Query.Nearest, None
         if isinstance(question.asked, Sparse):
             query = nearest(self._sparse(question.asked), using=LEXICAL)
-            everything = edge.IdfParams(corpus=edge.Filter())
-            params = edge.SearchParams(idf=everything)
+            params = edge.SearchParams(idf=edge.IdfParams(corpus=edge.Filter()))
         else:
             query = nearest(question.asked.tolist(), using=DENSE)
             params = edge.SearchParams(exact=True) if question.is_exact else None
         return edge.QueryRequest(
-            limit=limit, query=query, filter=narrowed, score_threshold=least, params=params
+            limit=limit,
+            query=query,
+            filter=None if narrowed == Condition() else self._filter(narrowed),
+            score_threshold=least,
+            params=params,
         )
 
     def _filter(self, condition: Condition) -> Any:
