@@ -6,7 +6,7 @@ a commit is full. Its trees become live together; a crash leaves all of them old
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,15 +14,7 @@ import numpy as np
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
-from raptor_core.store.engines.base import (
-    LIVE,
-    MANIFEST,
-    Batch,
-    Condition,
-    Engine,
-    Match,
-    Point,
-)
+from raptor_core.store.engines.base import LIVE, MANIFEST, Batch, Condition, Engine, Match, Point
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import (
     manifest_id,
@@ -84,7 +76,7 @@ class Publishing:
             raise StoreError(f"tree {twice!r} comes twice among {len(names)} to be published")
         self._begin(names)
         stored = self._listed(names)
-        planned = [plan_publication(e.manifest, e.nodes, stored[e.manifest.tree]) for e in editions]
+        planned = [_planned(e.manifest, e.nodes, stored[e.manifest.tree]) for e in editions]
         vectors = self._vectors(planned, editions)
         written = [plan.points(vectors) for plan in planned]
         for plan, points in zip(planned, written, strict=True):
@@ -185,8 +177,7 @@ class Publication:
             StoreError: a changed node has no vector, and is not in quarantine.
         """
         hidden = set(self.manifest.quarantined)
-        missing = [n for n in self.changed if n.id not in hidden and n.embedding_key not in vectors]
-        if missing:
+        if missing := without_vectors(self.manifest, self.changed, vectors):
             node = missing[0]
             raise StoreError(
                 f"tree {self.manifest.tree!r} cannot be published: node {node.id} (layer "
@@ -204,9 +195,15 @@ class Publication:
         return [*written, tree]
 
 
-def plan_publication(
-    manifest: Manifest, nodes: Sequence[Node], stored: Sequence[Point]
-) -> Publication:
+def without_vectors(
+    manifest: Manifest, nodes: Iterable[Node], vectors: Container[str]
+) -> list[Node]:
+    """Nodes of a tree whose vectors, by embedding key, lack; those in quarantine have none."""
+    hidden = set(manifest.quarantined)
+    return [n for n in nodes if n.id not in hidden and n.embedding_key not in vectors]
+
+
+def _planned(manifest: Manifest, nodes: Sequence[Node], stored: Sequence[Point]) -> Publication:
     """Compare the new tree with ``stored``, all its live points with their digest.
 
     A node whose live point has the same digest is not written again, unless its quarantine has
@@ -215,24 +212,6 @@ def plan_publication(
     Raises:
         StoreError: a node belongs to another tree or cannot be stored, or an id comes twice.
     """
-    _check_nodes(manifest, nodes)
-    live = {r.id: (r.payload["digest"], r.payload["embedded"]) for r in stored}
-    hidden = set(manifest.quarantined)
-    changed = tuple(
-        node for node in nodes if (node_digest(node), node.id not in hidden) != live.get(node.id)
-    )
-    updated = sum(node.id in live for node in changed)
-    gone = sorted(live.keys() - {node.id for node in nodes})
-    result = Published(
-        added=len(changed) - updated,
-        updated=updated,
-        unchanged=len(nodes) - len(changed),
-        removed=len(gone),
-    )
-    return Publication(manifest, changed, tuple(gone), result)
-
-
-def _check_nodes(manifest: Manifest, nodes: Sequence[Node]) -> None:
     foreign = next((node for node in nodes if node.tree != manifest.tree), None)
     if foreign is not None:
         raise StoreError(
@@ -241,6 +220,16 @@ def _check_nodes(manifest: Manifest, nodes: Sequence[Node]) -> None:
         )
     if len({node.id for node in nodes}) != len(nodes):
         raise StoreError(f"tree {manifest.tree!r}: a node id comes twice among {len(nodes)} nodes")
+    live = {r.id: (r.payload["digest"], r.payload["embedded"]) for r in stored}
+    hidden = set(manifest.quarantined)
+    changed = tuple(
+        node for node in nodes if (node_digest(node), node.id not in hidden) != live.get(node.id)
+    )
+    n_updated = sum(node.id in live for node in changed)
+    gone = sorted(live.keys() - {node.id for node in nodes})
+    n_added, n_unchanged = len(changed) - n_updated, len(nodes) - len(changed)
+    result = Published(n_added, n_updated, n_unchanged, len(gone))
+    return Publication(manifest, changed, tuple(gone), result)
 
 
 def check_vectors(nodes: Sequence[Node], vectors: Vectors, identity: StoreIdentity) -> None:

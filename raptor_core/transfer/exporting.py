@@ -8,6 +8,7 @@ from typing import Any
 
 from raptor_core.errors import DamagedTreeError, ExportError, UnknownTreeError
 from raptor_core.store.base import Where
+from raptor_core.store.publishing import without_vectors
 from raptor_core.store.store import VectorStore
 from raptor_core.transfer.values import (
     MANIFEST,
@@ -75,8 +76,7 @@ def _export(store: VectorStore, folder: ExportFolder, tree: str) -> TreeFile:
         manifest = manifests[0]
         nodes = store.nodes(Where(trees=(tree,)))
         vectors = store.vectors(node.embedding_key for node in nodes)
-        hidden = set(manifest.quarantined)
-        lost = [n for n in nodes if n.embedding_key not in vectors and n.id not in hidden]
+        lost = without_vectors(manifest, nodes, vectors)
         if build_id(nodes) == manifest.build_id and not lost:
             break
         # On a server somebody may have published between the reads.

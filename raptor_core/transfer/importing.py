@@ -12,7 +12,7 @@ from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
 from raptor_core.store.protocols import Publisher, Searcher
-from raptor_core.store.publishing import Publishing, check_vectors
+from raptor_core.store.publishing import Publishing, check_vectors, without_vectors
 from raptor_core.transfer.values import (
     MANIFEST,
     Export,
@@ -131,12 +131,12 @@ def _read(
     where = folder.shown(file.name)
     nodes, vectors = decode_rows(folder.read(file.name, file.stamp), where)
     sizes = tuple(len(list(layer)) for _, layer in groupby(nodes, key=lambda node: node.layer))
-    manifest, hidden = file.manifest, set(file.manifest.quarantined)
-    lost = sum(n.embedding_key not in vectors and n.id not in hidden for n in nodes)
+    manifest = file.manifest
+    lost = without_vectors(manifest, nodes, vectors)
     if (build_id(nodes), sizes) != (manifest.build_id, manifest.layer_sizes) or lost:
         raise ExportError(
             f"{where} is not the tree {manifest.tree!r} of its manifest: layers of {sizes} nodes "
-            f"where {manifest.layer_sizes} are named, {lost} vectors missing; export again"
+            f"where {manifest.layer_sizes} are named, {len(lost)} vectors missing; export again"
         )
     embedded = [node for node in nodes if node.embedding_key in vectors]
     if embedded:

@@ -26,14 +26,7 @@ if TYPE_CHECKING:
 DENSE = "dense"
 LEXICAL = "lexical"
 
-KEYWORD_FIELDS = (
-    "tree",
-    "state",
-    "documents",
-    "content_key",
-    "embedding_key",
-    "facts",
-)
+KEYWORD_FIELDS = ("tree", "state", "documents", "content_key", "embedding_key", "facts")
 """Payload fields with a keyword index; ``layer`` has an integer index besides."""
 
 READ_POINTS = 1000
