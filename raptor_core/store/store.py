@@ -1,10 +1,8 @@
 """The store over any engine: the rules of publishing, forgetting and reading.
 
-- A store holds what is published; the work on trees that are not is in a cache
-  (``raptor_core.tree.cache``).
 - Publishing is one batch of one tree or many (``publishing.py``) that is committed whole: through
   the journal on embedded engines (``journal.py``), through versions on a server
-  (``versions.py``), there each tree by itself. Unchanged points are not written again.
+  (``versions.py``), there each tree by itself.
 - A commit that fails closes the store: opening it again completes what was begun.
 - Forgetting: after ``publish`` and ``drop`` no point holds removed text, and no search, lookup or
   listing returns it. Published bytes may stay in the engine's files for a while: Edge rewrites in
@@ -57,9 +55,7 @@ Row = TypeVar("Row")
 class VectorStore(AbstractContextManager["VectorStore"]):
     """One open collection, made by ``open_store``. An embedded engine is locked while it is open.
 
-    It is a ``Searcher``, a ``Publisher`` and a ``Maintainer``. A corpus has one live collection,
-    which readers open, and while its embedder changes another beside it (``open_store`` with
-    ``beside``), which is built like any and promoted at the end.
+    It is a ``Searcher``, a ``Publisher`` and a ``Maintainer``.
     """
 
     def __init__(
@@ -173,25 +169,30 @@ class VectorStore(AbstractContextManager["VectorStore"]):
 
     def nodes(self, where: Where = EVERYWHERE) -> list[Node]:
         """See ``Searcher``."""
-        found = [payload_to_node(record.payload) for record in self._live(where, None)]
+        records = self._points(live_condition(where), None)
+        found = [payload_to_node(record.payload) for record in records]
         return sorted(found, key=lambda n: (n.tree, n.layer, *n.order))
 
-    def _live(self, where: Where, fields: Sequence[str] | None) -> list[Point]:
-        condition = live_condition(where)
+    def _points(
+        self, condition: Condition | None, fields: Sequence[str] | None, *, dense: bool = False
+    ) -> list[Point]:
+        """All points that match; none where nothing can."""
         if condition is None:
             return []
         with self._open():
-            return self._engine.scroll(condition, fields)
+            return self._engine.scroll(condition, fields, dense=dense)
 
     def titles(self) -> dict[str, str]:
         """The titles of all documents that have one, by document; no text is read."""
-        records = self._live(Where(layers=(0,)), ("documents", "metadata"))
+        leaves = live_condition(Where(layers=(0,)))
+        records = self._points(leaves, ("documents", "metadata"))
         found = ((r.payload["documents"][0], r.payload["metadata"].get("title")) for r in records)
         return {document: str(title) for document, title in found if title}
 
     def point_ids(self, tree: str) -> list[str]:
         """Ids of the tree's live points, sorted: what an audit compares."""
-        return sorted(record.id for record in self._live(Where(trees=(tree,)), ("state",)))
+        nodes = Condition((LIVE, Match("tree", (tree,))))
+        return sorted(record.id for record in self._points(nodes, ("state",)))
 
     def count(self, where: Where = EVERYWHERE) -> int:
         """Number of live nodes."""
@@ -207,7 +208,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         One that was damaged on disk counts as unknown.
         """
         keyed = "embedding_key"
-        records = self._lookup(keyed, embedding_keys, (keyed,), dense=True)
+        records = self._keyed(keyed, embedding_keys, (keyed,), dense=True)
         found = [(record.payload[keyed], _sound_vector(record)) for record in records]
         return {key: vector for key, vector in found if vector is not None}
 
@@ -216,20 +217,17 @@ class VectorStore(AbstractContextManager["VectorStore"]):
 
         One that was damaged on disk counts as unknown.
         """
-        records = self._lookup("content_key", content_keys, None, dense=False)
+        records = self._keyed("content_key", content_keys, None)
         nodes = [node for record in records if (node := _whole_node(record))]
         return {node.content_key: node.text for node in nodes if node.layer}
 
-    def _lookup(
-        self, field: str, keys: Iterable[str], fields: Sequence[str] | None, *, dense: bool
-    ) -> list[Point]:
+    def _keyed(
+        self, field: str, keys: Iterable[str], fields: Sequence[str] | None, *, dense: bool = False
+    ) -> Iterator[Point]:
         distinct = _unique(keys)
-        found: list[Point] = []
-        with self._open():
-            for at in range(0, len(distinct), READ_POINTS):
-                match = Match(field, distinct[at : at + READ_POINTS])
-                found += self._engine.scroll(Condition((match,)), fields, dense=dense)
-        return found
+        for at in range(0, len(distinct), READ_POINTS):
+            match = Match(field, distinct[at : at + READ_POINTS])
+            yield from self._points(Condition((match,)), fields, dense=dense)
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """See ``Searcher``."""
@@ -243,17 +241,14 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         return self._manifests(MANIFEST, match) if contents else []
 
     def _manifests(self, *matches: Match) -> list[Manifest]:
-        with self._open():
-            records = self._engine.scroll(Condition(matches), None)
-        return sorted((payload_to_manifest(r.payload) for r in records), key=attrgetter("tree"))
+        found = (payload_to_manifest(r.payload) for r in self._points(Condition(matches), None))
+        return sorted(found, key=attrgetter("tree"))
 
     def marks(self) -> list[Mark]:
         """See ``Publisher``."""
-        with self._open():
-            records = self._engine.scroll(Condition((MANIFEST,)), ("mark",))
-            marks = [payload_to_mark(record.payload) for record in records]
-        found = [mark for mark in marks if mark is not None]
-        if len(found) < len(marks):  # some have none that can be read
+        records = self._points(Condition((MANIFEST,)), ("mark",))
+        found = [mark for record in records if (mark := payload_to_mark(record.payload))]
+        if len(found) < len(records):  # some have none that can be read
             found = [manifest.mark for manifest in self.manifests()]
         return sorted(found, key=attrgetter("tree"))
 
@@ -319,15 +314,15 @@ class VectorStore(AbstractContextManager["VectorStore"]):
 
     def _damaged(self) -> Iterator[str]:
         """Ids of published points that are not what was written; every one is read."""
-        for record in self._engine.scroll(Condition((MANIFEST,)), None):
+        for record in self._points(Condition((MANIFEST,)), None):
             try:
                 payload_to_manifest(record.payload)
             except DamagedTreeError:
                 yield record.id
-        ids = [record.id for record in self._engine.scroll(Condition((LIVE,)), ("state",))]
+        ids = [record.id for record in self._points(Condition((LIVE,)), ("state",))]
         for at in range(0, len(ids), READ_POINTS):
             part = Condition((LIVE,), tuple(ids[at : at + READ_POINTS]))
-            for record in self._engine.scroll(part, None, dense=True):
+            for record in self._points(part, None, dense=True):
                 node = _whole_node(record)
                 lacks = record.payload.get("embedded", True) and _sound_vector(record) is None
                 if node is None or node.id != record.id or lacks:
