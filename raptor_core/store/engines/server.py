@@ -193,12 +193,9 @@ class ServerEngine(ClientEngine):
             if at_a_glance:
                 self._reading.glanced.setdefault(tree, version.publication)
             else:
-                self._meet(tree, version)
+                self._reading.met.setdefault(tree, version.publication)
+                self._reading.seen.discard(tree)
         return versions
-
-    def _meet(self, tree: str, version: Version) -> None:
-        self._reading.met.setdefault(tree, version.publication)
-        self._reading.seen.discard(tree)
 
     @cached_property
     def _can_look(self) -> bool:
@@ -363,16 +360,6 @@ class ServerEngine(ClientEngine):
                 self._changed, self._are_terms_due = set(), False
             return self._terms
 
-    def _born(self, condition: Condition) -> Condition:
-        """The condition without points that are no nodes."""
-        named = _named(condition)
-        trees = self._versions if named is None else named
-        versions = [self._versions.get(tree, NO_VERSION) for tree in trees]
-        births = frozenset[str]().union(*(version.births for version in versions))
-        gone = frozenset[str]().union(*(version.gone for version in versions))
-        born = (*condition.matches, Match("birth", tuple(sorted(births))))
-        return replace(condition, matches=born, hidden_ids=tuple(sorted(gone)))
-
     def count(self, condition: Condition) -> int:
         """Number of nodes that match."""
         return self.steady(lambda: self._counted(_by_node(condition)))
@@ -380,9 +367,13 @@ class ServerEngine(ClientEngine):
     def _counted(self, condition: Condition) -> int:
         named = _named(condition)
         self._know(math.inf if named else 0.0)
-        for tree in named or self._versions:
-            self._meet(tree, self._versions.get(tree, NO_VERSION))
-        return self._points.count(self._born(condition))
+        trees = self._versions if named is None else named
+        versions = self._versions_met(trees, at_a_glance=False).values()
+        births = frozenset[str]().union(*(version.births for version in versions))
+        gone = frozenset[str]().union(*(version.gone for version in versions))
+        born = (*condition.matches, Match("birth", tuple(sorted(births))))
+        only = replace(condition, matches=born, hidden_ids=tuple(sorted(gone)))
+        return self._points.count(only)
 
 
 def _named(condition: Condition) -> tuple[str, ...] | None:
