@@ -163,7 +163,14 @@ class StoreFolder(Corpus):
                 )
             shutil.rmtree(part, ignore_errors=True)
             (part / "engine").mkdir(parents=True)
-            _create(made, part / "engine")
+            if made.engine == "edge":
+                from raptor_core.store.engines.edge import create_shard
+
+                create_shard(part / "engine", made.identity.n_dims)
+            else:
+                from raptor_core.store.engines.qdrant import open_local
+
+                open_local(part / "engine", made.identity.n_dims).close()
             write_durably(part / "identity.json", _encoded(made))
             part.replace(place)
             sync_directory(self.root)
@@ -178,17 +185,6 @@ class StoreFolder(Corpus):
         with disk_errors(place):
             if place.exists():
                 shutil.rmtree(place)
-
-
-def _create(made: Collection, path: Path) -> None:
-    if made.engine == "edge":
-        from raptor_core.store.engines.edge import create_shard
-
-        create_shard(path, made.identity.n_dims)
-    else:
-        from raptor_core.store.engines.qdrant import open_local
-
-        open_local(path, made.identity.n_dims).close()
 
 
 def _opened(collection: Collection, path: Path) -> Engine:

@@ -200,25 +200,22 @@ def payload_to_manifest(payload: Payload) -> Manifest:
         DamagedTreeError: it cannot be read.
     """
     try:
-        return _manifest(payload, payload["manifest"])
+        stored = payload["manifest"]
+        return Manifest(
+            tree=payload["tree"],
+            build_id=stored["build_id"],
+            layer_sizes=tuple(stored["layer_sizes"]),
+            n_tokens=stored["n_tokens"],
+            documents=dict(stored["documents"]),
+            end=stored["end"],
+            settings_fingerprint=stored["settings_fingerprint"],
+            published_at=stored["published_at"],
+            fits=tuple(Fit(**fit) for fit in json.loads(stored["fits"])),
+            quarantined=tuple(json.loads(stored.get("quarantined", "[]"))),
+            title=stored.get("title", ""),
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedTreeError(
             f"the manifest of tree {payload.get('tree')!r} is not what was published: the store's "
             "files are damaged. Build it again with --force"
         ) from error
-
-
-def _manifest(payload: Payload, stored: dict[str, Any]) -> Manifest:
-    return Manifest(
-        tree=payload["tree"],
-        build_id=stored["build_id"],
-        layer_sizes=tuple(stored["layer_sizes"]),
-        n_tokens=stored["n_tokens"],
-        documents=dict(stored["documents"]),
-        end=stored["end"],
-        settings_fingerprint=stored["settings_fingerprint"],
-        published_at=stored["published_at"],
-        fits=tuple(Fit(**fit) for fit in json.loads(stored["fits"])),
-        quarantined=tuple(json.loads(stored.get("quarantined", "[]"))),
-        title=stored.get("title", ""),
-    )

@@ -135,19 +135,15 @@ class ServerCorpus(Corpus):
             check_identity(stored.identity, identity, self.where)
             return stored
         with self._place.errors():
-            if not exists:
-                self._create(made.name, identity.n_dims)
+            try:
+                if not exists:
+                    self._layout.create(self._client, made.name, identity.n_dims)
+            except Exception as error:
+                if code(error) not in CONFLICTS:  # else made by a request whose answer was lost
+                    raise
             self._layout.create_indexes(self._client, made.name)
         self._write(made)
         return made
-
-    def _create(self, name: str, n_dims: int) -> None:
-        """Make a collection; one that is there was made by a request whose answer was lost."""
-        try:
-            self._layout.create(self._client, name, n_dims)
-        except Exception as error:
-            if code(error) not in CONFLICTS:
-                raise
 
     def point(self, collection: Collection) -> None:
         """See ``Corpus``; what is retired is written before the alias is switched."""

@@ -12,7 +12,7 @@ from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
 from raptor_core.store.protocols import Publisher, Searcher
-from raptor_core.store.publishing import Publishing, check_vectors, without_vectors
+from raptor_core.store.publishing import check_vectors, without_vectors
 from raptor_core.transfer.values import (
     MANIFEST,
     Export,
@@ -101,16 +101,13 @@ def import_trees(store: Publisher, folder: ExportFolder, export: Export) -> list
         ExportError: a file is damaged.
         StoreError: the store refuses; what was published stays.
     """
+    done = []
     with store.publishing() as publishing:
-        return [_import_tree(publishing, folder, export, file) for file in export.trees]
-
-
-def _import_tree(
-    publishing: Publishing, folder: ExportFolder, export: Export, file: TreeFile
-) -> Imported:
-    nodes, vectors = _read(folder, export, file)
-    (published,) = publishing.publish([Edition(file.manifest, nodes, vectors)])
-    return Imported(file.manifest.tree, published)
+        for file in export.trees:
+            edition = Edition(file.manifest, *_read(folder, export, file))
+            (published,) = publishing.publish([edition])
+            done.append(Imported(file.manifest.tree, published))
+    return done
 
 
 def differing(store: Searcher, export: Export) -> list[str]:

@@ -19,6 +19,9 @@ class Layout:
     def create(self, client: QdrantClient, name: str, n_dims: int) -> None:
         """Make an empty collection."""
         settings = self._settings
+        optimizers = None
+        if settings.indexing_threshold >= 0:
+            optimizers = models.OptimizersConfigDiff(indexing_threshold=settings.indexing_threshold)
         dense = models.VectorParams(
             size=n_dims,
             distance=models.Distance.COSINE,
@@ -34,15 +37,14 @@ class Layout:
             replication_factor=settings.replication_factor or None,
             write_consistency_factor=settings.write_consistency_factor or None,
             on_disk_payload=settings.on_disk_payload,
-            optimizers_config=self._optimizers(),
+            optimizers_config=optimizers,
         )
 
     def create_indexes(self, client: QdrantClient, name: str) -> None:
         """Make the indexes of payload fields; those that are there stay."""
         for field in (*KEYWORD_FIELDS, "birth"):
             keyword = models.KeywordIndexParams(
-                type=models.KeywordIndexType.KEYWORD,
-                enable_hnsw=field in LINKED_FIELDS,
+                type=models.KeywordIndexType.KEYWORD, enable_hnsw=field in LINKED_FIELDS
             )
             client.create_payload_index(name, field, keyword, wait=True)
         node_ids = models.UuidIndexParams(type=models.UuidIndexType.UUID, enable_hnsw=False)
@@ -51,10 +53,6 @@ class Layout:
             type=models.IntegerIndexType.INTEGER, lookup=True, range=False, enable_hnsw=False
         )
         client.create_payload_index(name, "layer", layer, wait=True)
-
-    def _optimizers(self) -> models.OptimizersConfigDiff | None:
-        given = self._settings.indexing_threshold
-        return models.OptimizersConfigDiff(indexing_threshold=given) if given >= 0 else None
 
     def _hnsw(self) -> models.HnswConfigDiff | None:
         given = {
