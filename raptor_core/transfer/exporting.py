@@ -78,15 +78,11 @@ def _export(store: VectorStore, folder: ExportFolder, tree: str) -> TreeFile:
         vectors = store.vectors(node.embedding_key for node in nodes)
         lost = without_vectors(manifest, nodes, vectors)
         if build_id(nodes) == manifest.build_id and not lost:
-            break
+            return TreeFile(manifest, folder.put(tree_file(tree), encode_rows(nodes, vectors)))
         # On a server somebody may have published between the reads.
-    else:
-        what = "its nodes are not those of its manifest"
-        if lost:
-            what = f"{len(lost)} vectors are missing, first that of node {lost[0].id}"
-        raise DamagedTreeError(
-            f"the published tree {tree!r} is damaged: {what}. Build it again with --force, then "
-            "export"
-        )
-    data = encode_rows(nodes, vectors)
-    return TreeFile(manifest, folder.put(tree_file(tree), data))
+    what = "its nodes are not those of its manifest"
+    if lost:
+        what = f"{len(lost)} vectors are missing, first that of node {lost[0].id}"
+    raise DamagedTreeError(
+        f"the published tree {tree!r} is damaged: {what}. Build it again with --force, then export"
+    )

@@ -10,7 +10,7 @@ import numpy as np
 
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
+from raptor_core.store.base import Edition, Published, StoreIdentity
 from raptor_core.store.protocols import Publisher, Searcher
 from raptor_core.store.publishing import check_vectors, without_vectors
 from raptor_core.transfer.values import (
@@ -114,11 +114,7 @@ def differing(store: Searcher, export: Export) -> list[str]:
     """Trees of the export that are published with other content, sorted."""
     wanted = {file.manifest.tree: file.manifest for file in export.trees}
     live = store.manifests(sorted(wanted))
-    return sorted(m.tree for m in live if _content(m) != _content(wanted[m.tree]))
-
-
-def _content(manifest: Manifest) -> tuple[str, tuple[str, ...]]:
-    return manifest.build_id, manifest.quarantined
+    return sorted(m.tree for m in live if m.mark != wanted[m.tree].mark)
 
 
 def _read(
