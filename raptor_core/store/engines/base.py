@@ -90,7 +90,7 @@ class Match:
     """``field`` (or one of its elements, for an array) equals one of ``values``, each once."""
 
     field: str
-    values: tuple[str, ...] | tuple[int, ...]
+    values: tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,20 +150,15 @@ def live_condition(where: Where) -> Condition | None:
     An id that is no UUID in canonical form belongs to no node.
     """
     ids = None if where.ids is None else tuple(i for i in dict.fromkeys(where.ids) if _is_id(i))
-    given = (where.trees, where.documents, where.layers, ids)
-    if any(values is not None and not values for values in given):
+    fields = {"tree": where.trees, "documents": where.documents, "layer": where.layers}
+    given = [(field, values) for field, values in fields.items() if values is not None]
+    if ids == () or not all(values for _, values in given):
         return None
-    matches = [LIVE]
-    if where.trees is not None:
-        matches.append(Match("tree", tuple(dict.fromkeys(where.trees))))
-    if where.documents is not None:
-        matches.append(Match("documents", tuple(dict.fromkeys(where.documents))))
-    if where.layers is not None:
-        matches.append(Match("layer", tuple(dict.fromkeys(where.layers))))
     for key, value in where.metadata.items():
         values = value if isinstance(value, tuple) else (value,)
-        matches.append(Match("facts", tuple(dict.fromkeys(fact(key, one) for one in values))))
-    return Condition(tuple(matches), ids)
+        given.append(("facts", tuple(fact(key, one) for one in values)))
+    matches = (Match(field, tuple(dict.fromkeys(values))) for field, values in given)
+    return Condition((LIVE, *matches), ids)
 
 
 def _is_id(text: str) -> bool:
