@@ -401,17 +401,15 @@ def split(batch: Batch, limit_bytes: int | None = None) -> Iterator[Batch]:
     own.
     """
     limit = limit_bytes or PART_BYTES
-    upserts: list[Point] = []
-    size = 0
-    for point in batch.upserts:
+    start, size = 0, 0
+    for at, point in enumerate(batch.upserts):
         n_bytes = point_bytes(point)
-        if upserts and size + n_bytes > limit:
-            yield Batch(tuple(upserts))
-            upserts, size = [], 0
-        upserts.append(point)
+        if at > start and size + n_bytes > limit:
+            yield Batch(batch.upserts[start:at])
+            start, size = at, 0
         size += n_bytes
-    if upserts:
-        yield Batch(tuple(upserts))
+    if batch.upserts:
+        yield Batch(batch.upserts[start:])
     n_ids = max(1, limit // _ID_BYTES)
     for at in range(0, len(batch.deletes), n_ids):
         yield Batch(deletes=batch.deletes[at : at + n_ids])
