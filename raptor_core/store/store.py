@@ -192,7 +192,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     def point_ids(self, tree: str) -> list[str]:
         """Ids of the tree's live points, sorted: what an audit compares."""
         nodes = Condition((LIVE, Match("tree", (tree,))))
-        return sorted(record.id for record in self._points(nodes, ("state",)))
+        return sorted(record.id for record in self._points(nodes, ()))
 
     def count(self, where: Where = EVERYWHERE) -> int:
         """Number of live nodes."""
@@ -319,7 +319,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
                 payload_to_manifest(record.payload)
             except DamagedTreeError:
                 yield record.id
-        ids = [record.id for record in self._points(Condition((LIVE,)), ("state",))]
+        ids = [record.id for record in self._points(Condition((LIVE,)), ())]
         for at in range(0, len(ids), READ_POINTS):
             part = Condition((LIVE,), tuple(ids[at : at + READ_POINTS]))
             for record in self._points(part, None, dense=True):

@@ -45,7 +45,7 @@ from raptor_core.store.payload import Payload, damaged
 
 KEYS = "keys"
 REST = "rest"
-ALONE = ("state", "digest", "embedded", "embedding_key", "mark")
+ALONE = ("embedding_key", "mark")
 """Every value costs time to hand over to the engine, and every index time to write and to open. So
 ``keys`` holds what is filtered, as "field=value" under one index, ``rest`` the whole payload as
 JSON, and the fields that are read alone stand beside them."""
