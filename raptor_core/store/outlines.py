@@ -126,18 +126,12 @@ class Outlines(NamedTuple):
         nodes, children = zip(*parts, strict=True)
         return cls(np.concatenate(nodes), np.concatenate(children))
 
-    def starts(self) -> NDArray[np.int64]:
-        """The row at which the children of each begin, shape ``(n,)``."""
+    def take(self, at: NDArray[Any]) -> Outlines:
+        """Some of them, by row."""
         sizes = self.nodes["n_children"].astype(np.int64)
-        return np.cumsum(sizes) - sizes
-
-    def take(self, at: NDArray[Any], starts: NDArray[np.int64] | None = None) -> Outlines:
-        """Some of them, by row; ``starts`` are those of all, where they are known."""
-        nodes = self.nodes[at]
-        sizes = nodes["n_children"].astype(np.int64)
-        begins = (self.starts() if starts is None else starts)[at]
+        begins, sizes = (np.cumsum(sizes) - sizes)[at], sizes[at]
         shifts = np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
-        return Outlines(nodes, self.children[shifts + np.arange(len(shifts))])
+        return Outlines(self.nodes[at], self.children[shifts + np.arange(len(shifts))])
 
     def ids(self) -> list[str]:
         """The ids of the nodes."""
@@ -213,8 +207,6 @@ class OutlineFile:
         """Know nothing, until it is read again."""
         self._parts: list[Outlines] = []
         self._rows = NOTHING.outlines
-        self._highs: Keys = np.zeros(1, dtype=np.uint64)
-        self._starts = self._rows.starts()
         self._is_saved = True
 
     def withdraw(self, *, is_new: bool) -> None:
@@ -244,13 +236,14 @@ class OutlineFile:
             self._parts, self._is_saved = [Outlines.of(self._read(), strict=False)], False
             rows, at, is_known = self._places(wanted)
         lacking = [numbers[row] for row in np.flatnonzero(~is_known).tolist()]
-        return rows.take(at[is_known], self._starts), lacking
+        return rows.take(at[is_known]), lacking
 
     def _places(self, wanted: Keys) -> tuple[Outlines, NDArray[Any], NDArray[np.bool_]]:
         """All outlines, the rows at which some stand, and whether they do."""
         rows = self._joined()
-        at = np.searchsorted(self._highs[:-1], wanted)
-        return rows, at, self._highs[at] == wanted
+        highs = np.append(rows.nodes["high"], np.uint64(0))
+        at = np.searchsorted(highs[:-1], wanted)
+        return rows, at, highs[at] == wanted
 
     def _joined(self) -> Outlines:
         """The last that is known of each, by id."""
@@ -259,8 +252,6 @@ class OutlineFile:
             _, last = np.unique(every.nodes["high"][::-1], return_index=True)
             at = len(every.nodes) - 1 - last
             self._rows = every.take(at[every.nodes["layer"][at] != _GONE])
-            self._highs = np.append(self._rows.nodes["high"], np.uint64(0))
-            self._starts = self._rows.starts()
             self._parts = self._parts and [self._rows]
         return self._rows
 
