@@ -53,12 +53,14 @@ class Journal:
         """Apply the batch that a dead process left, if there is one.
 
         Raises:
-            StoreError: the journal is damaged or another version's, or the engine fails.
+            StoreError: no space, the journal is damaged or another version's, or the engine fails.
         """
         with disk_errors(self._path):
             data = self._path.read_bytes() if self._path.exists() else None
         if data is not None:
-            self._apply(decode(data, self._path))
+            batch = decode(data, self._path)
+            check_space(self._path.parent, len(data) * _ENGINE_BYTES_PER_BYTE)
+            self._apply(batch)
 
     def _apply(self, batch: Batch) -> None:
         self._engine.apply(batch)

@@ -24,7 +24,6 @@ from uuid import UUID
 import numpy as np
 import qdrant_edge as edge
 
-from raptor_core.disk import check_space
 from raptor_core.errors import StoreError
 from raptor_core.store.engines.base import (
     DENSE,
@@ -87,7 +86,6 @@ UPDATE_POINTS = 2000
 """Points per operation: so many vectors are lists of numbers at a time."""
 
 SCROLL_POINTS = 10_000
-BYTES_PER_POINT = 8192
 
 VACUUM_POINTS = 100
 SEALED_KB = 8_000
@@ -156,7 +154,6 @@ class EdgeEngine:
     def apply(self, batch: Batch) -> None:
         """Write and delete, in this order."""
         self._outlines.withdraw(is_new=self.count(Condition()) == 0)
-        check_space(self._path, len(batch.upserts) * BYTES_PER_POINT)
         try:
             self._write(batch)
         except BaseException:
