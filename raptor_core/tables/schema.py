@@ -38,12 +38,8 @@ class Schema:
     ) -> None:
         """``may_lack`` are columns that tables of an earlier version do not have."""
         self.columns = tuple(Column(*column) for column in columns)
+        self.names = tuple(column.name for column in self.columns)
         self._may_lack = may_lack
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the columns."""
-        return tuple(column.name for column in self.columns)
 
     def table(self, rows: Iterable[Sequence[Any]]) -> pa.Table:
         """The table of some rows, each with a value for every column."""
@@ -71,7 +67,10 @@ class Schema:
                 return repeat(None, table.num_rows)
             if column.name in self._may_lack:
                 return repeat("" if column.kind == "string" else (), table.num_rows)
-        return _values(column.kind, table.column(column.name))
+        values = table.column(column.name).to_pylist()
+        if column.kind == "json":
+            return map(json.loads, values)
+        return map(tuple, values) if column.kind == "list[string]" else values
 
 
 def _array(kind: Kind, values: Sequence[Any]) -> pa.Array:
@@ -93,10 +92,3 @@ def _array(kind: Kind, values: Sequence[Any]) -> pa.Array:
     ends = pa.py_buffer(np.cumsum([0, *map(len, data)], dtype=np.int64))
     type_ = pa.large_binary() if kind == "bytes" else pa.large_string()
     return pa.Array.from_buffers(type_, len(data), [None, ends, pa.py_buffer(b"".join(data))])
-
-
-def _values(kind: Kind, column: pa.ChunkedArray) -> Iterable[Any]:
-    values = column.to_pylist()
-    if kind == "json":
-        return map(json.loads, values)
-    return map(tuple, values) if kind == "list[string]" else values
