@@ -71,6 +71,16 @@ class Point:
     lexical: Sparse | None = None
 
 
+def named_vectors(point: Point, sparse: Callable[[Sparse], Any]) -> dict[str, Any]:
+    """The vectors of a point by name, for an engine whose sparse ones ``sparse`` makes."""
+    found: dict[str, Any] = {}
+    if point.dense is not None:
+        found[DENSE] = point.dense.tolist()
+    if point.lexical is not None:
+        found[LEXICAL] = sparse(point.lexical)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Points to write, then ids to delete; applying it twice is the same as once.

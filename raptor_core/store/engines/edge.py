@@ -36,6 +36,7 @@ from raptor_core.store.engines.base import (
     Question,
     Scored,
     just_under,
+    named_vectors,
     ranked,
 )
 from raptor_core.store.lexical import Sparse
@@ -154,33 +155,22 @@ class EdgeEngine:
     def apply(self, batch: Batch) -> None:
         """Write and delete, in this order."""
         self._outlines.withdraw(is_new=self.count(Condition()) == 0)
+        update = edge.UpdateOperation
         try:
-            self._write(batch)
+            with engine_errors(self._path, f"write {len(batch.upserts)} points"):
+                for at in range(0, len(batch.upserts), UPDATE_POINTS):
+                    points = [
+                        edge.Point(p.id, named_vectors(p, _sparse), pack(p.payload))
+                        for p in batch.upserts[at : at + UPDATE_POINTS]
+                    ]
+                    self._shard.update(update.upsert_points(points))
+                if batch.deletes:
+                    self._shard.update(update.delete_points(list(batch.deletes)))
         except BaseException:
             self._outlines.forget()
             raise
         live = (p.payload for p in batch.upserts if p.payload["state"] == "live")
         self._outlines.change(batch.deletes, live)
-
-    def _write(self, batch: Batch) -> None:
-        update = edge.UpdateOperation
-        with engine_errors(self._path, f"write {len(batch.upserts)} points"):
-            for at in range(0, len(batch.upserts), UPDATE_POINTS):
-                points = [self._point(p) for p in batch.upserts[at : at + UPDATE_POINTS]]
-                self._shard.update(update.upsert_points(points))
-            if batch.deletes:
-                self._shard.update(update.delete_points(list(batch.deletes)))
-
-    def _point(self, point: Point) -> Any:
-        vector: dict[str, Any] = {}
-        if point.dense is not None:
-            vector[DENSE] = point.dense.tolist()
-        if point.lexical is not None:
-            vector[LEXICAL] = self._sparse(point.lexical)
-        return edge.Point(id=point.id, vector=vector, payload=pack(point.payload))
-
-    def _sparse(self, sparse: Sparse) -> Any:
-        return edge.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Point]:
         """The points that exist among ``ids``, with their whole payloads."""
@@ -264,7 +254,7 @@ class EdgeEngine:
         narrowed = Condition(matches, question.condition.ids)
         nearest, params = edge.Query.Nearest, None
         if isinstance(question.asked, Sparse):
-            query = nearest(self._sparse(question.asked), using=LEXICAL)
+            query = nearest(_sparse(question.asked), using=LEXICAL)
             params = edge.SearchParams(idf=edge.IdfParams(corpus=edge.Filter()))
         else:
             query = nearest(question.asked.tolist(), using=DENSE)
@@ -308,6 +298,10 @@ class EdgeEngine:
         with engine_errors(self._path, "close"):
             self._shard.close()
         self._outlines.save()
+
+
+def _sparse(sparse: Sparse) -> Any:
+    return edge.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
 
 
 def _record(point: Any) -> Point:

@@ -30,6 +30,7 @@ from raptor_core.store.engines.base import (
     Question,
     Scored,
     just_under,
+    named_vectors,
     ranked,
 )
 from raptor_core.store.engines.layout import Layout
@@ -46,10 +47,8 @@ DEAD_SECONDS = 10.0
 
 _POLL_SECONDS = 0.005
 
-
 Row = tuple[str, float, Payload]
 """Id, score and payload of a point."""
-
 
 Look = tuple[tuple[str, str], ...]
 """Ids of manifests, and the ``birth`` that each should have."""
@@ -338,22 +337,16 @@ def _wanted(fields: Sequence[str] | None, vectors: list[str]) -> dict[str, Any]:
 def _operations(batch: Batch, only: models.Filter | None) -> list[Any]:
     found: list[Any] = []
     if batch.upserts:
-        points = [_point(point) for point in batch.upserts]
+        points = [
+            models.PointStruct(id=p.id, vector=named_vectors(p, _sparse), payload=p.payload)
+            for p in batch.upserts
+        ]
         written = models.PointsList(points=points, update_filter=only)
         found.append(models.UpsertOperation(upsert=written))
     if batch.deletes:
         ids = models.PointIdsList(points=list(batch.deletes))
         found.append(models.DeleteOperation(delete=ids))
     return found
-
-
-def _point(point: Point) -> models.PointStruct:
-    vector: dict[str, Any] = {}
-    if point.dense is not None:
-        vector[DENSE] = point.dense.tolist()
-    if point.lexical is not None:
-        vector[LEXICAL] = _sparse(point.lexical)
-    return models.PointStruct(id=point.id, vector=vector, payload=point.payload)
 
 
 def _sparse(sparse: Sparse) -> models.SparseVector:
