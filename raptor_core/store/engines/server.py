@@ -29,7 +29,7 @@ from raptor_core.store.engines.base import (
 )
 from raptor_core.store.engines.glances import Glances
 from raptor_core.store.engines.qdrant import UNSCORED, ClientEngine, Look, Row, Search
-from raptor_core.store.engines.terms import NO_TERMS, CorpusTerms
+from raptor_core.store.engines.terms import NO_TERMS, TERM_FIELDS, CorpusTerms, Terms
 from raptor_core.store.engines.versions import (
     NO_VERSION,
     POINT_FIELDS,
@@ -38,7 +38,6 @@ from raptor_core.store.engines.versions import (
     ServerPublisher,
     Version,
     read_manifests,
-    read_terms,
 )
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.payload import Payload, manifest_id
@@ -355,8 +354,9 @@ class ServerEngine(ClientEngine):
         self._know(KNOWN_SECONDS)
         with self._turn:
             if self._are_terms_due:
-                now = read_terms(self._points, self._changed)
-                self._terms.put({tree: now.get(tree, NO_TERMS) for tree in self._changed})
+                stored = read_manifests(self._points, self._changed, TERM_FIELDS)
+                known = {t: Terms.of_payload(one) for t, one in stored.items() if "terms" in one}
+                self._terms.put({tree: known.get(tree, NO_TERMS) for tree in self._changed})
                 self._changed, self._are_terms_due = set(), False
             return self._terms
 

@@ -161,12 +161,6 @@ def read_manifests(
     return {record.payload["tree"]: record.payload for record in records}
 
 
-def read_terms(engine: ClientEngine, trees: Collection[str]) -> dict[str, Terms]:
-    """The counts of the trees that are published."""
-    found = read_manifests(engine, trees, TERM_FIELDS)
-    return {tree: Terms.of_payload(one) for tree, one in found.items() if "terms" in one}
-
-
 class ServerPublisher:
     """Applies batches of whole trees to a collection."""
 
