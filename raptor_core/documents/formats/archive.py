@@ -6,7 +6,8 @@ import lzma
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
 
@@ -21,7 +22,7 @@ MAX_TEXT_MB = 24
 """What its XML parts may hold uncompressed; as a tree, XML takes a good ten times its size. A page
 is 10 to 40 KB, so this is a book of a thousand pages."""
 
-DAMAGE = (
+DAMAGE: tuple[type[Exception], ...] = (
     AttributeError,
     EOFError,
     LookupError,
@@ -29,6 +30,7 @@ DAMAGE = (
     OSError,
     OverflowError,
     RuntimeError,  # a part is encrypted
+    StopIteration,  # an element is missing
     SyntaxError,  # lxml's own derive from it
     TypeError,
     ValueError,
@@ -42,34 +44,34 @@ DAMAGE = (
 _MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 
 
-def check_archive(
-    data: bytes, max_file_mb: float, kind: str, formats: tuple[str, str] | None = None
-) -> None:
-    """Refuse what is encrypted, no archive, or would grow beyond bounds.
+@contextmanager
+def refuse_damage(kind: str, *errors: type[Exception]) -> Iterator[None]:
+    """Refuse a file that a reader fails on, with ``DAMAGE`` or one of its own ``errors``.
 
-    ``kind`` says for people what it should be ("Word document"); ``formats`` are the extensions of
-    Microsoft's format before this one, and of this one.
+    ``kind`` says for people what the file should be ("Word document").
+    """
+    try:
+        yield
+    except (*DAMAGE, *errors) as error:
+        raise UnreadableError(f"is damaged, or no {kind}: {error}") from error
+
+
+def open_archive(
+    data: bytes, max_file_mb: float, formats: tuple[str, str] | None = None
+) -> zipfile.ZipFile:
+    """The archive, unless it is encrypted or would grow beyond bounds.
+
+    ``formats`` are the extensions of Microsoft's format before this one, and of this one.
 
     Raises:
         UnreadableError: it is to be refused.
+        Exception: as in ``DAMAGE``.
     """
     if formats and data.startswith(b"\xd0\xcf\x11\xe0"):
         old, new = formats
         raise UnreadableError(f"is encrypted, or in the old {old} format; save it as plain {new}")
-    try:
-        with zipfile.ZipFile(BytesIO(data)) as archive:
-            sizes = {part.filename: part.file_size for part in archive.infolist()}
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise damaged(kind, error) from error
-    _check_sizes(sizes, max_file_mb)
-
-
-def damaged(kind: str, error: Exception) -> UnreadableError:
-    """What a file that a reader failed on is refused with."""
-    return UnreadableError(f"is damaged, or no {kind}: {error}")
-
-
-def _check_sizes(sizes: Mapping[str, int], max_file_mb: float) -> None:
+    archive = zipfile.ZipFile(BytesIO(data))
+    sizes = {part.filename: part.file_size for part in archive.infolist()}
     markup = sum(size for name, size in sizes.items() if name.lower().endswith(_MARKUP))
     if markup > MAX_TEXT_MB * MEGABYTE:
         raise UnreadableError(
@@ -82,6 +84,7 @@ def _check_sizes(sizes: Mapping[str, int], max_file_mb: float) -> None:
             f"{size / MEGABYTE:.0f} MB uncompressed is over the limit of "
             f"{MAX_EXPANSION * max_file_mb:g} MB ({MAX_EXPANSION} x source.max_file_mb)"
         )
+    return archive
 
 
 def read_xml(archive: zipfile.ZipFile, name: str) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
-from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged, tag_of
+from raptor_core.documents.formats.archive import open_archive, refuse_damage, tag_of
 from raptor_core.documents.formats.parsed import Blocks, Parsed, one_line
 from raptor_core.errors import MissingExtraError
 
@@ -28,17 +28,14 @@ def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
         from docx.opc.exceptions import OpcError
     except ImportError as error:
         raise MissingExtraError("docx", "reading Word documents") from error
-    check_archive(data, max_file_mb, "Word document", (".doc", ".docx"))
-    try:
+    formats = (".doc", ".docx")
+    with refuse_damage("Word document", OpcError), open_archive(data, max_file_mb, formats):
         document = docx.Document(BytesIO(data))
         styles = {style.style_id: style.name or "" for style in document.styles}
         properties = document.core_properties
         title, author = properties.title or "", properties.author or ""
-        body = document.element.body
-    except (OpcError, *DAMAGE) as error:
-        raise damaged("Word document", error) from error
-    reading = _Reading(styles)
-    reading.read(body)
+        reading = _Reading(styles)
+        reading.read(document.element.body)
     return reading.blocks.parsed(one_line(title) or reading.title, {"author": author})
 
 

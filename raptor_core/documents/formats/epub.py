@@ -5,16 +5,14 @@ from __future__ import annotations
 import posixpath
 import zipfile
 from collections.abc import Iterator, Mapping
-from io import BytesIO
 from typing import Any
 from urllib.parse import unquote
 
 from raptor_core.documents.base import MetadataValue
-from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged, read_xml, tag_of
+from raptor_core.documents.formats.archive import open_archive, read_xml, refuse_damage, tag_of
 from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.parsed import Heading, Parsed, UnreadableError, nest, one_line
 
-_KIND = "EPUB book"
 _CONTAINER = "META-INF/container.xml"
 _PROTECTED = "META-INF/encryption.xml"
 _PAGES = frozenset({"application/xhtml+xml", "text/html"})
@@ -23,13 +21,9 @@ _GAP = "\n\n"
 
 def parse_epub(data: bytes, max_file_mb: float) -> Parsed:
     """Chapters as web pages are read, whole; one without a heading has its name in the contents."""
-    check_archive(data, max_file_mb, _KIND)
-    try:
-        with zipfile.ZipFile(BytesIO(data)) as archive:
-            book = _Book(archive)
-            text, headings = _join(book.chapters())
-    except (StopIteration, *DAMAGE) as error:
-        raise damaged(_KIND, error) from error
+    with refuse_damage("EPUB book"), open_archive(data, max_file_mb) as archive:
+        book = _Book(archive)
+        text, headings = _join(book.chapters())
     metadata: dict[str, MetadataValue] = {"chapters": book.n_chapters}
     if book.author:
         metadata["author"] = book.author

@@ -8,7 +8,7 @@ from email import policy
 from io import BytesIO
 
 from raptor_core.documents.base import MetadataValue
-from raptor_core.documents.formats.archive import DAMAGE, damaged
+from raptor_core.documents.formats.archive import refuse_damage
 from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.parsed import Parsed, UnreadableError, clean_text, one_line
 from raptor_core.errors import MissingExtraError
@@ -20,7 +20,7 @@ def parse_eml(data: bytes) -> Parsed:
     Raises:
         UnreadableError: no message, or one without text; attachments are named.
     """
-    try:
+    with refuse_damage("mail message"):
         message = email.message_from_bytes(data, policy=policy.default)
         if not message.keys():
             raise UnreadableError("is no mail message: it begins with no header")
@@ -30,8 +30,6 @@ def parse_eml(data: bytes) -> Parsed:
         moment = getattr(message["date"], "datetime", None)
         about["date"] = moment.isoformat() if moment else about["date"]
         text = body.get_content() if body is not None else ""
-    except DAMAGE as error:
-        raise damaged("mail message", error) from error
     if body is not None and body.get_content_subtype() == "html":
         return _mail(parse_html(text.encode(), whole=True), about, attached)
     return _mail(Parsed(clean_text(text)), about, attached)
@@ -48,7 +46,7 @@ def parse_msg(data: bytes) -> Parsed:
         from oxmsg import Message
     except ImportError as error:
         raise MissingExtraError("msg", "reading Outlook messages") from error
-    try:
+    with refuse_damage("Outlook message"):
         message = Message.load(BytesIO(data))
         about = {
             "subject": message.subject or "",
@@ -58,8 +56,6 @@ def parse_msg(data: bytes) -> Parsed:
         }
         attached = [attachment.file_name or "" for attachment in message.attachments]
         plain, page = message.body or "", message.html_body or ""
-    except DAMAGE as error:
-        raise damaged("Outlook message", error) from error
     written = Parsed(clean_text(plain)) if plain else parse_html(page.encode(), whole=True)
     return _mail(written, about, attached)
 

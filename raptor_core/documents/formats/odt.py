@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import zipfile
-from io import BytesIO
 from typing import Any
 
-from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged, read_xml, tag_of
+from raptor_core.documents.formats.archive import open_archive, read_xml, refuse_damage, tag_of
 from raptor_core.documents.formats.parsed import Blocks, Parsed, UnreadableError, one_line
 
-_KIND = "OpenDocument text"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _BREAKS = {"s": " ", "tab": " ", "line-break": "\n"}
 _LEFT_OUT = frozenset(
@@ -23,18 +20,13 @@ def parse_odt(data: bytes, max_file_mb: float) -> Parsed:
 
     Notes, comments, frames, tables of contents and what changes deleted are left out.
     """
-    check_archive(data, max_file_mb, _KIND)
     blocks = Blocks()
-    try:
-        with zipfile.ZipFile(BytesIO(data)) as archive:
-            if b"encryption-data" in archive.read("META-INF/manifest.xml"):
-                raise UnreadableError("is encrypted with a password; store it without")
-            body = next(e for e in read_xml(archive, "content.xml") if tag_of(e) == "body")
-            about = read_xml(archive, "meta.xml") if "meta.xml" in archive.namelist() else ()
-        _read(blocks, body)
+    with refuse_damage("OpenDocument text"), open_archive(data, max_file_mb) as archive:
+        if b"encryption-data" in archive.read("META-INF/manifest.xml"):
+            raise UnreadableError("is encrypted with a password; store it without")
+        _read(blocks, next(e for e in read_xml(archive, "content.xml") if tag_of(e) == "body"))
+        about = read_xml(archive, "meta.xml") if "meta.xml" in archive.namelist() else ()
         about_it = {tag_of(e): one_line(e.text or "") for part in about for e in part}
-    except (StopIteration, *DAMAGE) as error:
-        raise damaged(_KIND, error) from error
     author = about_it.get("initial-creator") or about_it.get("creator", "")
     return blocks.parsed(about_it.get("title", ""), {"author": author})
 

@@ -7,11 +7,9 @@ from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
-from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged
+from raptor_core.documents.formats.archive import open_archive, refuse_damage
 from raptor_core.documents.formats.parsed import Blocks, Parsed, one_line
 from raptor_core.errors import MissingExtraError
-
-_KIND = "PowerPoint presentation"
 
 
 def parse_pptx(data: bytes, max_file_mb: float) -> Parsed:
@@ -25,15 +23,15 @@ def parse_pptx(data: bytes, max_file_mb: float) -> Parsed:
         from pptx.exc import PythonPptxError
     except ImportError as error:
         raise MissingExtraError("pptx", "reading PowerPoint presentations") from error
-    check_archive(data, max_file_mb, _KIND, (".ppt", ".pptx"))
-    blocks = Blocks()
-    try:
+    blocks, formats = Blocks(), (".ppt", ".pptx")
+    with (
+        refuse_damage("PowerPoint presentation", PythonPptxError),
+        open_archive(data, max_file_mb, formats),
+    ):
         show = pptx.Presentation(BytesIO(data))
         for number, slide in enumerate(show.slides, start=1):
             _write_slide(blocks, number, slide)
         title, author = show.core_properties.title or "", show.core_properties.author or ""
-    except (PythonPptxError, *DAMAGE) as error:
-        raise damaged(_KIND, error) from error
     about = {"slides": number if blocks.n_headings else "", "author": author}
     return replace(blocks.parsed(metadata=about), title=one_line(title))  # not of a slide
 

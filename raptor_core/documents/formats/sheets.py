@@ -11,7 +11,7 @@ from io import BytesIO
 from itertools import zip_longest
 from typing import Any
 
-from raptor_core.documents.formats.archive import DAMAGE, check_archive, damaged
+from raptor_core.documents.formats.archive import open_archive, refuse_damage
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import (
     Blocks,
@@ -72,8 +72,6 @@ def _write_row(blocks: Blocks, row: Sequence[str], names: Sequence[str]) -> None
 MAX_CELLS = 5_000_000
 """Cells of a workbook, the empty ones before the last of each row included."""
 
-_KIND = "Excel workbook"
-
 
 def parse_xlsx(data: bytes, max_file_mb: float) -> Parsed:
     """Sheets one after the other, with the values that formulas had when it was saved.
@@ -84,17 +82,14 @@ def parse_xlsx(data: bytes, max_file_mb: float) -> Parsed:
         import openpyxl
     except ImportError as error:
         raise MissingExtraError("xlsx", "reading Excel workbooks") from error
-    check_archive(data, max_file_mb, _KIND, (".xls", ".xlsx"))
-    blocks = Blocks()
-    try:
+    blocks, formats = Blocks(), (".xls", ".xlsx")
+    with refuse_damage("Excel workbook"), open_archive(data, max_file_mb, formats):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of features that hold no text
             book = openpyxl.load_workbook(BytesIO(data), read_only=True, data_only=True)
             for sheet in book.worksheets:
                 _write_sheet(blocks, sheet)
         title, author = book.properties.title or "", book.properties.creator or ""
-    except DAMAGE as error:
-        raise damaged(_KIND, error) from error
     about = {"sheets": blocks.n_headings, "author": "" if author == "openpyxl" else author}
     return replace(blocks.parsed(metadata=about), title=one_line(title))  # not of a sheet
 
