@@ -12,7 +12,7 @@ from io import BytesIO
 from typing import Any
 
 from raptor_core.documents.base import MEGABYTE
-from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.formats.parsed import UnreadableError, check_size
 
 MAX_EXPANSION = 4
 """Times ``max_file_mb`` that all parts of a document may hold uncompressed: pictures hardly shrink,
@@ -78,12 +78,7 @@ def open_archive(
             f"{markup / MEGABYTE:.0f} MB of text and layout uncompressed is over the limit of "
             f"{MAX_TEXT_MB} MB; split the document"
         )
-    size = sum(sizes.values())
-    if size > MAX_EXPANSION * max_file_mb * MEGABYTE:
-        raise UnreadableError(
-            f"{size / MEGABYTE:.0f} MB uncompressed is over the limit of "
-            f"{MAX_EXPANSION * max_file_mb:g} MB ({MAX_EXPANSION} x source.max_file_mb)"
-        )
+    check_size(sum(sizes.values()), max_file_mb, MAX_EXPANSION)
     return archive
 
 

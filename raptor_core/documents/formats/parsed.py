@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from raptor_core.documents.base import MetadataValue, Section
+from raptor_core.documents.base import MEGABYTE, MetadataValue, Section
 
 _TO_CLEAN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -22,6 +22,20 @@ class UnreadableError(Exception):
 
 class EmptyFileError(UnreadableError):
     """A file was read and holds no text."""
+
+
+def check_size(n_bytes: int, max_file_mb: float, expansion: int = 1) -> None:
+    """Refuse what is larger than ``max_file_mb``, or uncompressed than ``expansion`` times that.
+
+    Raises:
+        UnreadableError: it is.
+    """
+    size, bound = f"{n_bytes / MEGABYTE:.1f} MB", "source.max_file_mb"
+    if expansion > 1:
+        size, bound = f"{n_bytes / MEGABYTE:.0f} MB uncompressed", f"{expansion} x {bound}"
+    most_mb = expansion * max_file_mb
+    if n_bytes > most_mb * MEGABYTE:
+        raise UnreadableError(f"{size} is over the limit of {most_mb:g} MB ({bound})")
 
 
 @dataclass(frozen=True, slots=True)

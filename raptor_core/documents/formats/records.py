@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from raptor_core.documents.base import MEGABYTE, Document, MetadataValue, Section, Skipped
+from raptor_core.documents.base import Document, MetadataValue, Section, Skipped
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import (
     Heading,
     UnreadableError,
+    check_size,
     clean_text,
     nest,
     one_line,
@@ -211,7 +212,8 @@ def read_parquet(data: bytes, table: Table, settings: SourceSettings) -> Iterato
         known = pq.ParquetFile(pa.BufferReader(data))
         columns = _columns(known.schema_arrow, settings)
         groups = map(known.metadata.row_group, range(known.metadata.num_row_groups))
-        _check_size(sum(group.total_byte_size for group in groups), settings.max_file_mb)
+        n_bytes = sum(group.total_byte_size for group in groups)
+        check_size(n_bytes, settings.max_file_mb, MAX_EXPANSION)
         # A text that many rows share is stored once, and so it stays until its size is known.
         strings = pa.string(), pa.large_string()
         texts = [c for c in columns if known.schema_arrow.field(c).type in strings]
@@ -219,7 +221,7 @@ def read_parquet(data: bytes, table: Table, settings: SourceSettings) -> Iterato
         n_bytes = 0
         for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=columns):
             n_bytes += sum(_text_bytes(column) for column in batch.columns)
-            _check_size(n_bytes, settings.max_file_mb)
+            check_size(n_bytes, settings.max_file_mb, MAX_EXPANSION)
             for row in batch.to_pylist():
                 number += 1
                 name = f"{table.name}:{number}"
@@ -258,11 +260,3 @@ def _text_bytes(column: Any) -> int:
         return 0
     lengths = pc.binary_length(column.dictionary).take(column.indices)
     return int(pc.sum(lengths).as_py() or 0)
-
-
-def _check_size(n_bytes: int, max_file_mb: float) -> None:
-    if n_bytes > max_file_mb * MEGABYTE * MAX_EXPANSION:
-        raise UnreadableError(
-            f"{n_bytes / MEGABYTE:.0f} MB uncompressed is over the limit of "
-            f"{MAX_EXPANSION * max_file_mb:g} MB ({MAX_EXPANSION} x source.max_file_mb)"
-        )

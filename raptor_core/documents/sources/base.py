@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
-from raptor_core.documents.base import MEGABYTE, Skipped
+from raptor_core.documents.base import Skipped
 from raptor_core.documents.formats.records import Named
 from raptor_core.errors import SourceError
 from raptor_core.identity import digest
@@ -194,16 +194,6 @@ def unsupported(file: SourceFile) -> Skipped | None:
     kind = f"files of type {file.extension}" if file.extension else "files without an extension"
     known = " ".join(sorted(SUPPORTED))
     return Skipped(file.id, f"{kind} are not supported (supported: {known})")
-
-
-def too_large(size_bytes: int, max_file_mb: float) -> str:
-    """Reason for an oversized file; empty if it is not."""
-    if size_bytes <= max_file_mb * MEGABYTE:
-        return ""
-    return (
-        f"{size_bytes / MEGABYTE:.1f} MB is over the limit of {max_file_mb:g} MB "
-        f"(source.max_file_mb)"
-    )
 
 
 IGNORE_FILE = ".raptorignore"

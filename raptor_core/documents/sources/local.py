@@ -9,14 +9,13 @@ from pathlib import Path
 
 from raptor_core.documents.base import MEGABYTE, Skipped
 from raptor_core.documents.formats.encoding import decode
-from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.formats.parsed import UnreadableError, check_size
 from raptor_core.documents.sources.base import (
     IGNORE_FILE,
     Content,
     Listing,
     Rules,
     SourceFile,
-    too_large,
 )
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
@@ -66,9 +65,7 @@ class LocalSource:
                 data = stream.read(limit + 1) if size <= limit else b""
         except OSError as error:
             raise UnreadableError(f"cannot be read: {error.strerror}") from error
-        reason = too_large(max(size, len(data)), self._settings.max_file_mb)
-        if reason:
-            raise UnreadableError(reason)
+        check_size(max(size, len(data)), self._settings.max_file_mb)
         return data
 
     def _rules(self) -> Rules:

@@ -9,7 +9,7 @@ from typing import Any
 
 from raptor_core.documents.base import MEGABYTE, Skipped
 from raptor_core.documents.formats.encoding import decode
-from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.formats.parsed import UnreadableError, check_size
 from raptor_core.documents.sources.addresses import check_protocols, http_options
 from raptor_core.documents.sources.base import (
     IGNORE_FILE,
@@ -17,7 +17,6 @@ from raptor_core.documents.sources.base import (
     Listing,
     Rules,
     SourceFile,
-    too_large,
 )
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
@@ -58,9 +57,7 @@ class RemoteSource:
 
     def _read(self, file: SourceFile) -> bytes:
         limit = int(self._settings.max_file_mb * MEGABYTE)
-        reason = too_large(file.size_bytes or 0, self._settings.max_file_mb)
-        if reason:
-            raise UnreadableError(reason)
+        check_size(file.size_bytes or 0, self._settings.max_file_mb)
         try:
             with _there(file.path), self._fs.open(self._path(file), "rb") as stream:
                 data: bytes = stream.read(limit + 1)
@@ -70,8 +67,7 @@ class RemoteSource:
             if isinstance(error.__cause__, FileNotFoundError | PermissionError):
                 raise UnreadableError(f"cannot be read: {error.__cause__}") from error
             raise
-        if len(data) > limit:
-            raise UnreadableError(too_large(len(data), self._settings.max_file_mb))
+        check_size(len(data), self._settings.max_file_mb)
         return data
 
     def _path(self, file: SourceFile) -> str:
