@@ -8,10 +8,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.archive import open_archive, read_xml, refuse_damage, tag_of
 from raptor_core.documents.formats.html import parse_html
-from raptor_core.documents.formats.parsed import Heading, Parsed, UnreadableError, nest, one_line
+from raptor_core.documents.formats.parsed import (
+    Heading,
+    Parsed,
+    UnreadableError,
+    clean_metadata,
+    nest,
+    one_line,
+)
 
 _CONTAINER = "META-INF/container.xml"
 _PROTECTED = "META-INF/encryption.xml"
@@ -23,22 +29,15 @@ def parse_epub(data: bytes, max_file_mb: float) -> Parsed:
     """Chapters as web pages are read, whole; one without a heading has its name in the contents."""
     with refuse_damage("EPUB book"), open_archive(data, max_file_mb) as archive:
         book = _Book(archive)
-        text, headings = _join(book.chapters())
-    metadata: dict[str, MetadataValue] = {"chapters": book.n_chapters}
-    if book.author:
-        metadata["author"] = book.author
-    return Parsed(text, book.title, nest(headings, len(text)), metadata)
-
-
-def _join(chapters: Iterator[Parsed]) -> tuple[str, list[Heading]]:
-    parts: list[str] = []
+        chapters = list(book.chapters())
     headings: list[Heading] = []
     start = 0
     for chapter in chapters:
         headings += [Heading(s.title, s.level, start + s.start) for s in chapter.sections]
-        parts.append(chapter.text)
         start += len(chapter.text) + len(_GAP)
-    return _GAP.join(parts), headings
+    text = _GAP.join(chapter.text for chapter in chapters)
+    metadata = clean_metadata({"chapters": len(chapters), "author": book.author})
+    return Parsed(text, book.title, nest(headings, len(text)), metadata)
 
 
 class _Book:
@@ -61,7 +60,6 @@ class _Book:
         self._names = self._read_names(items)
         self.title = self._first(elements, "title")
         self.author = self._first(elements, "creator")
-        self.n_chapters = 0
 
     def chapters(self) -> Iterator[Parsed]:
         """Chapters that hold text."""
@@ -72,7 +70,6 @@ class _Book:
             chapter = parse_html(self._archive.read(page), whole=True)
             if not chapter.text:
                 continue
-            self.n_chapters += 1
             name = self._names.get(page, "")
             if name and not chapter.sections:
                 text = f"{name}{_GAP}{chapter.text}"

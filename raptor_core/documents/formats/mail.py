@@ -7,11 +7,18 @@ from collections.abc import Sequence
 from email import policy
 from io import BytesIO
 
-from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.archive import refuse_damage
 from raptor_core.documents.formats.html import parse_html
-from raptor_core.documents.formats.parsed import Parsed, UnreadableError, clean_text, one_line
+from raptor_core.documents.formats.parsed import (
+    Parsed,
+    UnreadableError,
+    clean_metadata,
+    clean_text,
+    one_line,
+)
 from raptor_core.errors import MissingExtraError
+
+_HEADERS = {"subject": "subject", "sender": "from", "recipients": "to", "date": "date"}
 
 
 def parse_eml(data: bytes) -> Parsed:
@@ -26,7 +33,7 @@ def parse_eml(data: bytes) -> Parsed:
             raise UnreadableError("is no mail message: it begins with no header")
         body = message.get_body(("plain", "html"))
         attached = [part.get_filename() or "" for part in message.iter_attachments()]
-        about = {name: str(message[name] or "") for name in ("subject", "from", "to", "date")}
+        about = {key: str(message[name] or "") for key, name in _HEADERS.items()}
         moment = getattr(message["date"], "datetime", None)
         about["date"] = moment.isoformat() if moment else about["date"]
         text = body.get_content() if body is not None else ""
@@ -50,8 +57,8 @@ def parse_msg(data: bytes) -> Parsed:
         message = Message.load(BytesIO(data))
         about = {
             "subject": message.subject or "",
-            "from": message.sender or "",
-            "to": ", ".join(one.email_address for one in message.recipients),
+            "sender": message.sender or "",
+            "recipients": ", ".join(one.email_address for one in message.recipients),
             "date": message.sent_date.isoformat() if message.sent_date else "",
         }
         attached = [attachment.file_name or "" for attachment in message.attachments]
@@ -64,12 +71,5 @@ def _mail(written: Parsed, about: dict[str, str], attached: Sequence[str]) -> Pa
     names = ", ".join(one_line(name) or "without a name" for name in attached)
     if not written.text.strip():
         raise UnreadableError(f"holds no text{f'; attached: {names}' if names else ''}")
-    headers: dict[str, MetadataValue] = {
-        "subject": one_line(about["subject"]),
-        "sender": one_line(about["from"]),
-        "recipients": one_line(about["to"]),
-        "date": one_line(about["date"]),
-        "attachments": names,
-    }
-    metadata = {key: value for key, value in headers.items() if value}
+    metadata = clean_metadata({**about, "attachments": names})
     return Parsed(written.text, one_line(about["subject"]), written.sections, metadata)

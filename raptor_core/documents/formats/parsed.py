@@ -78,6 +78,12 @@ def one_line(text: str) -> str:
     return " ".join(clean_text(text).split())
 
 
+def clean_metadata(given: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
+    """Metadata with its texts in one line each; blank ones are left out."""
+    clean = {key: one_line(v) if isinstance(v, str) else v for key, v in given.items()}
+    return {key: value for key, value in clean.items() if value != ""}
+
+
 @dataclass(frozen=True, slots=True)
 class Heading:
     """A heading as a parser finds it: its rank in the format (1 outermost) and its start."""
@@ -222,16 +228,11 @@ class Blocks:
     def parsed(
         self, title: str = "", metadata: Mapping[str, MetadataValue] | None = None
     ) -> Parsed:
-        """The whole text with its sections; without a title, under that of its first heading.
-
-        Texts in the metadata are cleaned, and left out where they are blank.
-        """
+        """The whole text with its sections; without a title, under that of its first heading."""
         self.end()
         text, headings = "".join(self._parts), self._headings
-        about = {k: one_line(v) if isinstance(v, str) else v for k, v in (metadata or {}).items()}
         name = one_line(title) or next((h.title for h in headings if h.title), "")
-        kept = {key: value for key, value in about.items() if value != ""}
-        return Parsed(text, name, nest(headings, len(text)), kept)
+        return Parsed(text, name, nest(headings, len(text)), clean_metadata(metadata or {}))
 
     def _body(self) -> str:
         joined = clean_text("".join(self._pieces))

@@ -15,6 +15,7 @@ from raptor_core.documents.formats.parsed import (
     Heading,
     Parsed,
     UnreadableError,
+    clean_metadata,
     clean_text,
     nest,
     one_line,
@@ -71,17 +72,13 @@ def parse_pdf(data: bytes, ocr: str = "") -> Parsed:
         raise UnreadableError("holds no text, only images; it needs OCR first, or source.ocr")
     starts = [0, *accumulate(len(page) + len(_PAGE_GAP) for page in pages)][: len(pages)]
     headings = _located(outline, pages, starts) or _larger_lines(printed, pages, starts)
-    author = one_line(info.get("Author") or "")
     n_recognized = sum(is_recognized for _, is_recognized in read)
+    about = {"pages": len(pages), "author": info.get("Author", ""), "ocr_pages": n_recognized or ""}
     return Parsed(
         text=text,
         title=_title(info.get("Title") or ""),
         sections=nest(headings, len(text)),
-        metadata={
-            "pages": len(pages),
-            **({"author": author} if author else {}),
-            **({"ocr_pages": n_recognized} if n_recognized else {}),
-        },
+        metadata=clean_metadata(about),
         pages=tuple(starts),
     )
 
