@@ -58,22 +58,18 @@ class _Reading:
                 self.read(child)
 
     def _paragraph(self, paragraph: Any) -> None:
-        properties = paragraph.find(f"{_WORD}pPr")
-        style = self._style(properties)
+        named = paragraph.find(f"{_WORD}pPr/{_WORD}pStyle")
+        style = "" if named is None else self._styles.get(named.get(f"{_WORD}val"), "")
+        is_numbered = paragraph.find(f"{_WORD}pPr/{_WORD}numPr") is not None
         heading = _HEADING.match(style)
         text = "".join(_text(paragraph))
         if heading:
             self.blocks.begin_heading(int(heading.group(1)))
         elif style == "Title":
             self.title = self.title or one_line(text)
-        elif style.startswith("List") or _numbered(properties):
+        elif style.startswith("List") or is_numbered:
             self.blocks.begin_item("- ")
-        self.blocks.text_with_breaks(text)
-        self.blocks.leave()
-
-    def _style(self, properties: Any) -> str:
-        style = None if properties is None else properties.find(f"{_WORD}pStyle")
-        return "" if style is None else self._styles.get(style.get(f"{_WORD}val"), "")
+        self.blocks.paragraph(text)
 
     def _table(self, table: Any) -> None:
         for row in _within(table, "tr"):
@@ -105,7 +101,3 @@ def _text(element: Any) -> Iterator[str]:
 def _cell_text(cell: Any) -> str:
     paragraphs = ("".join(_text(p)) for p in cell.iter(f"{_WORD}p"))
     return " ".join(text for text in paragraphs if text)
-
-
-def _numbered(properties: Any) -> bool:
-    return properties is not None and properties.find(f"{_WORD}numPr") is not None

@@ -38,9 +38,9 @@ def _read(blocks: Blocks, parent: Any) -> None:
         if tag == "h":
             level = child.get(f"{_TEXT}outline-level", "1")
             blocks.begin_heading(min(int(level), _MAX_RANK))
-            _write(blocks, child)
+            blocks.paragraph(_text(child))
         elif tag == "p":
-            _write(blocks, child)
+            blocks.paragraph(_text(child))
         elif tag == "table-row":
             cells = (cell for cell in child if tag_of(cell) == "table-cell")
             blocks.row(" ".join(map(_text, cell.iter(f"{_TEXT}p"))) for cell in cells)
@@ -50,11 +50,6 @@ def _read(blocks: Blocks, parent: Any) -> None:
             blocks.leave()
         elif tag not in _LEFT_OUT:
             _read(blocks, child)
-
-
-def _write(blocks: Blocks, paragraph: Any) -> None:
-    blocks.text_with_breaks(_text(paragraph))
-    blocks.leave()
 
 
 def _text(element: Any) -> str:

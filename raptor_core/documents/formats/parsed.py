@@ -147,12 +147,13 @@ class Blocks:
             self.end()
         self._pieces.append(_WHITE.sub(" ", data))
 
-    def text_with_breaks(self, data: str) -> None:
-        """Add running text whose newlines are line breaks."""
+    def paragraph(self, data: str) -> None:
+        """Write a paragraph whose newlines are line breaks, and close the block."""
         for number, line in enumerate(data.split("\n")):
             if number:
                 self.line_break()
             self.text(line)
+        self.leave()
 
     def preformatted(self, data: str) -> None:
         """Add text whose white space counts."""

@@ -39,20 +39,16 @@ def parse_pptx(data: bytes, max_file_mb: float) -> Parsed:
 def _write_slide(blocks: Blocks, number: int, slide: Any) -> None:
     title = slide.shapes.title
     named = one_line(title.text_frame.text) if title is not None else ""
-    _write_heading(blocks, 1, f"Slide {number}: {named}" if named else f"Slide {number}")
+    blocks.begin_heading(1)
+    blocks.paragraph(f"Slide {number}: {named}" if named else f"Slide {number}")
     for shape in _shapes(slide.shapes):
         if title is None or shape.shape_id != title.shape_id:
             _write_shape(blocks, shape)
     notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
     if notes is not None and notes.text.strip():
-        _write_heading(blocks, 2, "Notes")
+        blocks.begin_heading(2)
+        blocks.paragraph("Notes")
         _write_paragraphs(blocks, notes.paragraphs, "")
-
-
-def _write_heading(blocks: Blocks, rank: int, title: str) -> None:
-    blocks.begin_heading(rank)
-    blocks.text(title)
-    blocks.leave()
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
@@ -77,5 +73,4 @@ def _write_paragraphs(blocks: Blocks, paragraphs: Iterable[Any], marker: str) ->
     for paragraph in paragraphs:
         if marker:
             blocks.begin_item(marker)
-        blocks.text_with_breaks(paragraph.text.replace("\v", "\n"))
-        blocks.leave()
+        blocks.paragraph(paragraph.text.replace("\v", "\n"))

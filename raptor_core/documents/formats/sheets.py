@@ -99,8 +99,7 @@ def _write_sheet(blocks: Blocks, sheet: Any) -> None:
     rows = [row for row in _rows(sheet) if any(row)]
     if rows:
         blocks.begin_heading(1)
-        blocks.text(sheet.title)
-        blocks.leave()
+        blocks.paragraph(sheet.title)
         write_rows(blocks, rows)
 
 
