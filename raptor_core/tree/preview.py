@@ -8,12 +8,13 @@ from pathlib import Path
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.documents.base import Document, Entry, Skipped
-from raptor_core.documents.catalog.scan import Queue, loaded
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.documents.sources.load import (
+    Listed,
     Unique,
     explain_empty,
     list_sources,
+    loaded,
     named_sources,
     split,
 )
@@ -92,11 +93,11 @@ class Previews:
         Raises:
             SourceError: the source holds none of this id; it says why, where that is known.
         """
-        queue: Queue = [
+        listed: Listed = [
             (source, [file for file in files if file.only_id in (None, name)])
             for source, files in self._listed
         ]
-        for file, document in self._documents(queue):
+        for file, document in self._documents(listed):
             if document.id == name:
                 chunks = self._components.chunker.chunk(document)
                 return self._preview(file, document), document, chunks
@@ -107,9 +108,9 @@ class Previews:
             "source alone lists them"
         )
 
-    def _documents(self, queue: Queue) -> Iterator[tuple[SourceFile, Document]]:
+    def _documents(self, listed: Listed) -> Iterator[tuple[SourceFile, Document]]:
         ids: Unique[Entry] = Unique(self.skipped)
-        for file, content in loaded(queue):
+        for file, content in loaded(listed):
             for name, document in split(content.parse(), self.skipped):
                 if ids.take(name, Entry(document.id, document.content_hash, ""), file.path):
                     yield file, document

@@ -8,7 +8,7 @@ next one, so that they also find what the other one read.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from raptor_core.documents.base import Corpus, Document, Entry, Skipped
@@ -16,18 +16,17 @@ from raptor_core.documents.catalog.catalog import Catalog, Reading, catalog_key,
 from raptor_core.documents.catalog.entries import Entries, Gathered
 from raptor_core.documents.formats.records import Named
 from raptor_core.documents.grouping import Partitions
-from raptor_core.documents.sources.base import Content, Source, SourceFile
+from raptor_core.documents.sources.base import Source, SourceFile
 from raptor_core.documents.sources.load import (
     Listed,
     Unique,
     explain_empty,
     list_sources,
+    loaded,
     named_sources,
     split,
 )
 from raptor_core.settings import GroupingSettings, SourceSettings
-
-Queue = list[tuple[Source, Sequence[SourceFile]]]
 
 Parsed = dict[tuple[bytes, str], list[Named]]
 """Documents of files by ``catalog_key`` and digest of the content."""
@@ -117,7 +116,7 @@ class Scanning:
     readings: Catalog = field(default_factory=Catalog)
     unsettled: dict[str, tuple[str, ...]] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
-    queue: Queue = field(default_factory=list)
+    queue: Listed = field(default_factory=list)
     parsed: Parsed = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -238,12 +237,6 @@ class Scanning:
         self.unsettled[file.id] = tuple(known.ids) if known else (file.id,)
 
 
-def loaded(queue: Queue) -> Iterator[tuple[SourceFile, Content]]:
-    """Files of several sources, read one after the other."""
-    for source, files in queue:
-        yield from zip(files, source.load(files), strict=True)
-
-
 MAX_WAITS = 5
 """Times ``settle_seconds`` that a run waits for files that are being written."""
 
@@ -268,7 +261,7 @@ def read_documents(
     """
     for rounds in range(MAX_WAITS + 1):
         scan = Scanning(settings, catalog, clock())
-        queue: Queue = [
+        queue: Listed = [
             (source, [file for file in files if _concerns(scan, file, wanted)])
             for source, files in scan.listed
         ]
@@ -280,7 +273,7 @@ def read_documents(
 
 
 def _read_wanted(
-    scan: Scanning, queue: Queue, wanted: Callable[[str], bool]
+    scan: Scanning, queue: Listed, wanted: Callable[[str], bool]
 ) -> tuple[Corpus, Catalog]:
     readings = Catalog()
     for _, files in scan.listed:
@@ -322,7 +315,7 @@ def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
     """
     skipped = list(scan.inventory.skipped)
     corpus: Unique[Document] = Unique(skipped)
-    queue: Queue = [(s, [f for f in files if _holds(scan, f, ids)]) for s, files in scan.listed]
+    queue: Listed = [(s, [f for f in files if _holds(scan, f, ids)]) for s, files in scan.listed]
     for file, content in loaded(queue):
         named = scan.parsed.get((catalog_key(file), content.digest))
         if named is None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from raptor_core.documents.base import Corpus, Document, Entry, Skipped
 from raptor_core.documents.formats.records import Named
-from raptor_core.documents.sources.base import Source, SourceFile
+from raptor_core.documents.sources.base import Content, Source, SourceFile
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.documents.sources.sql import SqlSource
@@ -47,16 +47,13 @@ def load_documents(
     """
     settings = settings or SourceSettings()
     skipped: list[Skipped] = []
-    work = list_sources(named_sources(paths, settings), skipped)
-    n_files = sum(len(files) for _, files in work)
+    listed = list_sources(named_sources(paths, settings), skipped)
+    n_files = sum(len(files) for _, files in listed)
     corpus: Unique[Document] = Unique(skipped)
-    done = 0
-    for source, files in work:
-        for file, content in zip(files, source.load(files), strict=True):
-            corpus.add(split(content.parse(), skipped), file.path)
-            done += 1
-            if progress:
-                progress(done, n_files, file.id)
+    for done, (file, content) in enumerate(loaded(listed), start=1):
+        corpus.add(split(content.parse(), skipped), file.path)
+        if progress:
+            progress(done, n_files, file.id)
     documents = corpus.ordered()
     if not documents:
         raise explain_empty(paths, settings, skipped)
@@ -105,6 +102,12 @@ def list_sources(
             omitted += listing.omitted
         listed.append((source, listing.files))
     return listed
+
+
+def loaded(listed: Listed) -> Iterator[tuple[SourceFile, Content]]:
+    """Files of several sources, read one after the other."""
+    for source, files in listed:
+        yield from zip(files, source.load(files), strict=True)
 
 
 def split(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Named]:
