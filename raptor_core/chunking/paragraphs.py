@@ -49,7 +49,6 @@ class Paragraph:
 @dataclass(frozen=True, slots=True)
 class _Line:
     start: int
-    end: int
     text: str
 
 
@@ -100,40 +99,31 @@ def paragraphs(text: str, headings: Sequence[int] = ()) -> list[Paragraph]:
     ``headings`` are the characters at which sections begin, ascending; the line there is a
     heading even where no mark says so.
     """
-    starts = set(headings)
-    block: list[_Line] = []
+    lines, sections = _lines(text), set(headings)
+    fences = _fences(lines)
     blocks: list[Paragraph] = []
-    for lines, kind in _blocks(_lines(text), starts):
-        if kind is None:
-            block += lines
-            continue
-        blocks += _close(block)
-        block = []
-        blocks += _trimmed(lines, kind)
+    block: list[_Line] = []
+    kind: Kind | None
+    at = 0
+    while at < len(lines):
+        end, kind = at + 1, None
+        if at in fences:
+            end, kind = fences[at] + 1, "lines"
+        elif _is_heading(lines, at, sections):
+            end, kind = at + (2 if _is_underlined(lines, at) else 1), "heading"
+        if kind or not lines[at].text.strip() or _breaks(lines, at):
+            blocks += _close(block)
+            block = []
+        if kind:
+            blocks += _trimmed(lines[at:end], kind)
+        else:
+            block.append(lines[at])
+        at = end
     return [*blocks, *_close(block)]
 
 
 def _lines(text: str) -> list[_Line]:
-    return [
-        _Line(m.start(), m.end(), m.group()) for m in _LINE.finditer(text) if m.end() > m.start()
-    ]
-
-
-def _blocks(lines: list[_Line], sections: set[int]) -> Iterator[tuple[list[_Line], Kind | None]]:
-    """Finished blocks with their kind; lines of kind None continue the open block."""
-    fences = _fences(lines)
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        n_lines, kind = 1, _kind_of_line(lines, at, sections)
-        if at in fences:
-            n_lines, kind = fences[at] + 1 - at, "lines"
-        elif kind == "heading" and _is_underlined(lines, at):
-            n_lines = 2
-        elif not line.text.strip() or _breaks(lines, at):
-            yield [], "prose"
-        yield lines[at : at + n_lines], kind
-        at += n_lines
+    return [_Line(match.start(), match[0]) for match in _LINE.finditer(text) if match[0]]
 
 
 def _fences(lines: list[_Line]) -> dict[int, int]:
@@ -152,15 +142,13 @@ def _fences(lines: list[_Line]) -> dict[int, int]:
     return fences
 
 
-def _kind_of_line(lines: list[_Line], at: int, sections: set[int]) -> Kind | None:
+def _is_heading(lines: list[_Line], at: int, sections: set[int]) -> bool:
     line = lines[at]
     if not line.text.strip():
-        return None
+        return False
     indent = len(line.text) - len(line.text.lstrip())
     named = any(start in sections for start in range(line.start, line.start + indent + 1))
-    if named or _HEADING.match(line.text) or _is_underlined(lines, at):
-        return "heading"
-    return None
+    return named or bool(_HEADING.match(line.text)) or _is_underlined(lines, at)
 
 
 def _is_underlined(lines: list[_Line], at: int) -> bool:
