@@ -77,7 +77,8 @@ def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) 
     The best kind of place wins: after clause punctuation, then at white space, then between
     tokens; within a kind, the last that fits. A character and what combines with it stay whole.
     """
-    places = _places(text, start, end, measure)
+    starts = dict.fromkeys(measure.places(start, end))
+    places = [place for place in starts if start < place and _is_whole(text, place)]
     cuts: list[int] = []
     at, since = 0, start
     while at < len(places):
@@ -88,12 +89,6 @@ def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) 
         cuts.append(places[best])
         since, at = places[best], best + 1
     return cuts
-
-
-def _places(text: str, start: int, end: int, measure: Measure) -> list[int]:
-    """Characters between ``start`` and ``end`` where a cut does no harm, ascending."""
-    places = dict.fromkeys(measure.places(start, end))
-    return [place for place in places if start < place and _is_whole(text, place)]
 
 
 def _last_that_fits(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -126,15 +126,12 @@ def cheapest(weights: Sequence[int], prices: Sequence[int], limit: int) -> list[
         begin = queue[0] if queue else first
         costs.append(costs[begin] + CHUNK_PRICE + price + (0 if queue else small))
         begins.append(begin)
-    return list(_path(begins))[::-1]
-
-
-def _path(begins: Sequence[int]) -> Iterator[int]:
-    """Ends of the runs, from the last to the first."""
-    end = len(begins) - 1
+    ends = []
+    end = len(weights)
     while end:
-        yield end
+        ends.append(end)
         end = begins[end]
+    return ends[::-1]
 
 
 def _price(before: Sentence, sentence: Sentence) -> int:

@@ -60,8 +60,8 @@ def _ends(text: str, block: Paragraph) -> Iterator[int]:
 def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
     """Whether the marks matched end the sentence that began at ``start``."""
     mark = match.group("mark")
-    if mark is None:
-        return _ends_wide(text, match)
+    if mark is None:  # after a wide quotation the sentence may go on
+        return text[match.end() : match.end() + 1] not in tuple("，、；：,.")
     after = _WORD_AFTER.match(text, match.end())
     word, digit = (after.group("word"), after.group("digit")) if after else ("", "")
     if word[:1].islower():
@@ -75,12 +75,6 @@ def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
     if match.group("close") and len(last) > 1:
         return last.lower() not in _WORDS["never end"]
     return _dot_ends(last, before[: len(before) - len(last)], word, bool(digit))
-
-
-def _ends_wide(text: str, match: re.Match[str]) -> bool:
-    """Wide marks end a sentence, except inside a quotation that the sentence goes on after."""
-    following = text[match.end() : match.end() + 1]
-    return following not in tuple("，、；：,.")
 
 
 def _dot_ends(last: str, earlier: str, word: str, digit: bool) -> bool:
