@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -74,9 +75,7 @@ class SourceFile:
     @property
     def extension(self) -> str:
         """Extension of the name with its dot, lower case; empty if there is none."""
-        name = self.id.rpartition("/")[2]
-        dot = name.rfind(".")
-        return name[dot:].lower() if dot > 0 else ""
+        return posixpath.splitext(self.id)[1].lower()
 
     @property
     def stamp(self) -> str:
@@ -110,13 +109,15 @@ class Listing:
     @classmethod
     def of(cls, items: Iterable[SourceFile | Skipped], omitted: Iterable[Skipped] = ()) -> Listing:
         """Of files, of which those are skipped that cannot be read by their name."""
-        files, skipped = [], []
+        files: list[SourceFile] = []
+        skipped: list[Skipped] = []
         for item in items:
-            problem = item if isinstance(item, Skipped) else unsupported(item)
-            if problem:
-                skipped.append(problem)
-            elif isinstance(item, SourceFile):
+            if isinstance(item, Skipped):
+                skipped.append(item)
+            elif item.extension in SUPPORTED:
                 files.append(item)
+            else:
+                skipped.append(_unsupported(item))
         files.sort(key=attrgetter("id"))
         skipped.sort(key=attrgetter("name"))
         return cls(files, tuple(skipped), tuple(omitted))
@@ -187,10 +188,7 @@ class Rules:
         return ""
 
 
-def unsupported(file: SourceFile) -> Skipped | None:
-    """Why a file cannot be read by its name, if so."""
-    if file.extension in SUPPORTED:
-        return None
+def _unsupported(file: SourceFile) -> Skipped:
     kind = f"files of type {file.extension}" if file.extension else "files without an extension"
     known = " ".join(sorted(SUPPORTED))
     return Skipped(file.id, f"{kind} are not supported (supported: {known})")

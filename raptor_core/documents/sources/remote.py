@@ -101,13 +101,12 @@ class RemoteSource:
         modified = next((info[key] for key in _MODIFIED if info.get(key) is not None), None)
         if isinstance(modified, datetime):
             modified = modified.timestamp()
-        known = isinstance(modified, int | float)
         etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
         return SourceFile(
             id=name,
             path=self._url if path == self._root else path,
             size_bytes=info.get("size"),
-            modified=float(modified) if known and modified is not None else None,
+            modified=float(modified) if isinstance(modified, int | float) else None,
             etag=etag,
         )
 
