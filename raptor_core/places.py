@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -103,12 +103,10 @@ class Folder:
 
     def exists(self, name: str) -> bool:
         """Whether the file is there; raises as ``find`` does."""
-        try:
-            with self._reached(name):
-                self._files.info(self.path(name))
-        except FileNotFoundError:
-            return False
-        return True
+        with suppress(FileNotFoundError), self._reached(name):
+            self._files.info(self.path(name))
+            return True
+        return False
 
     def find(self, name: str) -> bytes | None:
         """Content of a file; None where there is none.
@@ -116,12 +114,10 @@ class Folder:
         Raises:
             RaptorError: the folder's ``error``; the place does not answer, or refuses.
         """
-        try:
-            with self._reached(name):
-                data: bytes = self._files.cat_file(self.path(name))
-        except FileNotFoundError:
-            return None
-        return data
+        with suppress(FileNotFoundError), self._reached(name):
+            data: bytes = self._files.cat_file(self.path(name))
+            return data
+        return None
 
     def names(self, name: str) -> list[str]:
         """Names of the files of a folder in it, sorted; none where there is none.
@@ -130,12 +126,9 @@ class Folder:
         """
         path = self.path(name)
         self._files.invalidate_cache(path)
-        try:
-            with self._reached(name):
-                found = self._files.ls(path, detail=False)
-        except FileNotFoundError:
-            return []
-        return sorted(map(posixpath.basename, found))
+        with suppress(FileNotFoundError), self._reached(name):
+            return sorted(map(posixpath.basename, self._files.ls(path, detail=False)))
+        return []
 
     def write(self, name: str, data: bytes) -> None:
         """Replace a file, or make it.
