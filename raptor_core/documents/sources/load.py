@@ -11,7 +11,6 @@ from raptor_core.documents.formats.records import Named
 from raptor_core.documents.sources.base import Content, Source, SourceFile
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
-from raptor_core.documents.sources.sql import SqlSource
 from raptor_core.errors import EmptySourceError, SourceError
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
@@ -81,7 +80,11 @@ def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list
             "no source is named; give a file, a folder or a URL, or set paths under [source]"
         )
     opened = [_open(path, settings) for path in paths or settings.paths]
-    return opened if paths else [*opened, *(SqlSource(table) for table in settings.tables)]
+    if not paths and settings.tables:
+        from raptor_core.documents.sources.sql import SqlSource
+
+        opened += [SqlSource(table) for table in settings.tables]
+    return opened
 
 
 def _open(path: str | Path, settings: SourceSettings) -> Source:

@@ -14,8 +14,10 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
+
+import sqlalchemy as sa
 
 from raptor_core.documents.base import FOLDER, MetadataValue, Skipped
 from raptor_core.documents.formats.parsed import UnreadableError, one_line
@@ -24,9 +26,6 @@ from raptor_core.documents.sources.base import CLOCK_SECONDS, Content, Listing, 
 from raptor_core.errors import SourceError
 from raptor_core.identity import digest
 from raptor_core.settings import DatabaseTable, SourceSettings
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
 
 ROWS_PER_READ = 500
 """Rows that one SELECT asks for by id; databases limit the parameters of a statement."""
@@ -50,26 +49,22 @@ class SqlSource:
 
     def list(self) -> Listing:
         """See ``Source.list``."""
-        import sqlalchemy as sa
-
         table = self._table
         fields = [table.id_field, *([table.updated_field] if table.updated_field else [])]
         columns: Any = [sa.column(name) for name in fields]
         query: Any = sa.select(*columns).select_from(self._from())
         files: dict[str, SourceFile] = {}
-        raw_ids: dict[str, Any] = {}
         skipped: list[Skipped] = []
         with self._connected() as connection:
             for number, row in enumerate(connection.execute(query), start=1):
                 name = _id_text(row[0])
                 file = self._file(name, row[1] if table.updated_field else None)
-                if not name or file.id in raw_ids:
+                if not name or file.id in files:
                     problem = "holds an id that another row has" if name else "holds no id"
                     skipped.append(Skipped(f"{table.label}:{number}", f"{problem}: {row[0]!r:.60}"))
                     continue
                 files[file.id] = file
-                raw_ids[file.id] = row[0]
-        self._raw_ids |= raw_ids
+                self._raw_ids[file.id] = row[0]
         return Listing([files[name] for name in sorted(files)], tuple(skipped))
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
@@ -96,8 +91,6 @@ class SqlSource:
         )
 
     def _read(self, ids: Sequence[Any]) -> dict[str, Mapping[str, Any]]:
-        import sqlalchemy as sa
-
         wanted = sa.column(self._table.id_field).in_(ids)
         query: sa.Select[Any] = (
             sa.select(sa.literal_column("*")).select_from(self._from()).where(wanted)
@@ -116,8 +109,6 @@ class SqlSource:
         return Content(digest("row", *items), partial(_parse, self._table, file.id, row))
 
     def _from(self) -> Any:
-        import sqlalchemy as sa
-
         if self._table.query:
             # SQLAlchemy takes a colon for a parameter unless it is escaped.
             text = self._table.query.strip().rstrip(";").replace(":", "\\:")
@@ -127,8 +118,6 @@ class SqlSource:
 
     @contextmanager
     def _connected(self) -> Iterator[sa.Connection]:
-        import sqlalchemy as sa
-
         url = self._url()
         try:
             engine = sa.create_engine(url, poolclass=sa.pool.NullPool)
@@ -143,8 +132,6 @@ class SqlSource:
             ) from None
 
     def _url(self) -> sa.URL:
-        import sqlalchemy as sa
-
         name = self._table.url_env
         text = os.environ.get(name, "") if name else self._table.url
         if not text:
