@@ -127,9 +127,10 @@ class Scanning:
         for source, files in self.listed:
             changed = []
             for file in files:
-                if self._is_known(file):
-                    continue
-                if self.age_left(source, file) > 0:
+                key = catalog_key(file)
+                if self.catalog.answers_for(key, file.stamp):
+                    self.readings[key] = self.catalog[key]
+                elif self.age_left(source, file) > 0:
                     self._hold(file)
                 else:
                     changed.append(file)
@@ -168,7 +169,11 @@ class Scanning:
         is_new = self.readings != self.catalog
         if not is_new:
             self.readings = self.catalog  # and its copy can go
-        documents, taken, skipped = self._gather()
+        gathered, skipped = Gathered(), [*self.skipped]
+        for _, reading in self._file_readings():
+            gathered.add(reading.documents)
+            skipped += reading.skipped
+        documents, taken = gathered.ordered()
         if taken:
             skipped = self._tell_clashes(taken)
         if not documents and not self.unsettled:
@@ -177,15 +182,6 @@ class Scanning:
         n_read = sum(len(files) for _, files in self.queue)
         self.readings.forget_unread()
         return Scan(inventory, self.readings, n_read, self.listed, is_new, self.parsed)
-
-    def _gather(self) -> tuple[Entries, Collection[str], list[Skipped]]:
-        """All entries, ids that more than one document has, and what is skipped besides these."""
-        skipped = [*self.skipped]
-        gathered = Gathered()
-        for _, reading in self._file_readings():
-            gathered.add(reading.documents)
-            skipped += reading.skipped
-        return *gathered.ordered(), skipped
 
     def _tell_clashes(self, taken: Collection[str]) -> list[Skipped]:
         """What is skipped, with all documents but the first of each of these ids."""
@@ -218,14 +214,6 @@ class Scanning:
         settle = self.settings.settle_seconds
         age = self.started - file.modified
         return settle - age if -settle < age < settle else 0.0
-
-    def _is_known(self, file: SourceFile) -> bool:
-        """Whether the catalog answers for the file; then it does."""
-        key = catalog_key(file)
-        if not self.catalog.answers_for(key, file.stamp):
-            return False
-        self.readings[key] = self.catalog[key]
-        return True
 
     def _hold(self, file: SourceFile) -> None:
         """Keep what is known of a file that is being written."""
@@ -275,11 +263,8 @@ def read_documents(
 def _read_wanted(
     scan: Scanning, queue: Listed, wanted: Callable[[str], bool]
 ) -> tuple[Corpus, Catalog]:
-    readings = Catalog()
-    for _, files in scan.listed:
-        for file in files:
-            if (key := catalog_key(file)) in scan.catalog:
-                readings[key] = scan.catalog[key]
+    listed = (catalog_key(file) for _, files in scan.listed for file in files)
+    readings = Catalog({key: scan.catalog[key] for key in listed if key in scan.catalog})
     skipped = [*scan.skipped]
     corpus: Unique[Document] = Unique(skipped)
     for file, content in loaded(queue):
