@@ -25,11 +25,10 @@ def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
     """
     try:
         import docx
-        from docx.opc.exceptions import OpcError
     except ImportError as error:
         raise MissingExtraError("docx", "reading Word documents") from error
     formats = (".doc", ".docx")
-    with refuse_damage("Word document", OpcError), open_archive(data, max_file_mb, formats):
+    with refuse_damage("Word document"), open_archive(data, max_file_mb, formats):
         document = docx.Document(BytesIO(data))
         styles = {style.style_id: style.name or "" for style in document.styles}
         properties = document.core_properties

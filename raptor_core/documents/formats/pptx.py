@@ -20,14 +20,10 @@ def parse_pptx(data: bytes, max_file_mb: float) -> Parsed:
     """
     try:
         import pptx
-        from pptx.exc import PythonPptxError
     except ImportError as error:
         raise MissingExtraError("pptx", "reading PowerPoint presentations") from error
     blocks, formats = Blocks(), (".ppt", ".pptx")
-    with (
-        refuse_damage("PowerPoint presentation", PythonPptxError),
-        open_archive(data, max_file_mb, formats),
-    ):
+    with refuse_damage("PowerPoint presentation"), open_archive(data, max_file_mb, formats):
         show = pptx.Presentation(BytesIO(data))
         for number, slide in enumerate(show.slides, start=1):
             _write_slide(blocks, number, slide)
