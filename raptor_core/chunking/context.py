@@ -48,14 +48,7 @@ def _candidates(names: tuple[str, ...]) -> list[str]:
     lines = [_JOIN.join(names)]
     lines += [_JOIN.join([names[0], _GAP, *names[-kept:]]) for kept in range(len(names) - 2, 0, -1)]
     words = names[-1].split()
-    lines += [" ".join(words[:n]) for n in _halvings(len(words))]
+    while words:
+        lines.append(" ".join(words))
+        words = words[: len(words) * 3 // 4]
     return lines
-
-
-def _halvings(n: int) -> list[int]:
-    """``n``, about three quarters of it, and so on down to one."""
-    numbers = []
-    while n > 0:
-        numbers.append(n)
-        n = n * 3 // 4
-    return numbers

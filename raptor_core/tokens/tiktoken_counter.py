@@ -30,10 +30,8 @@ class TiktokenCounter:
     def fingerprint(self) -> str:
         """Fingerprint of the encoding's name and size, which tiktoken never changes."""
         values = {"name": self._encoding.name, "n_vocab": self._encoding.n_vocab}
-        return fingerprint("tiktoken", {**values, "probe": digest(*map(str, self._probe()))})
-
-    def _probe(self) -> list[int]:
-        return self._encoding.encode_ordinary("The quick brown fox, 3.14 — naïve 中文 🦊\n\n  x")
+        probe = self._encoding.encode_ordinary("The quick brown fox, 3.14 — naïve 中文 🦊\n\n  x")
+        return fingerprint("tiktoken", {**values, "probe": digest(*map(str, probe))})
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Number of tokens of each text, in order."""
@@ -46,17 +44,13 @@ class TiktokenCounter:
         ends = list(accumulate(sizes, initial=0))
         if text.isascii():
             return list(pairwise(ends))
-        first_bytes = list(accumulate(map(_n_bytes, text), initial=0))
+        # tiktoken reads a lone surrogate as three bytes too
+        lengths = (len(character.encode("utf-8", "surrogatepass")) for character in text)
+        first_bytes = list(accumulate(lengths, initial=0))
         return [
             (bisect_right(first_bytes, a) - 1, bisect_right(first_bytes, b - 1))
             for a, b in pairwise(ends)
         ]
-
-
-def _n_bytes(character: str) -> int:
-    """Bytes of one character in UTF-8; tiktoken reads a lone surrogate as three bytes too."""
-    code = ord(character)
-    return 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
 
 
 def _load(name: str) -> tiktoken.Encoding:
