@@ -39,6 +39,7 @@ class RemoteSource:
         self._url = url
         self._settings = settings
         self._fs, self._root = open_place(url, SourceError, **http_options(url, settings))
+        self._base = f"{self._root.rstrip('/')}/" if self._root else ""
 
     def list(self) -> Listing:
         """What there is to read; see ``Source.list``."""
@@ -47,7 +48,7 @@ class RemoteSource:
             info = self._fs.info(self._root)
             if info["type"] != "directory":
                 name = self._root.rstrip("/").rpartition("/")[2].partition("?")[0]
-                return Listing.of([self._file(name, self._root, info)])
+                return Listing.of([_file(name, self._url, info)])
             omitted: list[Skipped] = []
             return Listing.of(list(self._folder(omitted)), omitted)
 
@@ -71,14 +72,11 @@ class RemoteSource:
         return data
 
     def _path(self, file: SourceFile) -> str:
-        return self._root if file.path == self._url else f"{self._base()}{file.id}"
-
-    def _base(self) -> str:
-        return f"{self._root.rstrip('/')}/" if self._root else ""
+        return self._root if file.path == self._url else f"{self._base}{file.id}"
 
     def _folder(self, omitted: MutableSequence[Skipped]) -> Iterator[SourceFile]:
         """The files that pass the rules; ``omitted`` takes the others."""
-        base = self._base()
+        base = self._base
         listed: Mapping[str, Mapping[str, Any]] = self._fs.find(self._root, detail=True)
         ignore: list[str] = []
         if f"{base}{IGNORE_FILE}" in listed:
@@ -95,20 +93,16 @@ class RemoteSource:
             if omission:
                 omitted.append(Skipped(name, omission))
             elif name:
-                yield self._file(name, f"{self._url.rstrip('/')}/{name}", listed[path])
+                yield _file(name, f"{self._url.rstrip('/')}/{name}", listed[path])
 
-    def _file(self, name: str, path: str, info: Mapping[str, Any]) -> SourceFile:
-        modified = next((info[key] for key in _MODIFIED if info.get(key) is not None), None)
-        if isinstance(modified, datetime):
-            modified = modified.timestamp()
-        etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
-        return SourceFile(
-            id=name,
-            path=self._url if path == self._root else path,
-            size_bytes=info.get("size"),
-            modified=float(modified) if isinstance(modified, int | float) else None,
-            etag=etag,
-        )
+
+def _file(name: str, path: str, info: Mapping[str, Any]) -> SourceFile:
+    modified = next((info[key] for key in _MODIFIED if info.get(key) is not None), None)
+    if isinstance(modified, datetime):
+        modified = modified.timestamp()
+    known = float(modified) if isinstance(modified, int | float) else None
+    etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
+    return SourceFile(name, path, size_bytes=info.get("size"), modified=known, etag=etag)
 
 
 def _omission(rules: Rules, name: str) -> str:
