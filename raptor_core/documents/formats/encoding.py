@@ -29,7 +29,9 @@ def decode(data: bytes, declared: str = "") -> str:
         UnreadableError: binary data, or no encoding fits.
     """
     text = _decode_marked(data)
-    for encoding in (_usable(declared), _unmarked_utf16(data), "utf-8"):
+    # Declared in plain ASCII bytes, so that it is neither UTF-16 nor UTF-32.
+    usable = "" if declared.lower().startswith(_NEVER_DECLARED) else declared
+    for encoding in (usable, _unmarked_utf16(data), "utf-8"):
         if text is None and encoding:
             text = _try_decode(data, encoding)
     if text is None:
@@ -37,15 +39,6 @@ def decode(data: bytes, declared: str = "") -> str:
     if control_share(text) > MAX_CONTROL_SHARE:
         raise UnreadableError("holds binary data, not text")
     return text
-
-
-def _usable(declared: str) -> str:
-    """A declared encoding, unless it is none for whole texts or cannot be true.
-
-    The declaration was found in plain ASCII bytes, so that it is neither UTF-16 nor UTF-32.
-    """
-    name = declared.lower()
-    return "" if name.startswith(_NEVER_DECLARED) else name
 
 
 def _decode_marked(data: bytes) -> str | None:

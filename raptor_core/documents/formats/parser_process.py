@@ -114,24 +114,20 @@ PARSER = ParserProcess()
 """The process of this program."""
 
 
-def _answer(ocr: str, data: bytes) -> dict[str, Any]:
-    from raptor_core.documents.formats.pdf import parse_pdf
-
-    try:
-        return asdict(parse_pdf(data, ocr))
-    except UnreadableError as error:
-        return {"problem": str(error)}
-
-
 def main(descriptor: int) -> None:
     """Answer until the other side has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C goes to all; it ends with its parent
+    from raptor_core.documents.formats.pdf import parse_pdf
+
     with suppress(ImportError, OSError, ValueError):  # systems that have no such limit
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     with suppress(ConnectionError, EOFError), Connection(descriptor) as given:
         while True:
-            ocr = given.recv_bytes().decode()
-            answer = _answer(ocr, given.recv_bytes())
+            ocr, data = given.recv_bytes().decode(), given.recv_bytes()
+            try:
+                answer = asdict(parse_pdf(data, ocr))
+            except UnreadableError as error:
+                answer = {"problem": str(error)}
             given.send_bytes(json.dumps(answer, default=dict).encode())

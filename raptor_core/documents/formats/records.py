@@ -129,12 +129,8 @@ def _as_id(value: object) -> str:
 
 def single_values(values: Mapping[Any, Any]) -> dict[str, MetadataValue]:
     """The entries that metadata can hold: text, booleans, finite numbers, dates as ISO text."""
-    kept: dict[str, MetadataValue] = {}
-    for key, value in values.items():
-        single = _single(value)
-        if single is not None:
-            kept[clean_text(str(key))] = single
-    return kept
+    singles = ((clean_text(str(key)), _single(value)) for key, value in values.items())
+    return {key: single for key, single in singles if single is not None}
 
 
 def _single(value: object) -> MetadataValue | None:
