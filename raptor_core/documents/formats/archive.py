@@ -1,4 +1,4 @@
-"""Documents that are zip archives of XML: what is refused before anything is unpacked."""
+"""What is refused: damaged files, and archives of XML that would grow beyond bounds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def refuse_damage(kind: str) -> Iterator[None]:
     except (UnreadableError, MemoryError):
         raise
     except Exception as error:
-        raise UnreadableError(f"is damaged, or no {kind}: {error}") from error
+        reason = str(error).partition("\n")[0]
+        raise UnreadableError(f"is damaged, or no {kind}: {reason}") from error
 
 
 def open_archive(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from raptor_core.documents.base import Document, MetadataValue, Section, Skipped
+from raptor_core.documents.formats.archive import refuse_damage
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import (
     Heading,
@@ -204,7 +205,7 @@ def read_parquet(data: bytes, table: Table, settings: SourceSettings) -> Iterato
     import pyarrow.parquet as pq
 
     number = 0
-    try:
+    with refuse_damage("Parquet file"):
         known = pq.ParquetFile(pa.BufferReader(data))
         columns = _columns(known.schema_arrow, settings)
         groups = map(known.metadata.row_group, range(known.metadata.num_row_groups))
@@ -225,9 +226,6 @@ def read_parquet(data: bytes, table: Table, settings: SourceSettings) -> Iterato
                     yield name, row_document(row, table, settings)
                 except UnreadableError as error:
                     yield Skipped(name, str(error))
-    except (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
-        reason = str(error).partition("\n")[0]
-        raise UnreadableError(f"is damaged, or no Parquet file: {reason}") from error
 
 
 def _columns(schema: Any, settings: SourceSettings) -> list[str]:

@@ -34,10 +34,8 @@ def parse_csv(data: bytes) -> Parsed:
     except csv.Error:
         dialect = csv.excel
     blocks = Blocks()
-    try:
+    with refuse_damage("CSV file"):
         write_rows(blocks, csv.reader(text.splitlines(keepends=True), dialect))
-    except csv.Error as error:
-        raise UnreadableError(f"is damaged, or no CSV file: {error}") from error
     return blocks.parsed()
 
 
