@@ -167,7 +167,7 @@ class Rules:
     ignore: GitIgnoreSpec
 
     @classmethod
-    def of(cls, settings: SourceSettings, ignore_lines: Iterable[str] = ()) -> Rules:
+    def of(cls, settings: SourceSettings, ignore_lines: Iterable[str]) -> Rules:
         """Rules of the settings and the lines of the source's ignore file."""
         given = (settings.include, settings.exclude, ignore_lines)
         return cls(*map(compile_patterns, given))

@@ -70,10 +70,8 @@ class LocalSource:
 
     def _rules(self) -> Rules:
         path = self._root / IGNORE_FILE
-        if not path.is_file():
-            return Rules.of(self._settings)
         try:
-            lines = decode(path.read_bytes()).splitlines()
+            lines = decode(path.read_bytes() if path.is_file() else b"").splitlines()
         except (OSError, UnreadableError) as error:
             raise SourceError(f"cannot read the ignore rules in {path}: {error}") from error
         return Rules.of(self._settings, lines)

@@ -78,13 +78,12 @@ class RemoteSource:
         """The files that pass the rules; ``omitted`` takes the others."""
         base = self._base
         listed: Mapping[str, Mapping[str, Any]] = self._fs.find(self._root, detail=True)
-        ignore: list[str] = []
-        if f"{base}{IGNORE_FILE}" in listed:
-            try:
-                ignore = decode(self._fs.cat_file(f"{base}{IGNORE_FILE}")).splitlines()
-            except UnreadableError as error:
-                raise SourceError(f"{hide_secrets(self._url)}/{IGNORE_FILE} {error}") from error
-        rules = Rules.of(self._settings, ignore)
+        path = f"{base}{IGNORE_FILE}"
+        try:
+            lines = decode(self._fs.cat_file(path) if path in listed else b"").splitlines()
+        except UnreadableError as error:
+            raise SourceError(f"{hide_secrets(self._url)}/{IGNORE_FILE} {error}") from error
+        rules = Rules.of(self._settings, lines)
         # Some storages list keys without the leading slash that their root has.
         prefix = base if all(path.startswith(base) for path in listed) else base.lstrip("/")
         for path in sorted(listed):

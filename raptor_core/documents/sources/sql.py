@@ -184,9 +184,8 @@ def _without_secrets(text: str, url: sa.URL) -> str:
 
 def _id_text(value: object) -> str:
     value = _plain(value)
-    if isinstance(value, bool) or value is None:
-        return ""
-    return one_line(str(value)) if isinstance(value, str | int | float) else ""
+    is_id = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return one_line(str(value)) if is_id else ""
 
 
 def _plain(value: Any) -> Any:
