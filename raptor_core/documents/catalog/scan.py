@@ -241,11 +241,8 @@ def read_documents(
 
     Of files that hold one document each only those are read, of tables those that changed or
     held a wanted document before. A file that is being written is waited for, at most
-    ``MAX_WAITS`` times ``settle_seconds``; then it is read as it is.
-
-    Raises:
-        SourceError: no source is named, or one is missing or cannot be reached.
-        MissingExtraError: a file or URL needs an extra that is not installed.
+    ``MAX_WAITS`` times ``settle_seconds``; then it is read as it is. Raises as ``scan_source``
+    does, but for an empty source.
     """
     for rounds in range(MAX_WAITS + 1):
         scan = Scanning(settings, catalog, clock())
