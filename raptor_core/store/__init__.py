@@ -4,7 +4,8 @@
 is there without starting an engine.
 
 Changing the embedder: a build opens the corpus with the new identity and ``beside``, as often as
-it needs to; what concerns all collections, as dropping a tree does, is done for each of
+it needs to. Readers keep the live collection until ``VectorStore.promote`` finds every tree in the
+new one. What concerns all collections, as dropping a tree does, is done for each of
 ``stored_identities``.
 """
 
