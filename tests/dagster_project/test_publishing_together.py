@@ -11,7 +11,7 @@ from raptor_core.store import journal, publishing
 pytestmark = pytest.mark.slow
 
 NAMES = ("a.md", "b.md", "c.md")
-plan = publishing.plan_publication
+plan = publishing._planned
 commit = journal.Journal.commit
 
 
@@ -60,7 +60,7 @@ def test_a_tree_that_cannot_be_published_fails_its_partition_alone(workshop, mon
             raise StoreError("no such vectors")
         return plan(manifest, nodes, stored)
 
-    monkeypatch.setattr(publishing, "plan_publication", planned)
+    monkeypatch.setattr(publishing, "_planned", planned)
     edit(workshop, "zebra")
     report = workshop.build()
     assert report.built == ["a.md", "c.md"]
