@@ -16,6 +16,15 @@ DEPLOY = Path(__file__).parents[1] / "deploy"
 README = (DEPLOY / "README.md").read_text()
 COMPOSE = yaml.safe_load((DEPLOY / "docker-compose.yaml").read_text())
 VALUES = yaml.safe_load((DEPLOY / "kubernetes" / "values.yaml").read_text())
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
+KUBECONFIG = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "clusters": [{"name": "none", "cluster": {"server": "http://127.0.0.1:1"}}],
+    "contexts": [{"name": "none", "context": {"cluster": "none", "user": "none"}}],
+    "users": [{"name": "none", "user": {}}],
+    "current-context": "none",
+}
 FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file())
 EXAMPLE = dict(
     line.split("=", 1)
@@ -99,13 +108,13 @@ def test_services_are_bounded_looked_after_and_pinned():
 
 
 def test_the_image_holds_what_its_users_start():
-    lines = (DEPLOY / "Dockerfile").read_text().splitlines()
+    lines = DOCKERFILE.splitlines()
     assert any(re.fullmatch(r"FROM python:3\.\d+\.\d+-\S+", line) for line in lines)
     assert "USER raptor" in lines
     extras = re.search(r"'\.\[(.*)\]'", "\n".join(lines))[1].split(",")
     project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]
     assert set(extras) <= project["optional-dependencies"].keys()
-    assert {"postgres", "workers", "s3"} <= set(extras)
+    assert {"postgres", "workers", "kubernetes", "s3"} <= set(extras)
     makefile = (DEPLOY.parent / "Makefile").read_text()
     assert re.search(r"torch==\S+", makefile)[0] in "\n".join(lines)
     version = project["version"]
@@ -114,6 +123,62 @@ def test_the_image_holds_what_its_users_start():
     ]
     assert set(images) == {f"raptor-assets:{version}"}
     assert VALUES["dagsterDaemon"]["image"]["tag"] == version
+
+
+def test_volumes_cover_folders_of_the_images_user():
+    """A volume over a folder that the image does not have is root's, and no build can write."""
+    made = re.search(r"install --directory (.*?)\nUSER", DOCKERFILE, re.DOTALL)[1].split()
+    (deployment,) = VALUES["dagster-user-deployments"]["deployments"]
+    covered = {
+        mount["mountPath"] for mount in deployment["volumeMounts"] if "readOnly" not in mount
+    }
+    for service in COMPOSE["services"].values():
+        if "raptor" in service["image"]:
+            volumes = [volume.split(":") for volume in service["volumes"]]
+            covered |= {volume[1] for volume in volumes if not volume[0].startswith(".")}
+    assert covered == {"/raptor/reports", "/raptor/answers"}
+    assert covered <= set(made)
+
+
+def test_a_run_on_kubernetes_is_a_job_that_may_write_to_its_volumes(tmp_path):
+    from dagster_k8s import K8sRunLauncher
+    from dagster_k8s.container_context import K8sContainerContext
+    from dagster_k8s.job import UserDefinedDagsterK8sConfig, construct_dagster_k8s_job
+
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(KUBECONFIG))
+    launcher = K8sRunLauncher(
+        service_account_name="dagster",
+        instance_config_map="dagster-instance",
+        postgres_password_secret=VALUES["global"]["postgresqlSecretName"],
+        dagster_home=VALUES["global"]["dagsterHome"],
+        load_incluster_config=False,
+        kubeconfig_file=str(tmp_path / "kubeconfig"),
+    )
+    (deployment,) = VALUES["dagster-user-deployments"]["deployments"]
+    given = VALUES["runLauncher"]["config"]["k8sRunLauncher"]["runK8sConfig"]
+    context = K8sContainerContext(
+        volumes=deployment["volumes"],
+        volume_mounts=deployment["volumeMounts"],
+        env_secrets=[secret["name"] for secret in deployment["envSecrets"]],
+        resources=deployment["resources"],
+        run_k8s_config=UserDefinedDagsterK8sConfig.from_dict(
+            {"pod_spec_config": given["podSpecConfig"]}
+        ),
+    )
+    job = construct_dagster_k8s_job(
+        job_config=context.get_k8s_job_config(
+            job_image="raptor-assets:0.1.0", run_launcher=launcher
+        ),
+        args=["dagster", "api", "execute_run"],
+        job_name="run",
+        pod_name="run",
+        component="run_worker",
+        user_defined_k8s_config=context.run_k8s_config,
+    )
+    pod = job.spec.template.spec
+    assert f"useradd --uid {pod.security_context.fs_group} " in DOCKERFILE
+    mounted = {mount.mount_path for mount in pod.containers[0].volume_mounts}
+    assert mounted == {"/raptor/reports", "/raptor/answers", "/raptor/raptor.toml"}
 
 
 def test_dagster_takes_what_the_chart_adds(tmp_path):

@@ -312,11 +312,11 @@ class Histories(RuleBasedStateMachine):
         return []
 
     def pause(self):
-        """Nobody writes: a new reader and the old one see the same, and nothing else from now."""
+        """Nobody writes: the reader that stays open sees what a new one does, and nothing else."""
         with suppress(StoreError), open_store(self.readers.store, None) as store:
-            self.live = self.see(store)
+            self.live = store.nodes()
         for tree in NAMES:
-            self.may_be[tree] = {build_id([node for node in self.live if node.tree == tree])}
+            self.may_be[tree] &= {build_id([node for node in self.live if node.tree == tree])}
         assert build_id(self.look()) == build_id(self.live)
         assert self.wrong == []
 
