@@ -187,12 +187,8 @@ def find_changes(
     reported = records.latest(names.REPORT)
     latest = records.latest(names.TREE)
     existing = set(records.partitions())
-    recorded = {
-        name
-        for name in wanted.keys() & existing
-        if published.get(name, "").startswith(f"{wanted[name]}-")
-        and snapshots.get(name) == versions[name]
-    }
+    as_wanted = {n for n in existing if published.get(n, "").startswith(f"{wanted.get(n)}-")}
+    recorded = {n for n in as_wanted if snapshots.get(n) == versions[n]}
     in_step = _in_store(recorded, published, versions, build, store_state)
     # A run that ended between a tree and its report left a page of what was published before.
     current = {name for name in in_step if reported.get(name, 0) > latest[name]}
