@@ -11,6 +11,7 @@ import itertools
 import json
 import struct
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import metadata
 
 from raptor_core.documents.base import Entry, Skipped
@@ -170,6 +171,7 @@ def make_reading(
     return Reading(file.stamp, content.digest, first_seen, final, entries, tuple(problems)), named
 
 
+@cache  # a process goes on with what it imported
 def _installed(name: str) -> str:
     try:
         return metadata.version(name)
