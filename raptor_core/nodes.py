@@ -110,6 +110,9 @@ class Layer:
     nodes: tuple[Node, ...]
     vectors: Vectors
 
+    def __repr__(self) -> str:
+        return f"<Layer of {len(self.nodes)} nodes>"
+
 
 @dataclass(frozen=True, slots=True)
 class End:
@@ -151,6 +154,10 @@ class Tree:
     layers: tuple[Layer, ...]
     end: End
     fits: tuple[Fit, ...] = ()
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(str(len(layer.nodes)) for layer in self.layers)
+        return f"<Tree {self.name!r}, nodes by layer: {sizes}>"
 
     @cached_property
     def _by_id(self) -> dict[str, tuple[Node, int]]:

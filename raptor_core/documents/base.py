@@ -116,3 +116,6 @@ class Corpus:
 
     documents: tuple[Document, ...]
     skipped: tuple[Skipped, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Corpus of {len(self.documents)} documents, {len(self.skipped)} skipped>"

@@ -115,6 +115,10 @@ class Retrieval:
     n_passed_over: int
     n_paragraphs: int = 0
 
+    def __repr__(self) -> str:
+        spent = f"{self.n_tokens} of {self.query.budget_tokens} tokens"
+        return f"<Retrieval {self.question!r}: {len(self.hits)} hits, {spent}>"
+
     @property
     def context(self) -> str:
         """The texts of the hits in order, a blank line between, or a line's end in a paragraph."""

@@ -35,6 +35,10 @@ class Trace:
     node: Node
     spans: tuple[SourceSpan, ...]
 
+    def __repr__(self) -> str:
+        n_documents = len({span.document for span in self.spans})
+        return f"<Trace of {self.node.id}: {len(self.spans)} spans of {n_documents} documents>"
+
 
 def trace(store: Searcher, node_id: str) -> Trace:
     """Resolve a published node, layer by layer, to the leaves under it.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.hashing import HashingEmbedder
 
-from raptor_core.documents.base import Document
+from raptor_core.documents.base import Corpus, Document
 from raptor_core.errors import SettingsError, StoreMismatchError, UnknownTreeError
 from raptor_core.retrieval import STRATEGIES, Query, Retriever, base
 from raptor_core.settings import Settings
@@ -283,6 +283,20 @@ def test_a_summary_traces_to_the_exact_spans_under_it(retriever, trees, document
         for span in traced.spans:
             assert documents["a.md"][0].text[span.start : span.end] == span.text
         assert [span.start for span in traced.spans] == sorted(span.start for span in traced.spans)
+
+
+def test_what_a_notebook_shows_of_large_things_is_a_line(retriever, trees):
+    tree = trees["c.md"]
+    (leaf,) = tree.layers[0].nodes
+    found = retriever.search("line", Query("flat", where=Where(trees=("c.md",))))
+    shown = [tree, tree.layers[0], Corpus(()), found, retriever.trace(leaf.id)]
+    assert list(map(repr, shown)) == [
+        "<Tree 'c.md', nodes by layer: 1>",
+        "<Layer of 1 nodes>",
+        "<Corpus of 0 documents, 0 skipped>",
+        f"<Retrieval 'line': 1 hits, {leaf.n_tokens} of 2000 tokens>",
+        f"<Trace of {leaf.id}: 1 spans of 1 documents>",
+    ]
 
 
 def test_tracing_what_is_not_published_is_an_error(retriever):
