@@ -12,12 +12,12 @@ from typing import Any
 from unittest import mock
 
 from click.testing import CliRunner
-from support.migrations import remember_migrations
+from support.quick_dagster import make_dagster_quick
 
 import raptor_core.tree.components
 from dagster_project.cli import main
 
-remember_migrations()
+make_dagster_quick()
 
 
 @dataclass(frozen=True)

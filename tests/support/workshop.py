@@ -11,7 +11,7 @@ from typing import Any
 
 import dagster as dg
 from support.hashing import HashingEmbedder
-from support.migrations import remember_migrations
+from support.quick_dagster import make_dagster_quick
 
 from dagster_project.build import build_definitions
 from dagster_project.execute import BuildReport, build, drop
@@ -22,7 +22,7 @@ from raptor_core.settings import Settings
 from raptor_core.store import Manifest
 from raptor_core.tree.components import Components
 
-remember_migrations()
+make_dagster_quick()
 
 WORDS = [
     *("river", "mountain", "castle", "dragon", "engine", "window", "paper", "forest", "winter"),
