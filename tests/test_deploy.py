@@ -181,6 +181,14 @@ def test_a_run_on_kubernetes_is_a_job_that_may_write_to_its_volumes(tmp_path):
     assert mounted == {"/raptor/reports", "/raptor/answers", "/raptor/raptor.toml"}
 
 
+def test_the_code_locations_probe_is_one_that_chart_and_kubernetes_take():
+    """The chart refuses a probe without ``enabled``, and has written it into one with ``exec``."""
+    (deployment,) = VALUES["dagster-user-deployments"]["deployments"]
+    probe = deployment["readinessProbe"]
+    assert probe["enabled"] is True
+    assert probe.keys() <= {"enabled", "periodSeconds", "timeoutSeconds", "failureThreshold"}
+
+
 def test_dagster_takes_what_the_chart_adds(tmp_path):
     """The chart writes its own queue, which contradicts these limits, unless it is told not to."""
     added = VALUES["additionalInstanceConfig"]
