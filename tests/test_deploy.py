@@ -189,18 +189,28 @@ def test_the_code_locations_probe_is_one_that_chart_and_kubernetes_take():
     assert probe.keys() <= {"enabled", "periodSeconds", "timeoutSeconds", "failureThreshold"}
 
 
-def test_dagster_takes_what_the_chart_adds(tmp_path):
-    """The chart writes its own queue, which contradicts these limits, unless it is told not to."""
-    added = VALUES["additionalInstanceConfig"]
-    daemon = VALUES["dagsterDaemon"]
-    if daemon["runCoordinator"]["enabled"]:
-        queue = daemon["runCoordinator"]["config"]["queuedRunCoordinator"]
-        added["run_coordinator"] = {
+def test_runs_on_kubernetes_queue_within_limits(tmp_path):
+    """The chart writes a queue without limits of its own beside these; without it there is none."""
+    assert "runCoordinator" not in VALUES["dagsterDaemon"]
+    assert "additionalInstanceConfig" not in VALUES
+    limits = VALUES["concurrency"]
+    assert limits.keys() == {"enabled", "runs", "pools"}
+    assert limits["enabled"] is True
+    written = {
+        "run_coordinator": {
             "module": "dagster.core.run_coordinator",
             "class": "QueuedRunCoordinator",
-            "config": {"max_concurrent_runs": queue["maxConcurrentRuns"]},
-        }
-    (tmp_path / "dagster.yaml").write_text(yaml.safe_dump(added))
+            "config": {"dequeue_use_threads": True, "dequeue_num_workers": 4},
+        },
+        "concurrency": {
+            "runs": {"max_concurrent_runs": limits["runs"]["maxConcurrentRuns"]},
+            "pools": {
+                "granularity": limits["pools"]["granularity"],
+                "default_limit": limits["pools"]["defaultLimit"],
+            },
+        },
+    }
+    (tmp_path / "dagster.yaml").write_text(yaml.safe_dump(written))
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
         assert type(instance.run_coordinator).__name__ == "QueuedRunCoordinator"
         config = instance.get_concurrency_config()
