@@ -189,6 +189,16 @@ def test_the_code_locations_probe_is_one_that_chart_and_kubernetes_take():
     assert probe.keys() <= {"enabled", "periodSeconds", "timeoutSeconds", "failureThreshold"}
 
 
+def test_only_a_run_that_died_is_tried_again():
+    workers = yaml.safe_load((DEPLOY / "dagster-workers.yaml").read_text())["run_retries"]
+    assert VALUES["dagsterDaemon"]["runRetries"] == {
+        "enabled": workers["enabled"],
+        "maxRetries": workers["max_retries"],
+        "retryOnAssetOrOpFailure": workers["retry_on_asset_or_op_failure"],
+    }
+    assert workers["retry_on_asset_or_op_failure"] is False
+
+
 def test_runs_on_kubernetes_queue_within_limits(tmp_path):
     """The chart writes a queue without limits of its own beside these; without it there is none."""
     assert "runCoordinator" not in VALUES["dagsterDaemon"]
