@@ -189,6 +189,13 @@ def test_the_code_locations_probe_is_one_that_chart_and_kubernetes_take():
     assert probe.keys() <= {"enabled", "periodSeconds", "timeoutSeconds", "failureThreshold"}
 
 
+def test_the_web_server_listens_where_the_images_user_may():
+    web = VALUES["dagsterWebserver"]
+    assert web["service"]["port"] >= 1024
+    assert web["readinessProbe"]["httpGet"]["port"] == web["service"]["port"]
+    assert f"EXPOSE {web['service']['port']} " in DOCKERFILE
+
+
 def test_only_a_run_that_died_is_tried_again():
     workers = yaml.safe_load((DEPLOY / "dagster-workers.yaml").read_text())["run_retries"]
     assert VALUES["dagsterDaemon"]["runRetries"] == {
