@@ -111,7 +111,8 @@ def test_services_are_bounded_looked_after_and_pinned():
 def test_the_image_holds_what_its_users_start():
     lines = DOCKERFILE.splitlines()
     assert any(re.fullmatch(r"FROM python:3\.\d+\.\d+-\S+", line) for line in lines)
-    assert "USER raptor" in lines
+    (number,) = re.findall("useradd --uid ([0-9]+) ", DOCKERFILE)
+    assert f"USER {number}" in lines
     extras = re.search(r"'\.\[(.*)\]'", "\n".join(lines))[1].split(",")
     project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]
     assert set(extras) <= project["optional-dependencies"].keys()
