@@ -10,8 +10,7 @@ import yaml
 from dagster._core.instance.config import dagster_instance_config
 
 from raptor_assets.project.records import BROKER_VARIABLE, URL_VARIABLE
-from raptor_core.errors import SettingsError
-from raptor_core.settings import Settings, load_settings
+from raptor_core.settings import Settings
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 README = (DEPLOY / "README.md").read_text()
@@ -189,17 +188,6 @@ def test_the_code_locations_probe_is_one_that_chart_and_kubernetes_take():
     probe = deployment["readinessProbe"]
     assert probe["enabled"] is True
     assert probe.keys() <= {"enabled", "periodSeconds", "timeoutSeconds", "failureThreshold"}
-
-
-def test_no_service_is_taken_for_a_setting():
-    """Kubernetes sets NAME_PORT and more in every pod for each service, named as its deployment."""
-    (deployment,) = VALUES["dagster-user-deployments"]["deployments"]
-    (release,) = re.findall(r"helm upgrade --install (\S+)", README)
-    for name in (deployment["name"], f"{release}-dagster-webserver"):
-        variable = name.upper().replace("-", "_") + "_PORT"
-        load_settings(None, {variable: "tcp://10.0.0.1:4000"})
-    with pytest.raises(SettingsError, match="RAPTOR_PORT names no setting"):
-        load_settings(None, {"RAPTOR_PORT": "tcp://10.0.0.1:4000"})
 
 
 def test_the_web_server_listens_where_the_images_user_may():

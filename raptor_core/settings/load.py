@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -79,6 +80,9 @@ ENV_PREFIX = "RAPTOR_"
 NOT_SETTINGS = frozenset({"RAPTOR_HOME", "RAPTOR_API_KEY", "RAPTOR_WRITING_KEY"})
 """Variables with the prefix that are no settings."""
 
+_OF_A_SERVICE = re.compile(r"(?!.*__)\w+_(SERVICE_HOST|SERVICE_PORT\w*|PORT|PORT_\d+_\w+)")
+"""Variables that Kubernetes sets in all pods beside a service, such as one named ``raptor``."""
+
 
 def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """The settings of a TOML file, overridden by the environment.
@@ -98,7 +102,8 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     where = str(path) if path else "the environment"
     merged = _merge(_preset_values(str(name)), values)
     given = os.environ if environ is None else environ
-    names = sorted(n for n in given if n.startswith(ENV_PREFIX) and n not in NOT_SETTINGS)
+    prefixed = sorted(n for n in given if n.startswith(ENV_PREFIX) and n not in NOT_SETTINGS)
+    names = [name for name in prefixed if not _OF_A_SERVICE.fullmatch(name)]
     for name in names:
         section, key = _place(name)
         merged = _merge(merged, {section: {key: _parse(section, key, given[name])}})

@@ -100,6 +100,22 @@ def test_a_variable_that_names_no_setting_is_refused():
         load_settings(None, {"RAPTOR_MAX_TOKENS": "3"})
 
 
+def test_services_on_kubernetes_may_be_called_raptor():
+    given = {
+        "RAPTOR_SERVICE_HOST": "10.0.0.7",
+        "RAPTOR_SERVICE_PORT": "4000",
+        "RAPTOR_SERVICE_PORT_GRPC": "4000",
+        "RAPTOR_PORT": "tcp://10.0.0.7:4000",
+        "RAPTOR_PORT_4000_TCP": "tcp://10.0.0.7:4000",
+        "RAPTOR_PORT_4000_TCP_ADDR": "10.0.0.7",
+        "RAPTOR_API_SERVICE_HOST": "10.0.0.8",
+        "RAPTOR_API_PORT_80_TCP_PROTO": "tcp",
+        "RAPTOR_STORE__GRPC_PORT": "7334",
+    }
+    assert load_settings(None, given) == load_settings(None, {"RAPTOR_STORE__GRPC_PORT": "7334"})
+    assert load_settings(None, given).store.grpc_port == 7334
+
+
 def test_a_wrong_value_tells_of_the_variables_that_gave_it(tmp_path):
     told = r"raptor\.toml with RAPTOR_CORPUS__MIN_TREES: corpus\.min_trees: .*\(it is '1'\)"
     with pytest.raises(SettingsError, match=told):
