@@ -39,7 +39,12 @@ _OPENING_SECONDS = 60.0
 JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 """States of a check that has a result."""
 
-_EXAMPLE = "expected postgresql+psycopg2://user:password@host:5432/database"
+_EXAMPLE = (
+    "expected postgresql+psycopg2://user:password@host:5432/database, or for several hosts "
+    "postgresql+psycopg2://user:password@/database?host=one:5432&host=two:5432"
+)
+_DRIVER = "psycopg2"
+_TRIED = ("connection to server", "could not translate host name")
 _QUOTE = "write @ in a password as %40"
 
 
@@ -138,6 +143,7 @@ def keep_connections(instance: dg.DagsterInstance) -> ExitStack:
         logging.getLogger("sqlalchemy.pool.impl.QueuePool.kept").setLevel(logging.CRITICAL)
         for storage in (instance.run_storage, instance.event_log_storage):
             kept_in: Any = storage
+            _require_driver(kept_in._engine.driver)  # noqa: SLF001
             if not isinstance(kept_in._engine.pool, NullPool):  # noqa: SLF001
                 continue  # kept already
             engine = create_pg_engine(
@@ -151,6 +157,19 @@ def keep_connections(instance: dg.DagsterInstance) -> ExitStack:
             kept_in._engine = engine  # noqa: SLF001
             kept.callback(engine.dispose)
     return kept
+
+
+def _require_driver(name: str | None) -> None:
+    """Refuse any but the one that Dagster and the turns speak with.
+
+    Raises:
+        SettingsError: it is another; SQLAlchemy 2.1 takes psycopg where an address names none.
+    """
+    if name != _DRIVER:
+        raise SettingsError(
+            f"the address of Dagster's database asks for the driver {name}; begin it with "
+            f"postgresql+{_DRIVER}://"
+        )
 
 
 KEEPALIVES = {
@@ -192,11 +211,16 @@ def told_database(error: BaseException) -> str:
     while cause is not None:
         text = str(getattr(cause, "orig", None) or cause).strip()
         cause = cause.__cause__
-    line = text.splitlines()[0] if text else "the connection was cut"
-    if "translate host name" in line:  # what it names may be the end of a password
-        line = f"the host of its address is unknown; {_QUOTE}"
+    lines = text.splitlines() or ["the connection was cut"]
+    # Of several hosts, and of a try with TLS and one without, each has a line of its own.
+    lines = [line for line in lines if line.startswith(_TRIED)] or lines[:1]
+    told = "; ".join(
+        # What it names may be the end of a password.
+        f"the host of its address is unknown; {_QUOTE}" if "translate host name" in line else line
+        for line in lines
+    )
     return (
-        f"Dagster's database does not answer, or refused: {line}. Start it, or check its address, "
+        f"Dagster's database does not answer, or refused: {told}. Start it, or check its address, "
         "and repeat: what was published stays, and what is finished is kept"
     )
 
@@ -265,11 +289,12 @@ def _explained(config: Path) -> Iterator[None]:
             raise
         raise MissingExtraError("postgres", f"the database of {config}") from error
     except ModuleNotFoundError as error:
-        raise SettingsError(
-            f"{config}: the database's address asks for the driver {error.name}; begin it with "
-            "postgresql+psycopg2://"
-        ) from error
-    except ArgumentError as error:
-        raise SettingsError(f"{config}: the database's address is none; {_EXAMPLE}") from error
+        _require_driver(error.name)
+        raise
+    except (ArgumentError, ValueError) as error:
+        if not isinstance(error, ArgumentError) and "invalid literal for int" not in str(error):
+            raise
+        # Without its cause: what it takes for the port may be a password.
+        raise SettingsError(f"{config}: the database's address is none; {_EXAMPLE}") from None
     except database_errors() as error:
         raise RecordsError(told_database(error)) from error
