@@ -288,10 +288,12 @@ class TestProblems:
         import sqlalchemy as sa
 
         def refuse(url, **_options):
-            raise sa.exc.OperationalError("connect", {}, Exception(f"no: {url.password}"))
+            said = f"no: {url.password} {url.query['key']} at {url.host}:{url.port}"
+            raise sa.exc.OperationalError("connect", {}, Exception(said))
 
         monkeypatch.setattr("sqlalchemy.create_engine", refuse)
-        assert "no: ***" in self.told(monkeypatch, "postgresql://ada:s3cret@host/wiki")
+        url = "postgresql://ada:s3cret@10.0.0.1:5432/wiki?connect_timeout=10&keepalives=1&key=other"
+        assert "no: *** *** at 10.0.0.1:5432" in self.told(monkeypatch, url)
 
     def test_a_variable_that_is_not_set(self, monkeypatch):
         assert "WIKI_URL is not set" in self.told(monkeypatch, "")
