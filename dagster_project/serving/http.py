@@ -133,7 +133,7 @@ def make_app(
     return app
 
 
-def health() -> Health:
+async def health() -> Health:  # so it waits for no thread: searches may have them all
     """Say that the server answers; asks for no key and reads nothing."""
     return Health(status="ok", version=version("raptor-assets"))
 

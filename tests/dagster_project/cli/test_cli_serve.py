@@ -4,6 +4,7 @@ import contextlib
 import re
 import sys
 
+import anyio
 import httpx
 import hypothesis
 import pytest
@@ -241,6 +242,18 @@ def test_a_store_that_a_build_holds_is_told_as_busy(built):
         held.release()
     assert (busy.status_code, busy.json()["error"]) == (503, "StoreLockedError")
     assert busy.headers["Retry-After"] == "1"
+
+
+def test_health_is_told_while_searches_have_all_threads(app):
+    async def asked():
+        limiter = anyio.to_thread.current_default_thread_limiter()
+        limiter.total_tokens = 1
+        transport = httpx.ASGITransport(app)
+        async with limiter, httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+            with anyio.fail_after(10):
+                return await client.get("/health")
+
+    assert anyio.run(asked).json()["status"] == "ok"
 
 
 ROUTES = [
