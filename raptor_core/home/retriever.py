@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-from raptor_core.errors import StoreError, StoreMismatchError, UnknownTreeError
+from raptor_core.errors import StoreError, StoreLockedError, StoreMismatchError, UnknownTreeError
 from raptor_core.home.folder import HomeFolder
 from raptor_core.home.overview import OverviewPlan, plan_answer
 from raptor_core.home.published import (
@@ -69,6 +69,7 @@ class HomeRetriever(AsyncSearch):
         self._is_shared = self.settings.store.kind == "server"
         # Threads wait here and not by polling an embedded store's lock; a server serves them all.
         self._turn = Lock()
+        self._refusal: StoreLockedError | None = None
         self._kept: tuple[VectorStore, ExitStack] | None = None
 
     def load_model(self) -> None:
@@ -243,8 +244,7 @@ class HomeRetriever(AsyncSearch):
     def asked(self, ask: Callable[[VectorStore], Answer]) -> Answer:
         """What ``ask`` gives; asked once more of a store that is opened anew where it fails."""
         if not self._is_shared:
-            with self._turn, published(self.home, self.settings) as store:
-                return ask(store)
+            return self._asked_in_turn(ask)
         kept = self._kept
         if kept is not None:
             try:
@@ -256,6 +256,19 @@ class HomeRetriever(AsyncSearch):
                     if self._kept is kept:  # it is not closed: others may be asking it still
                         self._kept = None
         return ask(self._keep()[0])
+
+    def _asked_in_turn(self, ask: Callable[[VectorStore], Answer]) -> Answer:
+        """Who waits behind a call that the store is refused to is refused with it."""
+        before = self._refusal
+        with self._turn:
+            if self._refusal is not before:
+                raise StoreLockedError(str(self._refusal))
+            try:
+                with published(self.home, self.settings) as store:
+                    return ask(store)
+            except StoreLockedError as error:
+                self._refusal = StoreLockedError(str(error))  # without frames
+                raise
 
     def _keep(self) -> tuple[VectorStore, ExitStack]:
         with self._turn:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from unittest import mock
 
@@ -12,7 +13,12 @@ from support.command import raptor
 from support.stores import PROCESS_PATH
 
 from raptor_core import HomeRetriever
-from raptor_core.errors import MissingHomeError, StoreMismatchError, UnknownTreeError
+from raptor_core.errors import (
+    MissingHomeError,
+    StoreLockedError,
+    StoreMismatchError,
+    UnknownTreeError,
+)
 from raptor_core.integrations import langchain, llama_index
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.store import open_store
@@ -105,6 +111,39 @@ def test_a_build_beside_it_waits_for_nothing_and_is_seen_by_the_next_search(own)
     assert own.call("drop", "whale.md", "--yes").code == 0
     with pytest.raises(UnknownTreeError, match=r"whale\.md"):
         retriever.search("a whale", only)
+
+
+def test_those_that_wait_behind_one_that_the_store_is_refused_to_are_refused_with_it(retriever):
+    tries, n_waiting = [], 5
+    turn, all_wait = threading.Lock(), threading.Barrier(n_waiting + 1, timeout=60)
+
+    class Turn:
+        def __enter__(self):
+            threading.Thread(target=all_wait.wait, daemon=True).start()
+            turn.acquire()
+
+        def __exit__(self, *_):
+            turn.release()
+
+    def refused(*_):
+        tries.append(1)
+        if len(tries) == 1:
+            all_wait.wait()
+        raise StoreLockedError("a build holds it")
+
+    async def together():
+        calls = (asyncio.to_thread(retriever.manifests) for _ in range(n_waiting))
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    retriever._turn = Turn()
+    with mock.patch("raptor_core.home.retriever.published", refused):
+        told = asyncio.run(together())
+        assert [repr(error) for error in told] == ["StoreLockedError('a build holds it')"] * 5
+        assert tries == [1]
+        with pytest.raises(StoreLockedError):
+            retriever.manifests()
+    assert tries == [1, 1]
+    assert retriever.manifests()
 
 
 def test_every_node_is_a_child_of_its_parents(retriever):
