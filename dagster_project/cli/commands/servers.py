@@ -22,6 +22,9 @@ from raptor_core.home import HomeRetriever
 
 _PORT = click.IntRange(1, 65535)
 
+_ENDING_SECONDS = 20
+"""How long a server that is to end waits for requests under way: one may never send its end."""
+
 
 @click.command(epilog="\b\nExample:\n  raptor ui --port 3333")
 @click.option("--port", type=_PORT, default=3000, show_default=True)
@@ -125,7 +128,13 @@ def serve_command(
     app = make_app(Reading(retriever), key, hosts, curator=Curator(home), writing_key=writing_key)
     import uvicorn
 
-    uvicorn.run(app, host=host, port=port, server_header=False)
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        server_header=False,
+        timeout_graceful_shutdown=_ENDING_SECONDS,
+    )
 
 
 def _is_loopback(host: str) -> bool:

@@ -256,6 +256,13 @@ def test_health_is_told_while_searches_have_all_threads(app):
     assert anyio.run(asked).json()["status"] == "ok"
 
 
+def test_a_client_that_sends_no_end_does_not_keep_a_server_that_is_to_end(built, monkeypatch):
+    given = {}
+    monkeypatch.setattr("uvicorn.run", lambda _app, **options: given.update(options))
+    assert raptor("serve", "--home", built.home).code == 0
+    assert 0 < given["timeout_graceful_shutdown"] < 30  # Kubernetes kills after 30
+
+
 ROUTES = [
     "GET /health",
     "POST /search",
