@@ -2,8 +2,10 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from qdrant_client.local.persistence import CollectionPersistence
 from support import store_process
 from support.stores import PROCESS_PATH, make_tree, open_at, publish
 
@@ -101,3 +103,10 @@ def test_threads_share_one_store(store):
     for thread in threads:
         thread.join()
     assert (found, failed) == ([40] * 8, [])
+
+
+def test_another_thread_writes_where_sqlite_would_keep_to_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(CollectionPersistence, "CHECK_SAME_THREAD", True)  # as on macOS
+    with open_at(tmp_path, "local") as store, ThreadPoolExecutor(1) as other:
+        other.submit(publish, store, make_tree()).result()
+        assert store.count() == 15
