@@ -26,6 +26,11 @@ OWN = {
     "QDRANT__LOG_LEVEL": "WARN",
     "QDRANT__SERVICE__API_KEY": KEY,
     "QDRANT__SERVICE__READ_ONLY_API_KEY": READING_KEY,
+    # As Qdrant's cloud has it for new collections: what is filtered by must have an index.
+    "QDRANT__STORAGE__COLLECTION__STRICT_MODE__ENABLED": "true",
+    "QDRANT__STORAGE__COLLECTION__STRICT_MODE__UNINDEXED_FILTERING_RETRIEVE": "false",
+    "QDRANT__STORAGE__COLLECTION__STRICT_MODE__UNINDEXED_FILTERING_UPDATE": "false",
+    "QDRANT__STORAGE__COLLECTION__STRICT_MODE__MAX_PAYLOAD_INDEX_COUNT": "100",
     # Tests make hundreds of small collections; each begins with a log of this size.
     "QDRANT__STORAGE__WAL__WAL_CAPACITY_MB": "1",
 }

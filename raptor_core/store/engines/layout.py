@@ -42,7 +42,7 @@ class Layout:
 
     def create_indexes(self, client: QdrantClient, name: str) -> None:
         """Make the indexes of payload fields; those that are there stay."""
-        for field in (*KEYWORD_FIELDS, "birth"):
+        for field in (*KEYWORD_FIELDS, "birth", "publication"):
             keyword = models.KeywordIndexParams(
                 type=models.KeywordIndexType.KEYWORD, enable_hnsw=field in LINKED_FIELDS
             )

@@ -148,9 +148,12 @@ def test_vectors_of_another_length_than_the_collection_are_told(stand_in):
     with opened(stand_in) as store:
         publish(store, make_tree())
         dense = models.VectorParams(size=8, distance=models.Distance.COSINE)
-        words = {"lexical": models.SparseVectorParams()}
+        given = {
+            "sparse_vectors_config": {"lexical": models.SparseVectorParams()},
+            "strict_mode_config": models.StrictModeConfig(enabled=False),
+        }
         stand_in.client.delete_collection(NAME)
-        stand_in.client.create_collection(NAME, {"dense": dense}, sparse_vectors_config=words)
+        stand_in.client.create_collection(NAME, {"dense": dense}, **given)
         with pytest.raises(StoreError, match=r"400.*(dim|shape|broadcast)"):
             publish(store, make_tree(word="new"))
 
