@@ -27,6 +27,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ def facts(home: Path) -> dict[str, Any]:
     with open_store(StoreSettings(), home / "qdrant") as store:
         manifests = store.manifests()
     (index,) = (home / "dagster").rglob("index.db")
-    with sqlite3.connect(f"file:{index}?mode=ro", uri=True) as connection:
+    with closing(sqlite3.connect(f"file:{index}?mode=ro", uri=True)) as connection:
         counted = "select count(*), count(distinct run_id) from event_logs"
         n_events, n_runs = connection.execute(counted).fetchone()
     return {

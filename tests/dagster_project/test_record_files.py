@@ -1,6 +1,7 @@
 """Dagster's records read from its files: always what Dagster itself would say."""
 
 import sqlite3
+from contextlib import closing
 
 import dagster as dg
 import pytest
@@ -115,11 +116,11 @@ def test_after_an_asset_was_wiped_and_a_partition_deleted_in_the_ui(workshop):
 def test_events_before_a_wipe_count_for_nothing(workshop):
     """As where a wipe ended before the events were deleted, which Dagster does last."""
     index = workshop.home.dagster / "history" / "runs" / "index.db"
-    with sqlite3.connect(index) as opened:
+    with closing(sqlite3.connect(index)) as opened:
         kept = opened.execute("SELECT * FROM event_logs").fetchall()
     with workshop.instance() as instance:
         instance.wipe_assets([keys.TREE])
-    with sqlite3.connect(index) as opened:
+    with closing(sqlite3.connect(index)) as opened, opened:
         marks = ", ".join("?" * len(kept[0]))
         opened.executemany(f"INSERT OR IGNORE INTO event_logs VALUES ({marks})", kept)
     assert told_by_both(workshop)["versions"]["tree"] == {}
@@ -151,7 +152,7 @@ def test_a_run_under_way_is_for_dagster_to_judge(fresh):
 
 @pytest.mark.parametrize("file", ["runs.db", "runs/index.db"])
 def test_tables_of_another_version_are_for_dagster_to_read(fresh, file):
-    with sqlite3.connect(fresh.home.dagster / "history" / file) as opened:
+    with closing(sqlite3.connect(fresh.home.dagster / "history" / file)) as opened, opened:
         opened.execute("UPDATE alembic_version SET version_num = 'another'")
     assert is_asked_of_dagster(fresh)
 
