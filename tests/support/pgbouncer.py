@@ -65,7 +65,7 @@ def pgbouncer(server: Postgres):
             _wait(port, process)
             yield direct.replace(f":{server.port}/", f":{port}/")
         finally:
-            process.terminate()
+            process.kill()  # since 1.23 one that is terminated waits for its clients to go
             process.wait(30)
 
 
