@@ -10,6 +10,7 @@ from unittest import mock
 
 import pytest
 from support.command import raptor
+from support.processes import wait_until
 from support.stores import PROCESS_PATH
 
 from raptor_core import HomeRetriever
@@ -114,12 +115,12 @@ def test_a_build_beside_it_waits_for_nothing_and_is_seen_by_the_next_search(own)
 
 
 def test_those_that_wait_behind_one_that_the_store_is_refused_to_are_refused_with_it(retriever):
-    tries, n_waiting = [], 5
-    turn, all_wait = threading.Lock(), threading.Barrier(n_waiting + 1, timeout=60)
+    tries, came, n_waiting = [], [], 5
+    turn = threading.Lock()
 
     class Turn:
         def __enter__(self):
-            threading.Thread(target=all_wait.wait, daemon=True).start()
+            came.append(1)
             turn.acquire()
 
         def __exit__(self, *_):
@@ -127,8 +128,7 @@ def test_those_that_wait_behind_one_that_the_store_is_refused_to_are_refused_wit
 
     def refused(*_):
         tries.append(1)
-        if len(tries) == 1:
-            all_wait.wait()
+        wait_until(lambda: len(came) >= n_waiting, [])
         raise StoreLockedError("a build holds it")
 
     async def together():
