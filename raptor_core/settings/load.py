@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -80,9 +79,6 @@ ENV_PREFIX = "RAPTOR_"
 NOT_SETTINGS = frozenset({"RAPTOR_HOME", "RAPTOR_API_KEY", "RAPTOR_WRITING_KEY"})
 """Variables with the prefix that are no settings."""
 
-_OF_A_SERVICE = re.compile(r"(?!.*__)\w+_(SERVICE_HOST|SERVICE_PORT\w*|PORT|PORT_\d+_\w+)")
-"""Variables that Kubernetes sets in all pods beside a service, such as one named ``raptor``."""
-
 
 def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """The settings of a TOML file, overridden by the environment.
@@ -102,8 +98,9 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     where = str(path) if path else "the environment"
     merged = _merge(_preset_values(str(name)), values)
     given = os.environ if environ is None else environ
-    prefixed = sorted(n for n in given if n.startswith(ENV_PREFIX) and n not in NOT_SETTINGS)
-    names = [name for name in prefixed if not _OF_A_SERVICE.fullmatch(name)]
+    names = sorted(n for n in given if n.startswith(ENV_PREFIX) and n not in NOT_SETTINGS)
+    services = _of_services(names)
+    names = [name for name in names if not name.startswith(services)]
     for name in names:
         section, key = _place(name)
         merged = _merge(merged, {section: {key: _parse(section, key, given[name])}})
@@ -155,6 +152,13 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         both = isinstance(old, Mapping) and isinstance(value, Mapping)
         merged[key] = _merge(old, value) if both else value  # type: ignore[arg-type]
     return merged
+
+
+def _of_services(names: Sequence[str]) -> tuple[str, ...]:
+    """How variables begin that Kubernetes sets in all pods beside a service, as one ``raptor``."""
+    host = "_SERVICE_HOST"
+    services = [name.removesuffix(host) for name in names if name.endswith(host)]
+    return tuple(service + end for service in services for end in ("_SERVICE_", "_PORT"))
 
 
 def _place(name: str) -> tuple[str, str]:

@@ -176,8 +176,9 @@ def _without_secrets(text: str, url: sa.URL) -> str:
     values = itertools.chain.from_iterable(
         [value] if isinstance(value, str) else value for value in url.query.values()
     )
-    # Numbers such as a timeout are none, and stand in addresses and ports, too.
-    secrets = {str(url.password or ""), *(value for value in values if len(value) > 2)} - {""}
+    # Small numbers such as a timeout are none, and stand in addresses and ports, too.
+    hidden = (value for value in values if len(value) > 2 or not value.isdigit())
+    secrets = {str(url.password or ""), *hidden} - {""}
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
     return text

@@ -427,7 +427,12 @@ def open_local(path: Path | None, n_dims: int | None = None) -> ClientEngine:
     """
     place = Place("memory" if path is None else str(path), _LOCAL_REMEDY)
     with place.errors():
-        client = _local_client(path)
+        client = QdrantClient(
+            ":memory:" if path is None else None,
+            path=None if path is None else str(path),
+            # Calls take turns. Asked whether threads may, it leaves a connection open besides.
+            force_disable_check_same_thread=True,
+        )
         if n_dims is not None:
             client.create_collection(
                 LOCAL_COLLECTION,
@@ -442,13 +447,3 @@ def open_local(path: Path | None, n_dims: int | None = None) -> ClientEngine:
             client.close()
             raise ValueError("it holds no collection of ours")
     return ClientEngine(client, LOCAL_COLLECTION, place)
-
-
-def _local_client(path: Path | None) -> QdrantClient:
-    """Whichever thread has its turn writes to the SQLite of a directory.
-
-    Asked whether threads may, qdrant-client leaves a connection open besides.
-    """
-    if path is None:
-        return QdrantClient(":memory:")
-    return QdrantClient(path=str(path), force_disable_check_same_thread=True)

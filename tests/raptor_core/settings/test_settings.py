@@ -96,8 +96,9 @@ def test_a_wrong_file_is_refused_with_the_place_and_the_value(tmp_path, text, wo
 
 
 def test_a_variable_that_names_no_setting_is_refused():
-    with pytest.raises(SettingsError, match="RAPTOR_MAX_TOKENS names no setting"):
-        load_settings(None, {"RAPTOR_MAX_TOKENS": "3"})
+    for name in ("RAPTOR_MAX_TOKENS", "RAPTOR_GRPC_PORT"):
+        with pytest.raises(SettingsError, match=f"{name} names no setting"):
+            load_settings(None, {name: "3"})
 
 
 def test_services_on_kubernetes_may_be_called_raptor():
