@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from raptor_core.blas import one_blas_thread
 from raptor_core.clustering.anchored import (
-    Anchored,
+    AnchoredClusters,
     Bounds,
-    anchored,
+    cluster_anchored,
     match_origins,
     mutual_similarity,
 )
@@ -218,7 +218,7 @@ def _anchored(layer: Layer, components: Components, earlier: Earlier) -> _Arrang
 
 
 def _drifted(
-    layer: Layer, components: Components, earlier: Earlier, kept: Members, found: Anchored
+    layer: Layer, components: Components, earlier: Earlier, kept: Members, found: AnchoredClusters
 ) -> Fit:
     """The fit after placing; its reason says why touched clusters may have to be fitted anew."""
     limits, n = components.settings.rebuild, len(layer.nodes)
@@ -244,10 +244,10 @@ def _drifted(
 def _refitted(
     layer: Layer,
     components: Components,
-    found: Anchored,
+    found: AnchoredClusters,
     cold: Collection[tuple[int, ...]],
     fit: Fit,
-) -> tuple[Anchored, Fit]:
+) -> tuple[AnchoredClusters, Fit]:
     """The clusters with all but the ``cold`` ones fitted anew, where that is so much better.
 
     Otherwise as they are. Smaller clusters are the more cohesive, whatever is in them: nodes must
@@ -277,7 +277,7 @@ def _closeness(vectors: Vectors, members: Members) -> float:
     return float(np.average([*map(mutual_similarity, found)], weights=[*map(len, found)]))
 
 
-def _bounded(members: Members, layer: Layer, components: Components) -> Anchored:
+def _bounded(members: Members, layer: Layer, components: Components) -> AnchoredClusters:
     """Fitted clusters, lawful together, those over ``rebuild.max_members`` split."""
     most = _bounds(components).max_members
     large = [at for at, rows in enumerate(members) if len(rows) > most]
@@ -286,10 +286,12 @@ def _bounded(members: Members, layer: Layer, components: Components) -> Anchored
 
 def _lawful(
     members: Members, touched: Collection[int], layer: Layer, components: Components
-) -> Anchored:
-    """These clusters of a layer as ``anchored`` makes them."""
+) -> AnchoredClusters:
+    """Return these clusters of a layer as ``cluster_anchored`` changes them."""
     clusterer, bounds = components.clusterer, _bounds(components)
-    return anchored(layer.vectors, _token_counts(layer), members, touched, clusterer, bounds)
+    return cluster_anchored(
+        layer.vectors, _token_counts(layer), members, touched, clusterer, bounds
+    )
 
 
 def _bounds(components: Components) -> Bounds:

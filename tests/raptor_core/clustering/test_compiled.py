@@ -1,4 +1,4 @@
-"""Kernels where nothing compiled can be kept, as in a container whose files are another user's."""
+"""Kernels on a machine where numba can write to no cache folder, as in a container."""
 
 import os
 import shutil
