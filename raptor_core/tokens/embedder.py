@@ -50,7 +50,7 @@ class TokenizerCounter:
         return [len(encoding) for encoding in encodings]
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Return character offsets of each token; long texts are encoded in pieces cut at line ends."""
+        """Return character offsets of each token; long texts are encoded in pieces."""
         starts = _piece_starts(text)
         pieces = [encodable(text[a:b]) for a, b in pairwise([*starts, len(text)])]
         encodings = self._tokenizer.encode_batch(pieces, add_special_tokens=False)

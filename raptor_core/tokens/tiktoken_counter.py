@@ -31,7 +31,7 @@ class TiktokenCounter:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the encoding's name and size, which tiktoken never changes, and of a probe."""
+        """Fingerprint of the encoding's name, its size, and the tokens of a short text."""
         values = {"name": self._encoding.name, "n_vocab": self._encoding.n_vocab}
         probe = self._encoding.encode_ordinary("The quick brown fox, 3.14 — naïve 中文 🦊\n\n  x")
         return fingerprint("tiktoken", {**values, "probe": digest(*map(str, probe))})

@@ -1,4 +1,4 @@
-"""Counts what a summarizer makes that calls no endpoint, so that a budget bounds it too."""
+"""Usage and budget for summarizers that call no endpoint."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from raptor_core.tokens.base import TokenCounter
 
 
 class CountedSummarizer:
-    """Another summarizer, within a ledger's budget.
+    """Summarizer within the budget of a ledger, around another summarizer.
 
-    One summary is one call: its children's tokens are the prompt's, its own the answer's, at
-    0 USD. A summarizer that says itself what its calls took is believed.
+    One summary counts as one call at 0 USD: its children's tokens are the prompt, its own tokens
+    the answer. If the inner summarizer reports its own usage, that usage counts.
     """
 
     def __init__(
@@ -27,7 +27,15 @@ class CountedSummarizer:
         name: str,
         max_tokens: int,
     ) -> None:
-        """``name`` stands for the model in the ledger; a summary has at most ``max_tokens``."""
+        """Wrap a summarizer.
+
+        Args:
+            inner: summarizer that makes the texts.
+            ledger: budget of the run.
+            counter: counts the tokens of summaries.
+            name: name in the ledger, instead of a model.
+            max_tokens: maximum tokens of a summary.
+        """
         self._inner = inner
         self.fingerprint = inner.fingerprint  # counting changes no text
         self._counter = counter
@@ -35,15 +43,15 @@ class CountedSummarizer:
         self._account = ledger.account(SUMMARIES, name, free=True)
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """As the other one answers, as many at once as the budget surely allows.
+        """Send as many requests at once as the remaining budget is certain to cover.
 
         Raises:
-            BudgetError: the budget ends; raised after all answers that it allowed.
+            BudgetError: the budget is used up; raised after all answers within it.
         """
         start = 0
         while start < len(requests):
-            first, *others = ((sum(r.n_tokens), self._max_tokens) for r in requests[start:])
-            holds = [self._account.reserve(*first), *self._account.reserve_some(others)]
+            first, *rest = ((sum(r.n_tokens), self._max_tokens) for r in requests[start:])
+            holds = [self._account.reserve(*first), *self._account.reserve_some(rest)]
             part = requests[start : start + len(holds)]
             yield from self._within(part, holds)
             start += len(part)
@@ -60,7 +68,7 @@ class CountedSummarizer:
                 usage = hold.settle(self._usage(request, answer))
                 yield replace(answer, usage=usage)
         finally:
-            for _, hold in open_holds.values():  # never asked for
+            for _, hold in open_holds.values():  # requests that were never sent
                 hold.forgive()
 
     def _usage(self, request: SummaryRequest, answer: Summary | FailedSummary) -> Usage:

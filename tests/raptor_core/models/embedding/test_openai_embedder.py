@@ -1,3 +1,4 @@
+"""Embeddings by an OpenAI-compatible endpoint: batches, checks, and failures."""
 import threading
 
 import numpy as np

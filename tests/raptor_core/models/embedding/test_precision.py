@@ -1,4 +1,4 @@
-"""Which precision "auto" stands for, and what it means to what was built before."""
+"""Precision "auto": the choice on this machine, and the precision of an existing store."""
 
 import pytest
 

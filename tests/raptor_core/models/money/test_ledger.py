@@ -1,4 +1,4 @@
-"""The ledger: no bound is passed, however many calls are under way."""
+"""Ledger: no bound is passed, however many calls are open."""
 
 import threading
 

@@ -1,3 +1,4 @@
+"""Chat summaries: requests, retries, rejected answers, and failures."""
 import threading
 import traceback
 

@@ -1,3 +1,4 @@
+"""Extractive summaries: choice of sentences, limits, and determinism."""
 import re
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Prompts, and how long they are."""
+"""Prompts of the chat summarizer, and their lengths."""
 
 import re
 
