@@ -19,7 +19,7 @@ from raptor_core.curation import Curation
 from raptor_core.errors import SettingsError
 from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import Embedder
-from raptor_core.models.embedding.local_models import settle_precision
+from raptor_core.models.embedding.local_models import resolve_precision
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.summarizing import make_summarizer
 from raptor_core.models.summarizing.base import Summarizer
@@ -62,7 +62,7 @@ class Components:
         curation: Curation | None = None,
     ) -> None:
         settings = settings or Settings()
-        embedding = settle_precision(settings.embedder)
+        embedding = resolve_precision(settings.embedder)
         self.settings = settings.model_copy(update={"embedder": embedding})
         given = {
             "counter": counter,

@@ -28,7 +28,7 @@ from raptor_core.models.endpoints.batches import (
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.values import ChatAsk
-from raptor_core.models.money.ledger import Hold, Ledger
+from raptor_core.models.money.ledger import Ledger, Reservation
 from raptor_core.models.money.usage import SUMMARIES, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer, Keep
@@ -217,19 +217,19 @@ class BatchSummarizer:
     def _submit(self, asks: Asks) -> Iterator[BatchAnswer]:
         """Yield the answers of a new batch over as many requests as the budget allows."""
         reserved = self._account.reserve_some(ask.worst() for ask in asks.values())
-        holds = dict(zip(asks, reserved, strict=False))  # the rest becomes single calls
+        reservations = dict(zip(asks, reserved, strict=False))  # the rest becomes single calls
         try:
-            if not holds:
+            if not reservations:
                 return
-            lines = b"".join(batch_line(self._settings, key, asks[key]) for key in holds)
-            with self._records.begin(holds, digest("batch", lines.hex())) as intent:
+            lines = b"".join(batch_line(self._settings, key, asks[key]) for key in reservations)
+            with self._records.begin(reservations, digest("batch", lines.hex())) as intent:
                 record = self._records.keep(intent, self._client.create(lines, intent.mark))
-                yield from self._collect(self._wait(record), asks, holds)
+                yield from self._collect(self._wait(record), asks, reservations)
                 self._records.drop(record)
         finally:
-            for hold in holds.values():
-                if hold.is_open:
-                    hold.forgive()
+            for reservation in reservations.values():
+                if reservation.is_open:
+                    reservation.release()
 
     def _wait(self, record: BatchRecord) -> BatchState:
         """Wait until the batch is over and return its state.
@@ -249,7 +249,7 @@ class BatchSummarizer:
         return state
 
     def _collect(
-        self, state: BatchState, asks: Asks, holds: Mapping[str, Hold]
+        self, state: BatchState, asks: Asks, reservations: Mapping[str, Reservation]
     ) -> Iterator[BatchAnswer]:
         for key, answer in self._client.answers(state):
             if key not in asks:
@@ -257,8 +257,8 @@ class BatchSummarizer:
             usage, text = Usage(), None
             if answer is not None:
                 counted = read_usage(answer, asks[key].worst().prompt_tokens)
-                hold = holds.get(key)
-                usage = hold.settle(counted) if hold else self._account.count(counted)
+                reservation = reservations.get(key)
+                usage = reservation.charge(counted) if reservation else self._account.count(counted)
                 text = _complete_text(answer, asks[key])
             if text is None:
                 usage += self._account.count_retry()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from raptor_core.models.money.ledger import Hold, Ledger
+from raptor_core.models.money.ledger import Ledger, Reservation
 from raptor_core.models.money.usage import SUMMARIES, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summarizer, Summary, SummaryRequest
 from raptor_core.tokens.base import TokenCounter
@@ -51,25 +51,26 @@ class CountedSummarizer:
         start = 0
         while start < len(requests):
             first, *rest = ((sum(r.n_tokens), self._max_tokens) for r in requests[start:])
-            holds = [self._account.reserve(*first), *self._account.reserve_some(rest)]
-            part = requests[start : start + len(holds)]
-            yield from self._within(part, holds)
+            reservations = [self._account.reserve(*first), *self._account.reserve_some(rest)]
+            part = requests[start : start + len(reservations)]
+            yield from self._within(part, reservations)
             start += len(part)
 
     def _within(
-        self, requests: Sequence[SummaryRequest], holds: Sequence[Hold]
+        self, requests: Sequence[SummaryRequest], reservations: Sequence[Reservation]
     ) -> Iterator[Summary | FailedSummary]:
-        open_holds = {
-            request.key: (request, hold) for request, hold in zip(requests, holds, strict=True)
+        open_calls = {
+            request.key: (request, reservation)
+            for request, reservation in zip(requests, reservations, strict=True)
         }
         try:
             for answer in self._inner.summarize(requests):
-                request, hold = open_holds.pop(answer.key)
-                usage = hold.settle(self._usage(request, answer))
+                request, reservation = open_calls.pop(answer.key)
+                usage = reservation.charge(self._usage(request, answer))
                 yield replace(answer, usage=usage)
         finally:
-            for _, hold in open_holds.values():  # requests that were never sent
-                hold.forgive()
+            for _, reservation in open_calls.values():  # requests that were never sent
+                reservation.release()
 
     def _usage(self, request: SummaryRequest, answer: Summary | FailedSummary) -> Usage:
         if answer.usage.calls or isinstance(answer, FailedSummary):

@@ -1,4 +1,4 @@
-"""Records of unfinished batches: later runs find them, processes share them, and they are deleted.
+"""Records of unfinished batches: later runs find them, and the last one deletes them."""
 """
 
 import pytest
