@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from raptor_assets.names import hand_findings
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
-from raptor_core.audit.study import Drawn
+from raptor_core.audit.study import StudySample
 from raptor_core.documents import partition_key
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
@@ -23,7 +23,7 @@ from raptor_core.tables.values import FINDINGS, audit_to_table
 JUDGE = "hand"
 
 
-def same_nodes(drawn: Drawn, nodes: Iterable[Node]) -> list[Node]:
+def same_nodes(drawn: StudySample, nodes: Iterable[Node]) -> list[Node]:
     """Those of the published ``nodes`` that were drawn, and have the texts that they had then."""
     by_id = {node.id: node for node in nodes}
 

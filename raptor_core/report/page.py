@@ -23,7 +23,7 @@ from dataclasses import asdict
 from importlib import resources
 from typing import Any
 
-from raptor_core.audit.study import COLUMNS, FILLED, VERDICTS, Drawn
+from raptor_core.audit.study import COLUMNS, FILLED, VERDICTS, StudySample
 from raptor_core.identity import digest
 from raptor_core.report.data import report_values
 from raptor_core.report.values import Report
@@ -88,7 +88,7 @@ def render_tables(title: str, body: str) -> str:
     return _filled("tables", (), TITLE=html.escape(title), BODY=body)
 
 
-def render_sheet(drawn: Drawn) -> str:
+def render_sheet(drawn: StudySample) -> str:
     """One HTML document, which loads nothing and can be written as UTF-8."""
     values = {
         "id": digest("sheet", repr(drawn)),

@@ -20,12 +20,12 @@ from raptor_core.audit.study import (
     FILLED,
     PAGE,
     SHEET,
-    Drawn,
     StudyFigures,
+    StudySample,
     draw,
-    hand_findings,
     read_drawn,
     read_verdicts,
+    sheet_findings,
     study_figures,
     write_sheet,
 )
@@ -166,7 +166,7 @@ def verdicts_command(
     path = filled or (saved if saved.exists() else folder / SHEET)
     verdicts = read_verdicts(path, drawn, partly=partly)
     figures = study_figures(drawn, verdicts)
-    findings = hand_findings(drawn, verdicts)
+    findings = sheet_findings(drawn, verdicts)
     wrong = {f.node_id for f in findings if f.judgement == "unsupported"}
     compared = _compared(home, questions, values, wrong, read=read) if questions else None
     n_kept = _keep(home, drawn, findings) if keep else None
@@ -181,7 +181,7 @@ def verdicts_command(
             click.echo(f"kept the findings on {n_kept} nodes{changed}")
 
 
-def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
+def _keep(home: Path, drawn: StudySample, findings: Sequence[SentenceFinding]) -> int:
     """Keep the findings on nodes that are as they were drawn; how many nodes those are."""
     opened, settings = Home.open(home)
     wanted = {finding.node_id for finding in findings}

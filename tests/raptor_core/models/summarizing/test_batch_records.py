@@ -1,5 +1,4 @@
 """Records of unfinished batches: later runs find them, and the last one deletes them."""
-"""
 
 import pytest
 
