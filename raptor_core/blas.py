@@ -1,4 +1,4 @@
-"""One thread for linear algebra, because the number of threads changes the order of sums.
+"""Linear algebra on one thread, because the number of threads changes the order of sums.
 
 Products of a build are small. OpenBLAS shares them among threads that then spin, which wasted a
 fifth of a build's CPU time apart from the model.

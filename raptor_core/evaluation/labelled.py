@@ -53,7 +53,10 @@ class Labelled:
         """Each claim as a summary of its document's passages of about 500 characters."""
         wanted = {pair.document for pair in pairs}
         passages = {name: _passages(name, self.documents[name]) for name in wanted}
-        return [AuditedSummary(NamedText(pair.id, pair.claim), passages[pair.document]) for pair in pairs]
+        return [
+            AuditedSummary(NamedText(pair.id, pair.claim), passages[pair.document])
+            for pair in pairs
+        ]
 
 
 def load_labelled(folder: Path) -> Labelled:

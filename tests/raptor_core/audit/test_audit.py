@@ -21,7 +21,9 @@ CHILDREN = [
 
 
 def judge(text):
-    (found,) = OverlapJudge().judge([AuditedSummary(summary("s", "abdc", text=text), tuple(CHILDREN))])
+    (found,) = OverlapJudge().judge(
+        [AuditedSummary(summary("s", "abdc", text=text), tuple(CHILDREN))]
+    )
     return found
 
 

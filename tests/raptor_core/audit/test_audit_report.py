@@ -1,5 +1,4 @@
-"""Audits of a sample: nothing is judged twice, and unsupported content is followed to the parents.
-"""
+"""Audits of a sample: nothing is judged twice, and parents are searched for unsupported content."""
 
 from dataclasses import replace
 
