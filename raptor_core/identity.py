@@ -40,7 +40,7 @@ MAX_NAME_BYTES = 200
 _KEPT_BYTES = 150
 
 
-def bounded(name: str, kind: str, source: str) -> str:
+def shorten_name(name: str, kind: str, source: str) -> str:
     """Return ``name``, shortened to at most ``MAX_NAME_BYTES`` bytes of UTF-8.
 
     A longer name keeps its beginning and ends in "%~" and a digest of its ``source``.
@@ -50,7 +50,7 @@ def bounded(name: str, kind: str, source: str) -> str:
     return f"{name.encode()[:_KEPT_BYTES].decode(errors='ignore')}%~{digest(kind, source)}"
 
 
-def percent_encoded(text: str) -> str:
+def percent_encode(text: str) -> str:
     """Return every byte of a text, lone surrogates included, as "%" and two digits."""
     return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
 
@@ -64,10 +64,10 @@ def safe_name(name: str) -> str:
     Letters, digits and a few marks stay, in any script; everything else is percent-encoded, "%" and
     a leading point included.
     """
-    safe = "".join(char if _is_safe(char) else percent_encoded(char) for char in name) or "%"
+    safe = "".join(char if _is_safe(char) else percent_encode(char) for char in name) or "%"
     if safe[0] in ". ":
-        safe = percent_encoded(safe[0]) + safe[1:]
-    return bounded(safe, "report", name)
+        safe = percent_encode(safe[0]) + safe[1:]
+    return shorten_name(safe, "report", name)
 
 
 def _is_safe(char: str) -> bool:

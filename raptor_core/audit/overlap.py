@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, Text, sentence_texts
-from raptor_core.audit.terms import Needs, SupportedTerms, find_needs, lacking, terms, union
+from raptor_core.audit.terms import Needs, SupportedTerms, find_missing, find_needs, terms, union
 
 MIN_SUPPORT = 0.5
 """Share of supported content words below which a sentence is unsupported."""
@@ -35,7 +35,10 @@ def _judge(node: Text, children: Sequence[Text]) -> list[SentenceFinding]:
     findings = []
     for sentence in sentence_texts(node.text):
         needs = find_needs(sentence, all_terms)
-        no_word, no_exact = lacking(needs.content, all_terms), lacking(needs.exact, all_terms)
+        no_word, no_exact = (
+            find_missing(needs.content, all_terms),
+            find_missing(needs.exact, all_terms),
+        )
         n_content = len(needs.content)
         score = 1 - len(no_word) / n_content if n_content else float(not no_exact)
         supported = score >= MIN_SUPPORT and not no_exact

@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from raptor_core.audit.base import NamedText, SentenceFinding, sentence_texts
 from raptor_core.audit.report import Propagation, measure_propagation
-from raptor_core.audit.terms import find_needs, lacking, terms, union
+from raptor_core.audit.terms import find_missing, find_needs, terms, union
 from raptor_core.disk import replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.identity import digest, normalize_text
@@ -151,7 +151,7 @@ def _finding(node: SampledNode, at: int, verdict: SheetVerdict) -> SentenceFindi
     if verdict.verdict == "unsure":
         return SentenceFinding(node.id, sentence, "not judged", 0.0, reason=reason)
     known = union([terms(child.text) for child in node.children])
-    missing = tuple(lacking(find_needs(sentence, known).exact, known))
+    missing = tuple(find_missing(find_needs(sentence, known).exact, known))
     return SentenceFinding(node.id, sentence, "unsupported", 0.0, missing, reason=reason)
 
 
@@ -282,10 +282,10 @@ def _rows(path: Path) -> Sequence[tuple[int, Mapping[str, str]]]:
     reader = csv.DictReader(
         io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), restval=""
     )
-    lacking = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
-    if lacking:
+    missing = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
+    if missing:
         raise SettingsError(
-            f"{path} has no column {', '.join(lacking)}; keep the first row of {SHEET} as it is"
+            f"{path} has no column {', '.join(missing)}; keep the first row of {SHEET} as it is"
         )
     try:
         return [(at, row) for at, row in enumerate(reader, 2) if any(row.values())]

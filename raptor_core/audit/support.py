@@ -21,8 +21,8 @@ from raptor_core.audit.terms import (
     Needs,
     SupportedTerms,
     Word,
+    find_missing,
     find_needs,
-    lacking,
     terms,
     union,
     words,
@@ -117,9 +117,9 @@ class EvidenceSentences:
         n_similar = max(1, min(_N_SIMILAR, len(self.texts) // 4))
         closeness = float(similarity[order[:n_similar]].mean())
         closest = float(np.clip((float(similarity[order[0]]) - _ALIKE) / (_SAME - _ALIKE), 0, 1))
-        no_word = lacking(needs.content, self._all_terms)
-        no_number = lacking(needs.numbers, self._all_terms)
-        no_name = lacking(needs.names, self._all_terms)
+        no_word = find_missing(needs.content, self._all_terms)
+        no_number = find_missing(needs.numbers, self._all_terms)
+        no_name = find_missing(needs.names, self._all_terms)
         covered = 1 - len(no_word) / len(needs.content) if needs.content else 1.0
         doubts = {
             "far": max(0.0, _FAR - closeness),
@@ -175,7 +175,7 @@ THRESHOLD = 0.446
 
 
 class SupportJudge:
-    """Judge by doubts: they outweigh, or a number or name has no source, in unsupported sentences.
+    """Judge that weighs doubts about a sentence; a number or name without a source decides alone.
 
     The score is the probability that a sentence with these doubts is supported, at even odds
     beforehand. It is calibrated on labelled summaries with all-MiniLM-L6-v2, so ``embedder`` should

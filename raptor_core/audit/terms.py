@@ -262,6 +262,6 @@ def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
     )
 
 
-def lacking(items: Iterable[Item], known: SupportedTerms) -> list[str]:
+def find_missing(items: Iterable[Item], known: SupportedTerms) -> list[str]:
     """Return the items that a text does not hold, as written."""
     return [item.text for item in items if not known.supports(item.forms)]

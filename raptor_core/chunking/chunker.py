@@ -19,7 +19,7 @@ from raptor_core.chunking.packing import (
     pack_greedily,
     pack_stably,
 )
-from raptor_core.chunking.paragraphs import Paragraph, paragraphs, stripped
+from raptor_core.chunking.paragraphs import Paragraph, paragraphs, strip_spans
 from raptor_core.chunking.sections import SectionPaths, heading_starts
 from raptor_core.chunking.sentences import Span, sentences_of
 from raptor_core.documents.base import Document
@@ -101,7 +101,7 @@ class SentenceChunker:
         """Cut a unit that is over the limit into parts within it."""
         opens = unit.opens
         cuts = cut_sentence(text, unit.start, unit.end, measure, self._limit)
-        spans = list(stripped(text, [unit.start, *cuts, unit.end]))
+        spans = list(strip_spans(text, [unit.start, *cuts, unit.end]))
         weights = measure.weights([a for a, _ in spans], [b for _, b in spans])
         for (start, end), weight in zip(spans, weights, strict=True):
             yield SentenceSpan(start, end, weight, key_of(text[start:end]), opens, unit.level)
@@ -140,13 +140,13 @@ class SentenceChunker:
         start, end = span
         inner = bounds[bisect_left(bounds, start + 1) : bisect_left(bounds, end)]
         if inner:
-            return list(stripped(text, [start, inner[len(inner) // 2], end]))
+            return list(strip_spans(text, [start, inner[len(inner) // 2], end]))
         part = text[start:end]
         measure = Measure(part, self._counter)
         half = max(1, -(-len(measure.places(0, len(part))) // 2))
         cuts = cut_sentence(part, 0, len(part), measure, half)
         middle = start + (cuts[0] if cuts else -(-len(part) // 2))
-        return list(stripped(text, [start, middle, end]))
+        return list(strip_spans(text, [start, middle, end]))
 
 
 def _heading_level(text: str, heading: Paragraph, paths: SectionPaths) -> int:

@@ -187,7 +187,7 @@ def _close(block: list[_Line]) -> list[Paragraph]:
     return _trim(block, "lines" if table or code else "prose")
 
 
-def stripped(text: str, bounds: Iterable[int]) -> Iterator[tuple[int, int]]:
+def strip_spans(text: str, bounds: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yield the spans between the bounds without white space around them; skip empty ones."""
     for start, end in pairwise(bounds):
         part = text[start:end]

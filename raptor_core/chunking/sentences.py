@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from raptor_core.chunking.paragraphs import Paragraph, paragraphs, stripped
+from raptor_core.chunking.paragraphs import Paragraph, paragraphs, strip_spans
 from raptor_core.phrases import read_words
 
 Span = tuple[int, int]
@@ -43,10 +43,10 @@ def sentences_of(text: str, block: Paragraph) -> list[Span]:
         return [(block.start, block.end)]
     if block.kind == "lines":
         lines = _LINE.finditer(text, block.start, block.end)
-        return [span for line in lines for span in stripped(text, line.span())]
+        return [span for line in lines for span in strip_spans(text, line.span())]
     items = (match.start() + 1 for match in _ITEM.finditer(text, block.start, block.end))
     cuts = sorted({*_ends(text, block), *items})
-    return list(stripped(text, [block.start, *cuts, block.end]))
+    return list(strip_spans(text, [block.start, *cuts, block.end]))
 
 
 def _ends(text: str, block: Paragraph) -> Iterator[int]:

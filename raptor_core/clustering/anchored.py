@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusterer, Rows
-from raptor_core.clustering.guards import BLOCK_ROWS, Grid, Guard, uncovered, unit
+from raptor_core.clustering.guards import BLOCK_ROWS, Grid, Guard, uncovered_rows, unit
 from raptor_core.clustering.reduction import on_grid
 from raptor_core.vectors import Vectors
 
@@ -114,7 +114,7 @@ class _AnchoredLayer:
                     self.changed.add(len(self.groups))
                 self.groups.append(np.array(rows, dtype=np.int64))
         self.counts["merged_remnants"] = sum(len(rows) == 1 for rows in kept)
-        unassigned = uncovered(self.groups, len(self.n_tokens))
+        unassigned = uncovered_rows(self.groups, len(self.n_tokens))
         self.counts["placed_rows"] = len(unassigned)
         if len(unassigned):
             self.assign(unassigned)

@@ -182,7 +182,7 @@ class Guard:
         If no group has room, the row forms a pair with the nearest row that it fits with.
         """
         kept = [rows for rows in groups if len(rows) > 1]
-        missing = uncovered(kept, len(self.n_tokens))
+        missing = uncovered_rows(kept, len(self.n_tokens))
         if not len(missing):
             return kept
         counts["merged_singletons"] += len(missing)
@@ -288,7 +288,7 @@ def unit(rows: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     return np.asarray(rows / np.maximum(norms, 1e-12)[:, None])
 
 
-def uncovered(groups: Sequence[Rows], n_rows: int) -> Rows:
+def uncovered_rows(groups: Sequence[Rows], n_rows: int) -> Rows:
     """Return the rows, of ``n_rows``, that are in none of the groups, ascending."""
     covered = np.zeros(n_rows, dtype=bool)
     for rows in groups:

@@ -45,14 +45,14 @@ class TokenizerCounter:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, in order."""
-        batch = [encodable(text) for text in texts]
+        batch = [replace_surrogates(text) for text in texts]
         encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
         return [len(encoding) for encoding in encodings]
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Return character offsets of each token; long texts are encoded in pieces."""
         starts = _piece_starts(text)
-        pieces = [encodable(text[a:b]) for a, b in pairwise([*starts, len(text)])]
+        pieces = [replace_surrogates(text[a:b]) for a, b in pairwise([*starts, len(text)])]
         encodings = self._tokenizer.encode_batch(pieces, add_special_tokens=False)
         return [
             (base + start, base + end)
@@ -143,7 +143,7 @@ def _load(source: str | Path | Tokenizer) -> Tokenizer:
     return tokenizer
 
 
-def encodable(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Replace each lone surrogate, which UTF-8 cannot encode, by a replacement character."""
     try:
         text.encode("utf-8")

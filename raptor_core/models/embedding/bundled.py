@@ -14,7 +14,7 @@ from raptor_core.errors import ModelError
 from raptor_core.models.embedding.local_models import LocalEmbedder, run_batches
 from raptor_core.models.embedding.minilm import MAX_TOKENS, N_DIMS, MiniLM
 from raptor_core.settings import EmbedderSettings
-from raptor_core.tokens.embedder import BUNDLED_WHEEL, bundled_model_folder, encodable
+from raptor_core.tokens.embedder import BUNDLED_WHEEL, bundled_model_folder, replace_surrogates
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class BundledEmbedder(LocalEmbedder):
     def _encode(self, texts: Sequence[str]) -> Vectors:
         with self._turn:  # the first users at the same time load it once
             tokenizer, model = self._loaded
-            encodings = tokenizer.encode_batch_fast([encodable(text) for text in texts])
+            encodings = tokenizer.encode_batch_fast([replace_surrogates(text) for text in texts])
             ids = [encoding.ids for encoding in encodings]
             parts = run_batches(model.vectors, _batches(ids), self._settings.threads)
         return np.concatenate(parts)

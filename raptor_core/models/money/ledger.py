@@ -82,11 +82,11 @@ class Ledger:
         return Account(self, purpose, model, share_of_price(price, share))
 
     def reserve(self, worst: Usage, *, wait: bool) -> bool:
-        """Reserve ``worst``, or end the budget; see ``Account.reserve``.
+        """Reserve ``worst``, or end the budget.
 
         Args:
             worst: usage of the call in the worst case.
-            wait: wait for open calls if they decide, else return False.
+            wait: wait for open calls if ``worst`` could fit after them; otherwise return False.
 
         Raises:
             BudgetError: it does not fit with the usage so far, or the budget has ended earlier.
@@ -166,7 +166,7 @@ class Account:
         self._factor = 1.0
 
     def reserve(self, prompt_tokens: int, completion_tokens: int) -> Reservation:
-        """Reserve the worst case of one call; wait for open calls if they decide.
+        """Reserve the worst case of one call; wait for open calls if it could fit after them.
 
         ``prompt_tokens`` may be an estimate. If the endpoint has counted more than an earlier
         estimate, this one is raised in proportion.
@@ -201,9 +201,9 @@ class Account:
 
         It needs no reservation. No bound of the budget applies, because the call is already paid.
         """
-        return self._count(self.priced(usage))
+        return self._count(self.with_price(usage))
 
-    def priced(self, usage: Usage, estimate_tokens: int = 0) -> Usage:
+    def with_price(self, usage: Usage, estimate_tokens: int = 0) -> Usage:
         """Return the usage with its price; a free account keeps the usage's own price.
 
         A prompt longer than its estimate raises the next reservations.
@@ -239,7 +239,7 @@ class Reservation:
 
     def charge(self, usage: Usage) -> Usage:
         """End the reservation with the call's usage, and return that usage with its price."""
-        paid = self._account.priced(usage, self._prompt_tokens)
+        paid = self._account.with_price(usage, self._prompt_tokens)
         self._end(replace(self._account.no_spending, usage=paid))
         return paid
 
