@@ -11,6 +11,7 @@ from support.workshop import Workshop, prose
 
 from raptor_assets import keys
 from raptor_assets.specs import build_check_specs
+from raptor_assets.standalone import CODE_LOCATION
 from raptor_core.tables.files import TableStore
 
 pytestmark = pytest.mark.slow
