@@ -17,8 +17,8 @@ class OverlapJudge:
     A sentence with a number or name that occurs in no child is unsupported, too. The judge does not
     notice a negation, a swap of roles or a wrong combination of words that occur. Numbers compare
     by value, words without English endings, unspaced scripts by pairs of characters. A capital
-    marks a name, so names count only in scripts with capitals, and not if the children put capitals
-    on ordinary words, as German does.
+    marks a name, so names count only in scripts with capitals. They do not count if the children
+    put capitals on ordinary words, as German does.
     """
 
     name = "overlap"

@@ -1,7 +1,7 @@
 """Study by people: random nodes, a verdict on every sentence, and the resulting figures.
 
-It follows appendix E of the RAPTOR paper, where people read 150 nodes of 40 stories: 4 % had a
-hallucination, mostly added information or wrong extrapolation, and no parent repeated one.
+It follows appendix E of the RAPTOR paper, where people read 150 nodes of 40 stories. There 4 % had
+a hallucination, mostly added information or wrong extrapolation, and no parent repeated one.
 
 The sheet is a folder of files. ``drawn.json`` keeps nodes, children and parents unchanged.
 ``sheet.csv`` has a row for every sentence. People fill its columns ``verdict`` and ``note`` there,
@@ -239,9 +239,8 @@ def read_verdicts(
         partly: accept sentences without a verdict; they are left out.
 
     Raises:
-        SettingsError: the file is missing or is no such sheet, a node or sentence was not drawn, a
-            text differs from the sample, or a verdict is missing or unknown. The message names the
-            rows as a spreadsheet counts them.
+        SettingsError: the file is missing, or is no such sheet, or differs from the sample, or
+            lacks a valid verdict. The message names the rows as a spreadsheet counts them.
     """
     known = {node.id: node for node in drawn.nodes}
     verdicts: dict[tuple[str, int], SheetVerdict] = {}

@@ -38,8 +38,8 @@ _LINE = re.compile(r"\S(?:[^\n]*\S)?")
 class SentenceChunker:
     """Chunks of whole sentences, at most ``max_tokens`` long; an edit shifts few of them.
 
-    A sentence is cut only if it is over the limit by itself, or if one of its unbroken words is, at
-    32 characters a token.
+    A sentence is cut only if it is over the limit by itself, or if one of its unbroken words is.
+    Such a word counts one token for every 32 characters.
     """
 
     method: ClassVar[str] = "sentences"

@@ -20,9 +20,9 @@ _WORD = re.compile(r"\S")
 class Measure:
     """Weights, in tokens, of spans of one text.
 
-    The weight of a span is the number of tokens that begin in it, where white space at the head of
-    a token does not count. It can differ from the count of the span's own text if a tokenizer reads
-    across the ends of the span, so limits are verified on the text itself.
+    The weight of a span is the number of tokens that begin in it. White space at the head of a
+    token does not count. The weight can differ from the count of the span's own text, if a
+    tokenizer reads across the ends of the span. So limits are verified on the text itself.
     """
 
     def __init__(self, text: str, counter: TokenCounter) -> None:

@@ -19,8 +19,8 @@ Rows = NDArray[np.int64]
 class Clusters:
     """Soft clusters of one layer.
 
-    For ``n >= 2`` rows: every row is in at least one cluster, every cluster has at least two
-    members and at most ``max_tokens`` tokens, and there are fewer clusters than rows. For ``n < 2``
+    For ``n >= 2`` rows, every row is in at least one cluster. Every cluster has at least two
+    members and at most ``max_tokens`` tokens. There are fewer clusters than rows. For ``n < 2``
     there is no cluster.
 
     Attributes:

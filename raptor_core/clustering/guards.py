@@ -1,7 +1,7 @@
 """Laws of a layer's clusters: token budget, two members or more, no repeats, fewer than the rows.
 
-Every clusterer passes its groups through a ``Guard``. Every step ends: a cluster over its budget
-is split into proper parts, merging only reduces the number of clusters, and the last resort is a
+Every clusterer passes its groups through a ``Guard``. Every step ends. A cluster over its budget
+is split into proper parts, and merging only reduces the number of clusters. The last resort is a
 construction that always exists.
 """
 

@@ -1,7 +1,7 @@
 """Spherical k-means by repeated splitting, for very large layers.
 
-A split into at most 32 parts takes time linear in the rows, and about log(n / cluster_size) /
-log(32) rounds of splits are needed: no step compares all rows with all clusters.
+A split into at most 32 parts takes time linear in the rows. About log(n / cluster_size) / log(32)
+rounds of splits are needed. No step compares all rows with all clusters.
 """
 
 from __future__ import annotations

@@ -103,8 +103,8 @@ def filter_step(
 ) -> None:
     """Write one Chebyshev step, ``factor * x(current) - previous``, into ``out`` (n, m).
 
-    ``x`` is the half-lazy normalized adjacency, with eigenvalues in [0, 1], shifted and scaled so
-    that [0, CUT] becomes [-1, 1]: values above the cut grow, the rest is damped.
+    ``x`` is the half-lazy normalized adjacency, with eigenvalues in [0, 1]. It is shifted and
+    scaled so that [0, CUT] becomes [-1, 1]: values above the cut grow, the rest is damped.
     """
     n, m = current.shape
     row = np.empty(m)

@@ -46,7 +46,7 @@ def project(vectors: Vectors, groups: Sequence[Sequence[int]]) -> NDArray[np.flo
 def _axes(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return at most two orthonormal axes of largest spread, their largest components positive.
 
-    They come from the eigenvectors of the smaller product of ``rows`` with itself: a singular value
+    They come from the eigenvectors of the smaller product of ``rows`` with itself. A singular value
     decomposition of as many rows takes twenty times as long.
     """
     wide = len(rows) < rows.shape[1]

@@ -83,8 +83,8 @@ class RaptorClusterer(GuardedClusterer):
 class ReferenceClusterer(RaptorClusterer):
     """Soft clusters by umap-learn's layout and scikit-learn's mixtures, with the full scan.
 
-    Groups stay as they were fitted, except for the laws that a tree needs: every row is in a
-    cluster of at least two, no cluster exceeds its budget, and there are fewer clusters than rows.
+    Groups stay as they were fitted, except for three laws that a tree needs. Every row is in a
+    cluster of at least two. No cluster exceeds its budget. There are fewer clusters than rows.
     """
 
     method = "reference"

@@ -22,8 +22,8 @@ Ints = NDArray[np.int64]
 def on_grid(vectors: Vectors | Doubles, grid: float = GRID) -> Doubles:
     """Round unit vectors to whole numbers, ``round(v * grid)``, shape kept, float64.
 
-    Their products are exact in float64, in any order of addition, so that similarities do not
-    depend on the linear algebra library, its threads or the processor.
+    Their products are exact in float64, in any order of addition. So similarities do not depend on
+    the linear algebra library, its threads or the processor.
     """
     doubles = vectors.astype(np.float64)
     norms = np.sqrt(np.einsum("ij,ij->i", doubles, doubles))

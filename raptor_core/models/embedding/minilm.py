@@ -30,7 +30,7 @@ class MiniLM:
     """Encoder from token ids to vectors.
 
     The tokens of all texts of a call are in one matrix, padded to a multiple of a fixed number of
-    rows, and every product takes exactly that number of rows. Attention is computed for each text
+    rows. Every product takes exactly that number of rows. Attention is computed for each text
     alone, at its own length. So no sum depends on the other texts. On a processor the products are
     oneDNN's with packed weights, if torch has it.
 

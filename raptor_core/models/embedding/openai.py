@@ -28,11 +28,16 @@ _KNOWN_DIMS = {
 class OpenAIEmbedder(PrefixingEmbedder):
     """Embedder that sends distinct texts in batches; many threads may share one object.
 
-    Embedding raises MissingKeyError if OpenAI's own API needs a key, and EndpointError if the
-    endpoint failed permanently. It raises ModelError for a vector that is zero or of another length
-    than earlier ones, and BudgetError if the budget of the run is used up.
+    Args:
+        settings: settings of the embedder.
+        policy: retries; None for the settings'.
+        ledger: budget and prices of the run; None for none.
 
-    ``ledger`` holds the budget and prices of the run; None for none.
+    Raises:
+        MissingKeyError: at embedding, if OpenAI's own API needs a key.
+        EndpointError: at embedding, if the endpoint failed permanently.
+        ModelError: at embedding, for a vector that is zero or of another length than earlier ones.
+        BudgetError: at embedding, if the budget of the run is used up.
     """
 
     max_tokens = 8191

@@ -23,8 +23,8 @@ _MAX_ROWS = {"cpu": 16, "cuda": 128}
 class SentenceTransformerEmbedder(LocalEmbedder):
     """Embedder with any sentence-transformers model, by hub name or local path.
 
-    A vector depends only on its text: texts are padded to a few lengths, and each length has
-    batches of a fixed number of rows, where copies fill the last batch. A model that is no plain
+    A vector depends only on its text, because texts are padded to a few lengths. Each length has
+    batches of a fixed number of rows, and copies fill the last batch. A model that is no plain
     transformer, or that puts its own prompt before each text, gets one text at a time.
 
     The model is loaded at the first use. Hub access follows the hub's own environment variables;

@@ -48,10 +48,10 @@ _REFUSAL = re.compile(
 class ChatSummarizer:
     """Summarizer that calls a chat model for each summary, with at most ``concurrency`` open calls.
 
-    An answer counts only if it is complete: not refused, filtered, empty or cut off, at most
-    ``max_tokens`` long by the tree's own counter, and not unfit. Any other answer leads to a retry;
-    an answer that is too long also lowers the limit of words. After ``max_retries`` the node fails,
-    and its name is reported.
+    An answer counts only if it is complete and not unfit. A complete answer is not refused,
+    filtered, empty or cut off, and is at most ``max_tokens`` long by the tree's own counter. Any
+    other answer leads to a retry; an answer that is too long also lowers the limit of words. After
+    ``max_retries`` the node fails, and its name is reported.
 
     Args:
         settings: settings of the summarizer.

@@ -39,8 +39,8 @@ _CLAUSE_END = re.compile(r"[,;:，；：、،؛)\]]|\s[–—-](?=\s)")
 class ExtractiveSummarizer:
     """Summarizer that chooses sentences by word coverage; deterministic, calls no model.
 
-    A summary depends only on its children's texts in document order, their token counts and vectors
-    (how central a child is), the settings and the token counter. Its length is about ``ratio``
+    A summary depends only on the settings, the token counter, and its children: their texts in
+    document order, token counts and vectors (how central a child is). Its length is about ``ratio``
     times the children's tokens, at least ``min_tokens`` if there is enough text, and at most
     ``max_tokens``. Headings, tables, code, references and fragments are used only if there is too
     little prose. A sentence is cut only if no sentence of the cluster fits: then the best one ends

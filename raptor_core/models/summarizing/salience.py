@@ -130,8 +130,8 @@ def _weigh_terms(
     """Return the terms of each sentence, ``(n_sentences, n_terms)`` of 0 and 1, and their worth.
 
     ``children`` is the child of each sentence, ascending. The worth of a term grows with the number
-    of sentences and of children that hold it, and with its length (common words are short in any
-    language). A name or a number is worth more.
+    of sentences and of children that hold it. It also grows with its length, because common words
+    are short in any language. A name or a number is worth more.
     """
     terms = _most_frequent(sentences)
     column = {term: place for place, term in enumerate(terms)}

@@ -81,8 +81,8 @@ def split_sentences(text: str, n_tokens: int) -> tuple[SummarySentence, ...]:
 def _split_headings(text: str) -> list[str]:
     """Separate headings, which a segmenter can leave before the first sentence, from the sentence.
 
-    A first line is a heading if it ends without punctuation although there was room for the next
-    line's first word, and that word begins with a capital.
+    A first line is a heading if it ends without punctuation although the next line's first word had
+    room in it. That word must begin with a capital.
     """
     if "\n" not in text:
         return [text]
