@@ -84,13 +84,7 @@ class LlmJudge:
         ledger: Ledger | None = None,
         policy: RetryPolicy | None = None,
     ) -> None:
-        """Prepare the client.
-
-        Args:
-            settings: settings of audits.
-            ledger: budget and prices of the run.
-            policy: retries; None for the settings'.
-        """
+        """Prepare the client; ``ledger`` holds the budget and prices of the run."""
         self._settings = settings
         # Model and prompt decide; the URL does not.
         self.version = f"1-{digest('llm', settings.model, SYSTEM)[:12]}"

@@ -157,10 +157,7 @@ def with_marks(
 class Audit:
     """Summaries of a layer of one or more trees, to sample.
 
-    Attributes:
-        nodes: summaries of the layer.
-        below: nodes of the layer below, by id.
-        known: findings of earlier audits.
+    ``below`` maps ids to nodes of the layer below. ``known`` are findings of earlier audits.
     """
 
     nodes: Sequence[Node]
@@ -173,14 +170,8 @@ def run_audits(
 ) -> list[AuditReport]:
     """Judge a sample of each layer's summaries against their children, all in one call.
 
-    A summary that the same judge has judged over the same texts is not judged again: its findings
-    are reused.
-
-    Args:
-        audits: layers to sample.
-        judge: judge of the sentences.
-        rate: see ``sample``.
-        minimum: see ``sample``.
+    ``rate`` and ``minimum`` are described in ``sample``. A summary that the same judge has judged
+    over the same texts is not judged again: its findings are reused.
     """
     known = {key: findings for audit in audits for key, findings in audit.known.items()}
     remembering = RememberingJudge(judge, known)

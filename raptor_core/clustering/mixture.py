@@ -31,10 +31,8 @@ def n_workers() -> int:
 class Mixture:
     """Fitted mixture.
 
-    Attributes:
-        responsibilities: shape ``(n_components, n_points)``; each column sums to 1.
-        log_likelihood: mean over the points.
-        n_dims: dimensions of the points.
+    ``responsibilities`` has shape ``(n_components, n_points)``, and its columns sum to 1.
+    ``log_likelihood`` is the mean over the points.
     """
 
     responsibilities: NDArray[np.float64]
@@ -77,12 +75,8 @@ def best_mixture(
 ) -> Mixture:
     """Return the mixture with the lowest BIC for 1 to ``min(max_components, n - 1)`` components.
 
-    Args:
-        points: shape ``(n, d)``.
-        max_components: end of the scan.
-        patience: values of k without a better mixture after which the scan stops; 0 tries all.
-        seed: seed of each fit.
-        pool: fits several k at once; the result is the same.
+    The scan over points ``(n, d)`` stops after ``patience`` values of k without a better mixture; 0
+    tries all. A pool fits several k at once; the result is the same.
     """
     best = fit_mixture(points, 1, seed)
     last = min(max_components, len(points) - 1)
@@ -101,14 +95,10 @@ def best_mixture(
 def soft_members(
     responsibilities: NDArray[np.float64], threshold: float
 ) -> tuple[list[tuple[Rows, tuple[float, ...]]], int]:
-    """Assign rows to components softly.
+    """Assign rows to components softly; a row may belong to several components.
 
     A row belongs to every component whose responsibility for it exceeds ``threshold``. A row above
     no threshold goes to its most probable component.
-
-    Args:
-        responsibilities: shape ``(n_components, n_points)``.
-        threshold: membership threshold, in [0, 1].
 
     Returns:
         Rows of each non-empty component with its responsibilities for them, and the number of rows

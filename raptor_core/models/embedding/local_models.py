@@ -53,14 +53,9 @@ def run_batches(
 def loading(model: str, kind: str, setting: str, remedy: str = "") -> Iterator[None]:
     """Hide the progress bar while weights are loaded, and explain a failure.
 
-    Args:
-        model: hub name or path.
-        kind: kind of model for the message.
-        setting: setting that names the model.
-        remedy: further remedy for the message.
-
     Raises:
-        ModelError: the weights cannot be loaded.
+        ModelError: the weights cannot be loaded; names the ``kind`` of model, the setting, and a
+            further remedy.
     """
     from transformers.utils import logging
 

@@ -27,15 +27,7 @@ class CountedSummarizer:
         name: str,
         max_tokens: int,
     ) -> None:
-        """Wrap a summarizer.
-
-        Args:
-            inner: summarizer that makes the texts.
-            ledger: budget of the run.
-            counter: counts the tokens of summaries.
-            name: name in the ledger, instead of a model.
-            max_tokens: maximum tokens of a summary.
-        """
+        """Wrap ``inner``; ``name`` replaces the model's in the ledger, ``max_tokens`` bounds a summary."""
         self._inner = inner
         self.fingerprint = inner.fingerprint  # counting changes no text
         self._counter = counter
