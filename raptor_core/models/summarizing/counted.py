@@ -27,7 +27,7 @@ class CountedSummarizer:
         name: str,
         max_tokens: int,
     ) -> None:
-        """Wrap ``inner``; ``name`` replaces the model's in the ledger, ``max_tokens`` bounds a summary."""
+        """Wrap ``inner``; the ledger shows ``name``, and ``max_tokens`` bounds a summary."""
         self._inner = inner
         self.fingerprint = inner.fingerprint  # counting changes no text
         self._counter = counter
