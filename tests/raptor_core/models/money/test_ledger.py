@@ -176,7 +176,7 @@ def test_what_is_free_needs_no_price_and_says_itself_what_it_cost():
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["reserve", "settle", "forgive", "lose"]),
+        st.sampled_from(["reserve", "charge", "release", "lose"]),
         st.integers(0, 40),
         st.integers(0, 40),
     ),
@@ -194,10 +194,10 @@ def test_no_order_of_calls_passes_a_bound(steps, calls, tokens, usd):
         elif under_way:
             hold = under_way.pop(0)
             worst = hold.worst
-            if what == "settle":
+            if what == "charge":
                 least = (min(prompt, worst.prompt_tokens), min(completion, worst.completion_tokens))
                 hold.charge(Usage(1, *least))
-            elif what == "forgive":
+            elif what == "release":
                 hold.release()
             else:
                 hold.__exit__(None, None, None)
