@@ -24,7 +24,7 @@ from raptor_core.settings.sources import SourceSettings
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.settings.trees import (
     ClusteringSettings,
-    CorpusSettings,
+    CorpusTreeSettings,
     RebuildSettings,
     TreeSettings,
 )
@@ -269,7 +269,7 @@ class Settings(Part):
     components: ComponentsSettings = ComponentsSettings()
     tree: TreeSettings = TreeSettings()
     rebuild: RebuildSettings = RebuildSettings()
-    corpus: CorpusSettings = CorpusSettings()
+    corpus_tree: CorpusTreeSettings = CorpusTreeSettings()
     store: StoreSettings = StoreSettings()
     tables: TablesSettings = TablesSettings()
     runs: RunsSettings = RunsSettings()

@@ -55,8 +55,8 @@ class TreeSettings(Part):
     top_nodes: int = Field(1, ge=1)
 
 
-class CorpusSettings(Part):
-    """The tree above the trees: themes of the whole corpus, made of the trees' top nodes.
+class CorpusTreeSettings(Part):
+    """The corpus tree: themes of the whole corpus, made of the trees' top nodes.
 
     Attributes:
         enabled: whether it is built once trees were published; its summaries are made, and paid

@@ -15,7 +15,7 @@ import heapq
 import io
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -36,7 +36,7 @@ VERDICTS = ("supported", *KINDS, "unsure")
 
 
 @dataclass(frozen=True, slots=True)
-class SampledNode:
+class DrawnNode:
     """Summary at the time of the draw, with its children and its parents."""
 
     id: str
@@ -49,13 +49,13 @@ class SampledNode:
 
 
 @dataclass(frozen=True, slots=True)
-class StudySample:
+class Drawn:
     """Sample for a study: ``nodes`` of ``population`` summaries in ``n_trees`` trees."""
 
     seed: int
     n_trees: int
     population: int
-    nodes: tuple[SampledNode, ...]
+    nodes: tuple[DrawnNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def draw(
     n_nodes: int,
     n_trees: int,
     seed: int,
-) -> StudySample:
+) -> Drawn:
     """Draw ``n_nodes`` summaries from ``n_trees`` trees, or all there are; each is equally likely.
 
     The sample takes the trees, then the nodes in them, with the smallest hash of ``seed`` and name
@@ -112,14 +112,14 @@ def draw(
     pool = [node for name in chosen for node in trees[name] if not node.is_leaf]
     drawn = heapq.nsmallest(n_nodes, pool, key=lambda node: digest("draw", str(seed), node.id))
     kept = (_sampled_node(node, trees[node.tree]) for node in drawn)
-    return StudySample(seed, len(chosen), len(pool), tuple(kept))
+    return Drawn(seed, len(chosen), len(pool), tuple(kept))
 
 
-def _sampled_node(node: Node, nodes: Sequence[Node]) -> SampledNode:
+def _sampled_node(node: Node, nodes: Sequence[Node]) -> DrawnNode:
     by_id = {candidate.id: candidate for candidate in nodes}
     children = (by_id[child] for child in node.children if child in by_id)
     parents = (candidate for candidate in nodes if node.id in candidate.children)
-    return SampledNode(
+    return DrawnNode(
         node.id,
         node.tree,
         node.layer,
@@ -130,7 +130,7 @@ def _sampled_node(node: Node, nodes: Sequence[Node]) -> SampledNode:
     )
 
 
-def sheet_findings(drawn: StudySample, verdicts: Verdicts) -> list[SentenceFinding]:
+def sheet_findings(drawn: Drawn, verdicts: Verdicts) -> list[SentenceFinding]:
     """Return the verdicts as findings, in the order of the nodes; skip sentences without one.
 
     ``missing`` are numbers and names that no child holds, which can be searched for in a parent.
@@ -143,7 +143,7 @@ def sheet_findings(drawn: StudySample, verdicts: Verdicts) -> list[SentenceFindi
     ]
 
 
-def _finding(node: SampledNode, at: int, verdict: SheetVerdict) -> SentenceFinding:
+def _finding(node: DrawnNode, at: int, verdict: SheetVerdict) -> SentenceFinding:
     sentence = node.sentences[at]
     reason = f"by hand: {verdict.verdict}" + (f", {verdict.note}" if verdict.note else "")
     if verdict.verdict == "supported":
@@ -155,7 +155,7 @@ def _finding(node: SampledNode, at: int, verdict: SheetVerdict) -> SentenceFindi
     return SentenceFinding(node.id, sentence, "unsupported", 0.0, missing, reason=reason)
 
 
-def study_figures(drawn: StudySample, verdicts: Verdicts) -> StudyFigures:
+def study_figures(drawn: Drawn, verdicts: Verdicts) -> StudyFigures:
     """Return the share of nodes with a hallucination, its kinds, and how many a parent repeats."""
     findings = sheet_findings(drawn, verdicts)
     wrong = {f.node_id for f in findings if f.judgement == "unsupported"}
@@ -186,7 +186,7 @@ _FORMULA = tuple("=+-@\t\r")
 _SHOWN = 5
 
 
-def write_sheet(folder: Path, drawn: StudySample) -> None:
+def write_sheet(folder: Path, drawn: Drawn) -> None:
     """Write ``drawn.json`` and an empty ``sheet.csv``.
 
     Raises:
@@ -212,7 +212,7 @@ def _cell(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def read_drawn(folder: Path) -> StudySample:
+def read_drawn(folder: Path) -> Drawn:
     """Return the sample of the sheet in a folder.
 
     Raises:
@@ -222,15 +222,13 @@ def read_drawn(folder: Path) -> StudySample:
     if not path.is_file():
         raise SettingsError(f"there is no {path}; `raptor eval sheet {folder}` draws nodes first")
     try:
-        return TypeAdapter(StudySample).validate_json(path.read_bytes())
+        return TypeAdapter(Drawn).validate_json(path.read_bytes())
     except ValidationError as error:
         reason = error.errors()[0]["msg"]
         raise SettingsError(f"{path} is damaged ({reason}); draw the sheet again") from error
 
 
-def read_verdicts(
-    path: Path, drawn: StudySample, *, partly: bool
-) -> dict[tuple[str, int], SheetVerdict]:
+def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, int], SheetVerdict]:
     """Return the verdicts of a filled sheet, by node and number of the sentence from 0.
 
     Args:
@@ -293,7 +291,7 @@ def _rows(path: Path) -> Sequence[tuple[int, Mapping[str, str]]]:
 
 
 def _key(
-    path: Path, at: int, row: Mapping[str, str], known: Mapping[str, SampledNode]
+    path: Path, at: int, row: Mapping[str, str], known: Mapping[str, DrawnNode]
 ) -> tuple[str, int]:
     node = known.get(row["node"].strip())
     if node is None:
@@ -321,3 +319,19 @@ def _plain(text: str) -> str:
 
 def _row_error(path: Path, at: int, message: str) -> SettingsError:
     return SettingsError(f"{path}, row {at}: {message}")
+
+
+def same_nodes(drawn: Drawn, nodes: Iterable[Node]) -> list[Node]:
+    """Return the published ``nodes`` that were drawn and still have the same texts."""
+    by_id = {node.id: node for node in nodes}
+
+    def is_same(node_id: str, text: str) -> bool:
+        return node_id in by_id and by_id[node_id].text == text
+
+    return [
+        by_id[node.id]
+        for node in drawn.nodes
+        if is_same(node.id, node.text)
+        and by_id[node.id].children == tuple(child.id for child in node.children)
+        and all(is_same(child.id, child.text) for child in node.children)
+    ]
