@@ -148,10 +148,20 @@ class Home(HomeFolder):
                 replace_file(self.declaration, text.encode())
 
     def create(
-        self, *, sources: Sequence[str] = (), preset: str = "default", group_by: str = "document"
+        self,
+        *,
+        sources: Sequence[str] = (),
+        preset: str = "default",
+        group_by: str = "document",
+        is_complete: bool = False,
     ) -> bool:
-        """Make the home with a commented settings file; False if it had one, which is kept."""
-        text = settings_text(sources=sources, preset=preset, group_by=group_by)
+        """Make the home with a commented settings file; return False if it has a file already.
+
+        With ``is_complete`` the file shows every setting, else the common ones.
+        """
+        text = settings_text(
+            sources=sources, preset=preset, group_by=group_by, is_complete=is_complete
+        )
         self.ensure()
         if self.settings.exists():
             return False
