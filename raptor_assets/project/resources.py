@@ -72,8 +72,7 @@ class Resources:
         self.names = home.names() if names is None else names
         self.source = SourceResource(self, scan)
         made = components or Components(settings, batches=home.answers / "batches")
-        stores = None if settings.store.kind == "server" else home.qdrant
-        cache = SqliteCache(home.answers, settings.store.corpus, stores)
+        cache = SqliteCache(home.answers, settings.store.corpus)
         self._components = made.with_cache(cache)
         self._is_shared = False
         self.store = StoreResource(self)
@@ -99,7 +98,7 @@ class Resources:
             from raptor_assets.project.database_cache import DatabaseCache
 
             self._is_shared = True
-            cache = DatabaseCache(instance, self.home.answers, self.settings.store.corpus)
+            cache = DatabaseCache(instance, self.settings.store.corpus)
             self._components = self._components.with_cache(cache)
         return self._components
 

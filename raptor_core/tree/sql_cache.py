@@ -12,12 +12,10 @@ import json
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from raptor_core.tree.files_of_before import left_files, take_over
 from raptor_core.vectors import Vectors
 
 Row = dict[str, Any]
@@ -76,16 +74,11 @@ class SqlCache:
     """A ``NodeCache``; ``_connect`` is the subclass's. Threads may share it: calls take turns.
 
     Args:
-        folder: where files are. Those that earlier versions left there, of answers, are taken over.
         corpus: whose trees these are; trees of other corpora may have the same names.
-        stores: folder of embedded stores, whose collections may hold nodes that an earlier version
-            staged; they are taken over, too.
     """
 
-    def __init__(self, folder: Path, corpus: str = "", stores: Path | None = None) -> None:
-        self._folder = folder
+    def __init__(self, corpus: str = "") -> None:
         self._corpus = corpus
-        self._stores = stores
         self._turn = threading.RLock()
         self._depth = 0
         self._database: Database | None = None
@@ -159,10 +152,7 @@ class SqlCache:
     def _opened(self, *, to_write: bool) -> Iterator[Database | None]:
         with self._turn, self:
             if self._database is None:
-                left = left_files(self._folder, self._stores, self._corpus)
-                self._database = self._connect(to_write=to_write or bool(left))
-                for file in left:
-                    take_over(file, self)
+                self._database = self._connect(to_write=to_write)
             yield self._database
 
     def __enter__(self) -> Self:

@@ -34,6 +34,10 @@ _LIST = "select value from json_each(:list)"
 class SqliteCache(SqlCache):
     """A ``NodeCache`` in a folder; no file is made before something is kept."""
 
+    def __init__(self, folder: Path, corpus: str = "") -> None:
+        super().__init__(corpus)
+        self._folder = folder
+
     def _connect(self, *, to_write: bool) -> Database | None:
         path = self._folder / FILE
         if not to_write:

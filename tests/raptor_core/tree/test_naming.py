@@ -111,9 +111,3 @@ def test_names_are_kept_and_are_part_of_no_identity():
         assert payload_to_node(node_to_payload(one)) == one
         assert table_to_nodes(nodes_to_table([one])) == (one,)
     assert node_digest(called) != node_digest(plain)
-
-
-def test_nodes_of_earlier_versions_have_no_names():
-    table = nodes_to_table([SUMMARIES[0]]).drop_columns(["name", "key_terms"])
-    assert table_to_nodes(table) == (SUMMARIES[0],)
-    assert "name" not in node_to_payload(SUMMARIES[0])
