@@ -1,9 +1,8 @@
-"""Texts that say nearly the same, found in near-linear time: clusters that should have been one.
+"""Check for summaries of a layer that repeat one another nearly word for word.
 
-By words: runs of three words (or of three characters in scripts without spaces), MinHash
-signatures, bands of them as buckets (Broder 1997), and the exact Jaccard index of what meets in a
-bucket. By vectors: signs of random projections as buckets (Charikar 2002), and the exact cosine.
-Both look at neighbours within a bucket, so that many equal texts cost no square of their number.
+Texts are compared by their runs of three words (of three characters in scripts without spaces).
+MinHash signatures put texts into buckets by bands (Broder 1997); the exact Jaccard index decides
+between neighbours of a bucket. So the time is near-linear, also for many equal texts.
 """
 
 from __future__ import annotations
@@ -13,18 +12,15 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.audit.collage import folded
-from raptor_core.blas import one_blas_thread
 from raptor_core.nodes import Node, grouped
 from raptor_core.quality.checks import (
     CheckedLayer,
-    CheckedTrees,
     Measured,
     WorstNode,
     check,
@@ -32,14 +28,12 @@ from raptor_core.quality.checks import (
 )
 from raptor_core.quality.statistics import DIGITS
 from raptor_core.settings import CheckSettings
-from raptor_core.vectors import Vectors
 
 RUN_WORDS = 3
 MIN_RUNS = 6
 """Texts with fewer runs are too short to be told apart by them."""
 
 _BANDS, _ROWS = 20, 4
-_PROJECTIONS, _BITS = 12, 14
 _SEED = 20_010
 _NEIGHBOURS = 3
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -69,26 +63,6 @@ def pairs_by_words(texts: Sequence[str], least: float) -> list[Pair]:
         return []
     pairs = _neighbours(rows, _signatures([runs[row] for row in rows]))
     return _alike(((a, b, _jaccard(runs[a], runs[b])) for a, b in pairs), least)
-
-
-@one_blas_thread
-def pairs_by_vectors(vectors: Vectors, least: float) -> list[Pair]:
-    """Pairs of unit rows of ``vectors``, shape ``(n, n_dims)``, whose cosine is ``least`` or more.
-
-    Most alike first. From ``least`` of 0.98 more than 99 % of such pairs are found.
-    """
-    if len(vectors) < 2:
-        return []
-    signs = (vectors @ _planes(vectors.shape[1]) > 0).reshape(len(vectors), _PROJECTIONS, _BITS)
-    pairs = _neighbours(range(len(vectors)), signs)
-    return _alike(((a, b, float(vectors[a] @ vectors[b])) for a, b in pairs), least)
-
-
-@lru_cache(maxsize=4)
-def _planes(n_dims: int) -> Vectors:
-    """Random projections, shape ``(n_dims, projections * bits)``."""
-    rng = np.random.default_rng(_SEED)
-    return rng.standard_normal((n_dims, _PROJECTIONS * _BITS)).astype(np.float32)
 
 
 def _runs(text: str) -> Hashes:
@@ -144,17 +118,15 @@ def _jaccard(one: Hashes, other: Hashes) -> float:
     return shared / (len(one) + len(other) - shared)
 
 
-_ABOUT = (
-    "Share of summaries that say nearly what another of their layer and tree says: on a layer by "
-    "their words, on `tree` by their vectors."
-)
-
-
 Twin = tuple[Node, Node, float]
 """A summary, the one that it repeats, and how alike they are, in [0, 1]."""
 
 
-@check("near_duplicates", "warn", _ABOUT)
+@check(
+    "near_duplicates",
+    "warn",
+    "Share of summaries that say nearly the same words as another of their layer and tree.",
+)
 def near_duplicates(layer: CheckedLayer) -> Measured:
     """Whether at most ``max_near_duplicates`` of the summaries repeat another by their words.
 
@@ -166,20 +138,7 @@ def near_duplicates(layer: CheckedLayer) -> Measured:
         for nodes in grouped(layer.summaries, lambda node: node.tree).values()
         for pair in pairs_by_words([node.text for node in nodes], checks.near_duplicate)
     ]
-    return _measured(len(layer.summaries), twins, "words", checks)
-
-
-@check("near_duplicates", "warn", _ABOUT)
-def near_duplicate_vectors(checked: CheckedTrees) -> Measured:
-    """Whether at most ``max_near_duplicates`` of the summaries repeat another by their vectors."""
-    checks = checked.settings.checks
-    n_checked, twins = 0, []
-    for layer in (layer for tree in checked.trees for layer in tree.layers[1:]):
-        nodes = layer.nodes
-        n_checked += len(nodes)
-        pairs = pairs_by_vectors(layer.vectors, checks.near_duplicate_similarity)
-        twins += [(nodes[p.first], nodes[p.second], p.likeness) for p in pairs]
-    return _measured(n_checked, twins, "cosine", checks)
+    return _measured(len(layer.summaries), twins, checks)
 
 
 def count_repeated(twins: Sequence[Twin]) -> int:
@@ -195,7 +154,7 @@ def count_repeated(twins: Sequence[Twin]) -> int:
     return len(ids) - int(connected_components(graph, directed=False)[0])
 
 
-def _measured(n_checked: int, twins: Sequence[Twin], by: str, checks: CheckSettings) -> Measured:
+def _measured(n_checked: int, twins: Sequence[Twin], checks: CheckSettings) -> Measured:
     n_repeated = count_repeated(twins)
     share = n_repeated / max(1, n_checked)
     numbers: dict[str, float] = {
@@ -211,7 +170,7 @@ def _measured(n_checked: int, twins: Sequence[Twin], by: str, checks: CheckSetti
             f"layer (at most {percent(checks.max_near_duplicates)})."
         )
     worst = [
-        WorstNode.of(node, likeness, f"as {other.id} ({by} {likeness:.2f})")
+        WorstNode.of(node, likeness, f"as {other.id} (words {likeness:.2f})")
         for node, other, likeness in sorted(twins, key=lambda twin: (-twin[2], twin[0].id))
     ]
     remedy = (

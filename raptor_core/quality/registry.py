@@ -10,7 +10,7 @@ from raptor_core.quality.checks import (
     LayerMeans,
     Verdict,
 )
-from raptor_core.quality.duplicates import near_duplicate_vectors, near_duplicates
+from raptor_core.quality.duplicates import near_duplicates
 from raptor_core.quality.injection import prompt_injection
 from raptor_core.quality.junk import junk_text, truncation
 from raptor_core.quality.languages import language_switch
@@ -22,7 +22,7 @@ from raptor_core.quality.sizes import (
     token_budget,
 )
 from raptor_core.quality.stored import embedding, staleness, store
-from raptor_core.quality.structure import coverage, shrink, staircase, tree_coverage
+from raptor_core.quality.structure import coverage, shrink, tree_coverage
 
 LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
     coverage,
@@ -39,8 +39,6 @@ LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
 TREE_CHECKS: tuple[Check[[CheckedTrees]], ...] = (
     shrink,
     tree_coverage,
-    staircase,
-    near_duplicate_vectors,
     prompt_injection,
 )
 STORE_CHECKS: tuple[CheckInfo, ...] = (embedding, store, staleness)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 
@@ -15,8 +14,6 @@ from raptor_core.quality.checks import (
     check,
     children_of,
 )
-from raptor_core.quality.sizes import PAPER_CHILDREN
-from raptor_core.quality.statistics import DIGITS
 
 _ABOUT = (
     "Every node below has a parent, no summary has fewer than two children, and every child and "
@@ -125,65 +122,3 @@ def shrink(checked: CheckedTrees) -> Measured:
         )
     remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."
     return Measured(not growing, summary, numbers, (), remedy)
-
-
-MIN_NODES = 10
-"""A step from fewer nodes is too coarse to judge: three nodes can only become two or one."""
-
-
-def layers_needed(n_leaves: int, top_nodes: int = 1) -> int:
-    """Summary layers from ``n_leaves`` to ``top_nodes`` at the paper's children per parent."""
-    ratio = max(n_leaves / top_nodes, 1)
-    return math.ceil(math.log(ratio) / math.log(PAPER_CHILDREN) - 1e-9)
-
-
-def _extra_layers(tree: Tree, top_nodes: int) -> tuple[int, WorstNode]:
-    """Summary layers over those that the leaves ask for, and the first node of the top layer."""
-    layers, needed = len(tree.layers) - 1, layers_needed(len(tree.layers[0].nodes), top_nodes)
-    why = f"{layers} layers where {needed} would do"
-    return layers - needed, WorstNode.of(tree.layers[-1].nodes[0], layers, why)
-
-
-@check(
-    "staircase",
-    "warn",
-    "No layer has nearly as many nodes as the one below, and no tree has many more layers than "
-    f"the paper's {PAPER_CHILDREN} children per parent would need.",
-)
-def staircase(checked: CheckedTrees) -> Measured:
-    """Whether every step keeps ``max_shrink`` and every height ``max_extra_layers``."""
-    checks, trees = checked.settings.checks, _by_name(checked.trees)
-    steps = [
-        WorstNode.of(first, here / below, f"layer {first.layer}: {here} over {below}")
-        for first, below, here in _steps(trees)
-        if below >= MIN_NODES
-    ]
-    flat = [step for step in steps if step.value > checks.max_shrink]
-    extra = [_extra_layers(tree, checked.settings.tree.top_nodes) for tree in trees]
-    tall = [height for height in extra if height[0] > checks.max_extra_layers]
-    numbers: dict[str, float] = {
-        "trees": len(trees),
-        "flat_layers": len(flat),
-        "tall_trees": len(tall),
-    }
-    if steps:
-        numbers["shrink_worst"] = round(max(step.value for step in steps), DIGITS)
-        numbers["shrink_mean"] = round(sum(step.value for step in steps) / len(steps), DIGITS)
-    if extra:
-        numbers["extra_layers_maximum"] = max(n_extra for n_extra, _ in extra)
-    worst = sorted(flat, key=lambda step: (-step.value, step.tree))
-    worst += [top for _, top in sorted(tall, key=lambda height: (-height[0], height[1].tree))]
-    remedy = (
-        "Raise clustering.threshold or clustering.max_tokens so that clusters grow, or set "
-        "tree.top_nodes so that the tree ends earlier."
-    )
-    told = []
-    if flat:
-        told.append(f"{len(flat)} layers have over {checks.max_shrink:g} of the nodes below them")
-    if tall:
-        told.append(
-            f"{len(tall)} of {len(trees)} trees have over {checks.max_extra_layers} layers more "
-            "than their leaves ask for"
-        )
-    summary = "; ".join(told) or f"All {len(trees)} trees narrow from layer to layer"
-    return Measured(not told, f"{summary}.", numbers, worst, remedy)
