@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import copy
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,19 +32,29 @@ from raptor_core.tokens.base import TokenCounter
 from raptor_core.tree.cache import MemoryCache, NodeCache
 from raptor_core.tree.own_components import checked, counter_of, own_component
 
+_SHARED = ("ledger", "counter", "chunker", "embedder", "clusterer", "quoting", "judge")
+"""Parts that copies of components share once they are made; a summarizer belongs to its cache."""
+
 
 class Components:
-    """Token counter, chunker, embedder, clusterer and summarizer of one set of settings.
+    """Token counter, chunker, embedder, clusterer, summarizer and judge of one set of settings.
 
-    Nothing heavy is loaded before it is needed. A part that is given replaces the one that the
-    settings would make; so does one that ``settings.components`` names. A summarizer may be a
-    function from the texts of a cluster to their summary. ``cache`` keeps vectors and texts from
-    the moment they come until they are published; without one they are kept in memory until a
-    build has finished its trees. ``batches`` is a folder for records of batches that an endpoint
-    works at; None keeps none. ``curation`` is what people decided; it may be set anew for each run.
+    Each part is made, and loads its model, when it is first used.
+
+    Args:
+        settings: None for the defaults.
+        counter, chunker, embedder, clusterer, summarizer, judge: custom components. Each takes the
+            place of the part that the settings describe or name. A summarizer may be a function
+            from the texts of a cluster to their summary.
+        cache: keeps vectors and texts from the moment they come until they are published. None
+            keeps them in memory until a build has finished its trees.
+        default_cache: cache in place of the one in memory, where ``cache`` is None.
+        batches: folder for records of batches that an endpoint works on; None keeps none.
+        curation: decisions of people; may be set anew for each run.
+        shared: parts that other components made already, by name.
 
     Raises:
-        SettingsError: a part lacks something; what, is named.
+        SettingsError: a custom component lacks a method or attribute; the message names it.
     """
 
     def __init__(
@@ -58,13 +68,15 @@ class Components:
         summarizer: Summarizer | SummaryFunction | None = None,
         judge: Judge | None = None,
         cache: NodeCache | None = None,
+        default_cache: NodeCache | None = None,
         batches: Path | None = None,
         curation: Curation | None = None,
+        shared: Mapping[str, Any] | None = None,
     ) -> None:
         settings = settings or Settings()
         embedding = settle_precision(settings.embedder)
         self.settings = settings.model_copy(update={"embedder": embedding})
-        given = {
+        custom = {
             "counter": counter,
             "chunker": chunker,
             "embedder": embedder,
@@ -72,21 +84,23 @@ class Components:
             "summarizer": summarizer,
             "judge": judge,
         }
-        self._given = {
-            kind: checked(kind, part, f"the {kind}") for kind, part in given.items() if part
+        self._custom = {
+            kind: checked(kind, part, f"the {kind}") for kind, part in custom.items() if part
         }
+        self._cache, self._default_cache = cache, default_cache
         self._batches = batches
         self.curation = curation or Curation()
-        self._given_cache = cache
-        self.cache = cache or MemoryCache()
-        self.forgets = cache is None  # a finished build takes away what it kept
+        self.cache: NodeCache = cache or default_cache or MemoryCache()
+        self.forgets = not (cache or default_cache)
+        for name, part in (shared or {}).items():
+            setattr(self, name, part)
 
     @classmethod
     def either(cls, settings: Settings | None, components: Components | None) -> Components:
-        """Those that are given, or those of the settings.
+        """Return the components, or new ones of the settings where they are None.
 
         Raises:
-            SettingsError: both are given.
+            SettingsError: both are set.
         """
         if settings is not None and components is not None:
             raise SettingsError(
@@ -95,30 +109,48 @@ class Components:
             )
         return components or cls(settings)
 
-    def _own(self, kind: str) -> Any | None:
-        """What was given or is named in the settings; None where it is ours."""
-        return self._given.get(kind) or own_component(kind, self.settings)
-
     def with_cache(self, cache: NodeCache) -> Components:
-        """The same with one account, over a cache; themselves where one was given to them."""
-        if self._given_cache is not None:
+        """Return components that use a cache and share the ledger and all parts made so far.
+
+        Components that were constructed with a cache keep it.
+        """
+        if self._cache is not None:
             return self
-        self.ledger  # noqa: B018 - made now, so that both have it
-        other = copy(self)
-        other.cache, other.forgets = cache, False
-        other.__dict__.pop("summarizer", None)  # it keeps what it makes in the cache
-        return other
+        return self._copy(self.settings, self._custom, cache, _SHARED)
 
     def above(self, settings: Settings) -> Components:
-        """The same for the tree above the trees: other settings, with a chunker of theirs."""
-        self.ledger, self.embedder  # noqa: B018 - made now, so that both have them
-        other = copy(self)
-        other.settings = settings.model_copy(update={"embedder": self.settings.embedder})
-        given = {kind: part for kind, part in self._given.items() if kind != "chunker"}
-        other.__dict__["_given"] = given
-        for part in ("chunker", "summarizer", "quoting"):
-            other.__dict__.pop(part, None)
-        return other
+        """Return components of the corpus tree's settings, which share ledger and embedder.
+
+        They take their chunker from those settings, even where these components have a custom one.
+        """
+        self.embedder  # noqa: B018 - a model is loaded once for both
+        settings = settings.model_copy(update={"embedder": self.settings.embedder})
+        custom = {kind: part for kind, part in self._custom.items() if kind != "chunker"}
+        shared = [name for name in _SHARED if name not in ("chunker", "quoting")]
+        return self._copy(settings, custom, self._default_cache, shared)
+
+    def _copy(
+        self,
+        settings: Settings,
+        custom: Mapping[str, Any],
+        default_cache: NodeCache | None,
+        shared: Collection[str],
+    ) -> Components:
+        self.ledger  # noqa: B018 - both spend from one budget
+        made = {name: part for name, part in vars(self).items() if name in shared}
+        return Components(
+            settings,
+            **custom,
+            cache=self._cache,
+            default_cache=default_cache,
+            batches=self._batches,
+            curation=self.curation,
+            shared=made,
+        )
+
+    def _custom_part(self, kind: str) -> Any | None:
+        """Return the custom component of a kind; None where a built-in one serves."""
+        return self._custom.get(kind) or own_component(kind, self.settings)
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -128,24 +160,24 @@ class Components:
     @cached_property
     def counter(self) -> TokenCounter:
         """What counts tokens."""
-        return self._given.get("counter") or counter_of(self.settings)
+        return self._custom.get("counter") or counter_of(self.settings)
 
     @cached_property
     def chunker(self) -> Chunker:
         """What cuts documents."""
-        return self._own("chunker") or make_chunker(self.settings.chunking, self.counter)
+        return self._custom_part("chunker") or make_chunker(self.settings.chunking, self.counter)
 
     @cached_property
     def embedder(self) -> Embedder:
         """What turns text into vectors."""
         settings = self.settings.embedder
         ledger = self.ledger if settings.kind == "openai" else None
-        return self._own("embedder") or make_embedder(settings, ledger)
+        return self._custom_part("embedder") or make_embedder(settings, ledger)
 
     @cached_property
     def clusterer(self) -> Clusterer:
         """What groups the nodes of a layer."""
-        return self._own("clusterer") or make_clusterer(self.settings.clustering)
+        return self._custom_part("clusterer") or make_clusterer(self.settings.clustering)
 
     @cached_property
     def summarizer(self) -> Summarizer:
@@ -159,13 +191,13 @@ class Components:
     @property
     def quotes(self) -> bool:
         """Whether summaries are the children's own sentences, which no model cut or garbled."""
-        return not self._own("summarizer") and self.settings.summarizer.kind == "extractive"
+        return not self._custom_part("summarizer") and self.settings.summarizer.kind == "extractive"
 
     @property
     def titles(self) -> bool:
         """Whether each summary begins with a title."""
         settings = self.settings.summarizer
-        return not self._own("summarizer") and settings.kind == "openai" and settings.titles
+        return not self._custom_part("summarizer") and settings.kind == "openai" and settings.titles
 
     @cached_property
     def quoting(self) -> Summarizer | None:
@@ -176,7 +208,7 @@ class Components:
 
     @property
     def _maker(self) -> Summarizer:
-        settings, own = self.settings.summarizer, self._own("summarizer")
+        settings, own = self.settings.summarizer, self._custom_part("summarizer")
         made = own or make_summarizer(
             settings,
             self.counter,
@@ -194,9 +226,9 @@ class Components:
     @cached_property
     def judge(self) -> Judge:
         """What audits summaries; it shares the embedder where that is the bundled one."""
-        bundled = self.settings.embedder.kind == "bundled" and not self._own("embedder")
+        bundled = self.settings.embedder.kind == "bundled" and not self._custom_part("embedder")
         shared = self.embedder if bundled else None
-        made: Judge = self._own("judge") or make_judge(
+        made: Judge = self._custom_part("judge") or make_judge(
             self.settings.audit, embedder=shared, ledger=self.ledger
         )
         # What a summary is revised by is not paid for again where it is audited.
