@@ -191,7 +191,7 @@ class PublishStep(Step):
         hidden = quarantined(part.state)
         part.manifests = {
             tree.name: make_manifest(
-                tree, documents[tree.name], part.state.context.settings, hidden
+                tree, documents[tree.name], part.state.context.settings_fingerprint, hidden
             )
             for tree in part.trees
         }

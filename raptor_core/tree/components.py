@@ -30,7 +30,13 @@ from raptor_core.settings import Settings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.tokens.base import TokenCounter
 from raptor_core.tree.cache import MemoryCache, NodeCache
-from raptor_core.tree.own_components import checked, counter_of, own_component
+from raptor_core.tree.custom_components import (
+    check_interface,
+    counter_of,
+    custom_component,
+    custom_fingerprints,
+)
+from raptor_core.tree.publish import BUILD_GROUPS, build_settings_fingerprint
 
 _SHARED = ("ledger", "counter", "chunker", "embedder", "clusterer", "quoting", "judge")
 """Parts that copies of components share once they are made; a summarizer belongs to its cache."""
@@ -85,7 +91,9 @@ class Components:
             "judge": judge,
         }
         self._custom = {
-            kind: checked(kind, part, f"the {kind}") for kind, part in custom.items() if part
+            kind: check_interface(kind, part, f"the {kind}")
+            for kind, part in custom.items()
+            if part
         }
         self._cache, self._default_cache = cache, default_cache
         self._batches = batches
@@ -150,7 +158,7 @@ class Components:
 
     def _custom_part(self, kind: str) -> Any | None:
         """Return the custom component of a kind; None where a built-in one serves."""
-        return self._custom.get(kind) or own_component(kind, self.settings)
+        return self._custom.get(kind) or custom_component(kind, self.settings)
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -234,6 +242,17 @@ class Components:
         # What a summary is revised by is not paid for again where it is audited.
         revises = self.settings.audit.on_unsupported == "resummarize"
         return RememberingJudge(made) if revises else made
+
+    @cached_property
+    def custom_fingerprints(self) -> dict[str, str]:
+        """Fingerprints of the custom components that the settings name, by group of settings."""
+        return custom_fingerprints(self.settings)
+
+    @cached_property
+    def settings_fingerprint(self) -> str:
+        """Fingerprint of every setting and custom component that a tree's content depends on."""
+        custom = custom_fingerprints(self.settings, BUILD_GROUPS)  # which makes no judge
+        return build_settings_fingerprint(self.settings, custom)
 
     @property
     def store_identity(self) -> StoreIdentity:
