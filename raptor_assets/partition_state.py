@@ -24,7 +24,7 @@ from raptor_core.quality.checks import Verdict
 from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
 from raptor_core.tables.values import table_to_clusterings, table_to_documents, table_to_nodes
-from raptor_core.tree.cache import Together
+from raptor_core.tree.cache import ChainedKnown
 from raptor_core.tree.cluster import Clustering, cluster_top
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class PartitionState:
             wanted = {node.embedding_key for members in nodes.values() for node in members}
             vectors = {}
             if wanted:
-                known = Together(self.context.components.cache, KnownStore(self.context.store))
+                known = ChainedKnown(self.context.components.cache, KnownStore(self.context.store))
                 vectors = known.vectors(wanted)
             if missing := wanted - vectors.keys():
                 raise StoreError(

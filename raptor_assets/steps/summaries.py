@@ -24,7 +24,7 @@ from raptor_core.quality.checks import CheckedLayer, Verdict
 from raptor_core.quality.hallucination import evaluate_audit
 from raptor_core.quality.registry import layer_means, layer_verdicts
 from raptor_core.tables.values import audit_to_table, known_findings, nodes_to_table
-from raptor_core.tree.naming import named
+from raptor_core.tree.naming import name_summaries
 from raptor_core.tree.summarize import Summarized, summarize_clusters
 
 NAMED_FAILURES = 3
@@ -127,7 +127,9 @@ class SummariesStep(Step):
         for tree in trees:
             if made := done.layers.get(tree):
                 below = [state.nodes(layer).get(tree, ()) for layer in range(self.layer)]
-                nodes += named(made, below, state.earlier()[tree], state.context.components)
+                nodes += name_summaries(
+                    made, below, state.earlier()[tree], state.context.components
+                )
         version = nodes_version(nodes)
         state.put_nodes(self.layer, nodes)
         self._keep_usages(state, {node.content_key for node in nodes})

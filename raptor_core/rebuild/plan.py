@@ -24,7 +24,7 @@ from raptor_core.rebuild.foresee import (
 )
 from raptor_core.rebuild.values import NOTHING, LayerPlan, RebuildPlan, TreePlan, nodes_of
 from raptor_core.settings import Settings
-from raptor_core.tree.cache import Known, MemoryCache, Together
+from raptor_core.tree.cache import ChainedKnown, Known, MemoryCache
 from raptor_core.tree.cluster import Clustering, why_from_scratch
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
@@ -83,7 +83,7 @@ class _Planner:
     def __init__(self, previous: Mapping[str, Tree], components: Components, known: Known) -> None:
         self._previous = previous
         self._components = components
-        self._known = Together(components.curation, known, components.cache)
+        self._known = ChainedKnown(components.curation, known, components.cache)
         self._children = children_per_parent(previous.values(), components.settings)
 
     @cached_property

@@ -1,4 +1,7 @@
-"""The parts that a build works with, made from the settings when they are first used."""
+"""Components of a build: built-in or custom parts, made from settings at first use.
+
+``custom_components`` imports the ones that settings name; each package makes its built-in ones.
+"""
 
 from __future__ import annotations
 
@@ -54,9 +57,9 @@ class Components:
             from the texts of a cluster to their summary.
         cache: keeps vectors and texts from the moment they come until they are published. None
             keeps them in memory until a build has finished its trees.
-        default_cache: cache in place of the one in memory, where ``cache`` is None.
+        default_cache: replaces the cache in memory, if ``cache`` is None.
         batches: folder for records of batches that an endpoint works on; None keeps none.
-        curation: decisions of people; may be set anew for each run.
+        curation: decisions of people; each run may set others.
         shared: parts that other components made already, by name.
 
     Raises:
@@ -145,7 +148,7 @@ class Components:
         shared: Collection[str],
     ) -> Components:
         self.ledger  # noqa: B018 - both spend from one budget
-        made = {name: part for name, part in vars(self).items() if name in shared}
+        parts = {name: part for name, part in vars(self).items() if name in shared}
         return Components(
             settings,
             **custom,
@@ -153,7 +156,7 @@ class Components:
             default_cache=default_cache,
             batches=self._batches,
             curation=self.curation,
-            shared=made,
+            shared=parts,
         )
 
     def _custom_part(self, kind: str) -> Any | None:
@@ -162,43 +165,43 @@ class Components:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """What this run has spent, and what it may; ``ledger.begin()`` begins another run."""
+        """Ledger of what a run has spent and may spend; ``ledger.begin()`` begins another run."""
         return Ledger.of(self.settings)
 
     @cached_property
     def counter(self) -> TokenCounter:
-        """What counts tokens."""
+        """Token counter."""
         return self._custom.get("counter") or counter_of(self.settings)
 
     @cached_property
     def chunker(self) -> Chunker:
-        """What cuts documents."""
+        """Chunker, which cuts documents into spans."""
         return self._custom_part("chunker") or make_chunker(self.settings.chunking, self.counter)
 
     @cached_property
     def embedder(self) -> Embedder:
-        """What turns text into vectors."""
+        """Embedder, which turns texts into vectors."""
         settings = self.settings.embedder
         ledger = self.ledger if settings.kind == "openai" else None
         return self._custom_part("embedder") or make_embedder(settings, ledger)
 
     @cached_property
     def clusterer(self) -> Clusterer:
-        """What groups the nodes of a layer."""
+        """Clusterer, which groups the nodes of a layer."""
         return self._custom_part("clusterer") or make_clusterer(self.settings.clustering)
 
     @cached_property
     def summarizer(self) -> Summarizer:
-        """What summarizes a cluster; with a judge of its answers where the settings want it.
+        """Summarizer of clusters, with a judge of its answers where the settings ask for one.
 
-        An extractive summary quotes, and another one would be the same.
+        A second extractive summary would equal the first, so none is judged.
         """
         revises = not self.quotes and self.settings.audit.on_unsupported == "resummarize"
-        return RevisingSummarizer(self._maker, self.judge) if revises else self._maker
+        return RevisingSummarizer(self._counted, self.judge) if revises else self._counted
 
     @property
     def quotes(self) -> bool:
-        """Whether summaries are the children's own sentences, which no model cut or garbled."""
+        """Whether summaries quote sentences of their children, which no model cuts or garbles."""
         return not self._custom_part("summarizer") and self.settings.summarizer.kind == "extractive"
 
     @property
@@ -209,15 +212,16 @@ class Components:
 
     @cached_property
     def quoting(self) -> Summarizer | None:
-        """The summarizer without its account where it is the extractive one; None otherwise."""
+        """Extractive summarizer that charges no ledger; None if another summarizer is in use."""
         if not self.quotes:
             return None
         return make_summarizer(self.settings.summarizer, self.counter, self.embedder.fingerprint)
 
     @property
-    def _maker(self) -> Summarizer:
-        settings, own = self.settings.summarizer, self._custom_part("summarizer")
-        made = own or make_summarizer(
+    def _counted(self) -> Summarizer:
+        """Summarizer that charges the ledger."""
+        settings, custom = self.settings.summarizer, self._custom_part("summarizer")
+        summarizer = custom or make_summarizer(
             settings,
             self.counter,
             self.embedder.fingerprint,
@@ -226,22 +230,22 @@ class Components:
             unfit=find_unfit,
             batches=self._batches,
         )
-        if not own and settings.kind == "openai":
-            return made  # counts what it takes itself
-        name, limit = type(own).__name__ if own else settings.kind, settings.max_tokens
-        return CountedSummarizer(made, self.ledger, self.counter, name=name, max_tokens=limit)
+        if not custom and settings.kind == "openai":
+            return summarizer  # charges the ledger by itself
+        name, limit = type(custom).__name__ if custom else settings.kind, settings.max_tokens
+        return CountedSummarizer(summarizer, self.ledger, self.counter, name=name, max_tokens=limit)
 
     @cached_property
     def judge(self) -> Judge:
-        """What audits summaries; it shares the embedder where that is the bundled one."""
+        """Judge that audits summaries; it shares the embedder if that is the bundled one."""
         bundled = self.settings.embedder.kind == "bundled" and not self._custom_part("embedder")
         shared = self.embedder if bundled else None
-        made: Judge = self._custom_part("judge") or make_judge(
+        judge: Judge = self._custom_part("judge") or make_judge(
             self.settings.audit, embedder=shared, ledger=self.ledger
         )
-        # What a summary is revised by is not paid for again where it is audited.
+        # The audit of a revised summary reuses the verdict of its revision, which was paid for.
         revises = self.settings.audit.on_unsupported == "resummarize"
-        return RememberingJudge(made) if revises else made
+        return RememberingJudge(judge) if revises else judge
 
     @cached_property
     def custom_fingerprints(self) -> dict[str, str]:
@@ -256,7 +260,7 @@ class Components:
 
     @property
     def store_identity(self) -> StoreIdentity:
-        """What a store must have been made for to hold these trees."""
+        """Identity that a store must have to hold trees of these components."""
         return StoreIdentity(
             corpus=self.settings.store.corpus,
             embedder_model=self.embedder.model,

@@ -1,7 +1,7 @@
 """Custom components: import them by the name in the settings, make them, check their interface.
 
-The protocols stand in the packages of the components; ``components`` decides where a custom one
-takes the place of a built-in one.
+Each package defines the protocol of its component; ``components`` chooses between custom and
+built-in ones.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from support.stores import PROCESS_PATH
 
 from raptor_core.errors import StoreError
 from raptor_core.tree import sqlite_cache
-from raptor_core.tree.cache import MemoryCache, Together
+from raptor_core.tree.cache import ChainedKnown, MemoryCache
 from raptor_core.tree.sqlite_cache import FILE, SqliteCache
 
 ODD = "Grüße\0 世界, half a pair \ud83d"
@@ -218,6 +218,6 @@ def test_the_first_place_that_knows_a_key_is_taken():
     one.keep_texts({"a": "one"})
     two.keep_texts({"a": "two", "b": "two"})
     two.keep_vectors({"v": VECTOR})
-    both = Together(one, two)
+    both = ChainedKnown(one, two)
     assert both.texts("abc") == {"a": "one", "b": "two"}
     assert both.vectors(["v", "w"]).keys() == {"v"}
