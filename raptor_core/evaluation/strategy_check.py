@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 
 from raptor_core.evaluation.compare import Comparison
-from raptor_core.quality.checks import CheckInfo, Measured, Verdict
+from raptor_core.quality.checks import CheckInfo, CheckMeasurement, CheckResult
 from raptor_core.quality.statistics import measure_drift
 from raptor_core.settings import CheckSettings
 
@@ -29,7 +29,7 @@ Past = Callable[[str], Sequence[float]]
 
 def evaluate_strategy(
     comparison: Comparison, strategy: str, checks: CheckSettings, past: Past
-) -> Verdict:
+) -> CheckResult:
     """Whether ``strategy`` is at no budget worse than flat, and not far under ``past`` values.
 
     It is judged by the first measure that the data set allows and that tells strategies apart:
@@ -42,7 +42,7 @@ def evaluate_strategy(
         told = (
             f"The questions of {comparison.dataset} allow no measure that tells strategies apart."
         )
-        return DEFAULT_STRATEGY.verdict(Measured(True, told, {}))
+        return DEFAULT_STRATEGY.result(CheckMeasurement(True, told, {}))
     measure = telling[0]
     value, flat = (
         mean(line.figures[measure].mean.value or 0.0 for line in lines if line.system == system)
@@ -71,5 +71,5 @@ def evaluate_strategy(
         f"Run `raptor eval retrieval FILE --strategy {BASELINE} --strategy {strategy}`; look at "
         "settings, models and versions that changed, or set retrieval.strategy."
     )
-    measured = Measured(not (worse or fallen), f"{summary}.", numbers, remedy=remedy)
-    return DEFAULT_STRATEGY.verdict(measured)
+    measured = CheckMeasurement(not (worse or fallen), f"{summary}.", numbers, remedy=remedy)
+    return DEFAULT_STRATEGY.result(measured)

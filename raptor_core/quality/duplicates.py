@@ -21,7 +21,7 @@ from raptor_core.audit.collage import folded
 from raptor_core.nodes import Node, grouped
 from raptor_core.quality.checks import (
     CheckedLayer,
-    Measured,
+    CheckMeasurement,
     WorstNode,
     check,
     percent,
@@ -31,7 +31,7 @@ from raptor_core.settings import CheckSettings
 
 RUN_WORDS = 3
 MIN_RUNS = 6
-"""Texts with fewer runs are too short to be told apart by them."""
+"""Runs of words that a text needs to be compared."""
 
 _BANDS, _ROWS = 20, 4
 _SEED = 20_010
@@ -43,30 +43,30 @@ Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """Two texts by row, ``first < second``, and how alike they are, in [0, 1]."""
+class SimilarPair:
+    """Rows of two texts, ``first < second``, and their similarity in [0, 1]."""
 
     first: int
     second: int
     likeness: float
 
 
-def pairs_by_words(texts: Sequence[str], least: float) -> list[Pair]:
-    """Pairs of texts that share at least ``least`` of their runs of words, most alike first.
+def pairs_by_words(texts: Sequence[str], least: float) -> list[SimilarPair]:
+    """Return pairs of texts that share at least ``least`` of their runs, most similar first.
 
-    Of many equal texts each is paired with some of the others, not with all. From ``least`` of
-    0.8 more than 99.9 % of such pairs are found.
+    A text has pairs with only some of many equal texts. For ``least`` of 0.8 or more, more than
+    99.9 % of such pairs are found.
     """
     runs = [_runs(text) for text in texts]
     rows = [row for row, pairs in enumerate(runs) if len(pairs) >= MIN_RUNS]
     if len(rows) < 2:
         return []
     pairs = _neighbours(rows, _signatures([runs[row] for row in rows]))
-    return _alike(((a, b, _jaccard(runs[a], runs[b])) for a, b in pairs), least)
+    return _similar(((a, b, _jaccard(runs[a], runs[b])) for a, b in pairs), least)
 
 
 def _runs(text: str) -> Hashes:
-    """Hashes of the distinct runs of three words, sorted."""
+    """Return sorted hashes of the distinct runs of three words."""
     codes = np.array(
         [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in _WORD.findall(folded(text))],
         dtype=np.uint64,
@@ -81,7 +81,7 @@ def _runs(text: str) -> Hashes:
 
 
 def _signatures(runs: Sequence[Hashes]) -> NDArray[np.uint64]:
-    """MinHash signatures, shape ``(len(runs), bands, rows)``."""
+    """Return MinHash signatures of shape ``(len(runs), bands, rows)``."""
     rng = np.random.default_rng(_SEED)
     n_hashes = _BANDS * _ROWS
     factors = rng.integers(1, 2**63, n_hashes, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
@@ -91,35 +91,37 @@ def _signatures(runs: Sequence[Hashes]) -> NDArray[np.uint64]:
 
 
 def _neighbours(rows: Sequence[int], bands: NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Each row with the last few that are equal to it in a band, each pair once.
+    """Yield each row with the last few rows that equal it in a band, each pair once.
 
     ``bands`` has shape ``(len(rows), n_bands, n_values)``.
     """
     latest: defaultdict[tuple[int, bytes], list[int]] = defaultdict(list)
-    seen: set[tuple[int, int]] = set()
+    pairs: set[tuple[int, int]] = set()
     for row, of_row in zip(rows, bands, strict=True):
         for band, values in enumerate(of_row):
-            before = latest[band, values.tobytes()]
-            for other in before:
-                if (other, row) not in seen:
-                    seen.add((other, row))
-                    yield other, row
-            before.append(row)
-            del before[:-_NEIGHBOURS]
+            bucket = latest[band, values.tobytes()]
+            for neighbour in bucket:
+                if (neighbour, row) not in pairs:
+                    pairs.add((neighbour, row))
+                    yield neighbour, row
+            bucket.append(row)
+            del bucket[:-_NEIGHBOURS]
 
 
-def _alike(scored: Iterable[tuple[int, int, float]], least: float) -> list[Pair]:
-    pairs = [Pair(a, b, min(likeness, 1.0)) for a, b, likeness in scored if likeness >= least]
+def _similar(scored: Iterable[tuple[int, int, float]], least: float) -> list[SimilarPair]:
+    pairs = [
+        SimilarPair(a, b, min(likeness, 1.0)) for a, b, likeness in scored if likeness >= least
+    ]
     return sorted(pairs, key=lambda pair: (-pair.likeness, pair.first, pair.second))
 
 
-def _jaccard(one: Hashes, other: Hashes) -> float:
-    shared = len(np.intersect1d(one, other, assume_unique=True))
-    return shared / (len(one) + len(other) - shared)
+def _jaccard(first: Hashes, second: Hashes) -> float:
+    shared = len(np.intersect1d(first, second, assume_unique=True))
+    return shared / (len(first) + len(second) - shared)
 
 
 Twin = tuple[Node, Node, float]
-"""A summary, the one that it repeats, and how alike they are, in [0, 1]."""
+"""Summary, the summary that it repeats, and their similarity in [0, 1]."""
 
 
 @check(
@@ -127,10 +129,10 @@ Twin = tuple[Node, Node, float]
     "warn",
     "Share of summaries that say nearly the same words as another of their layer and tree.",
 )
-def near_duplicates(layer: CheckedLayer) -> Measured:
-    """Whether at most ``max_near_duplicates`` of the summaries repeat another by their words.
+def near_duplicates(layer: CheckedLayer) -> CheckMeasurement:
+    """Measure the share of summaries that repeat another of their tree by their words.
 
-    Equal documents in two trees give equal summaries, so only pairs of one tree count.
+    Equal documents in two trees have equal summaries, so only pairs of one tree count.
     """
     checks = layer.settings.checks
     twins = [
@@ -138,23 +140,23 @@ def near_duplicates(layer: CheckedLayer) -> Measured:
         for nodes in grouped(layer.summaries, lambda node: node.tree).values()
         for pair in pairs_by_words([node.text for node in nodes], checks.near_duplicate)
     ]
-    return _measured(len(layer.summaries), twins, checks)
+    return _measure(len(layer.summaries), twins, checks)
 
 
 def count_repeated(twins: Sequence[Twin]) -> int:
-    """Summaries that could go: of each group of near duplicates all but one."""
+    """Count the summaries that could be removed: all but one of each group of near duplicates."""
     if not twins:
         return 0
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    ends = [[node.id for node, *_ in twins], [other.id for _, other, _ in twins]]
+    ends = [[node.id for node, *_ in twins], [repeated.id for _, repeated, _ in twins]]
     ids, rows = np.unique(ends, return_inverse=True)
     graph = coo_array((np.ones(len(twins)), rows.reshape(2, -1)), shape=(len(ids), len(ids)))
     return len(ids) - int(connected_components(graph, directed=False)[0])
 
 
-def _measured(n_checked: int, twins: Sequence[Twin], checks: CheckSettings) -> Measured:
+def _measure(n_checked: int, twins: Sequence[Twin], checks: CheckSettings) -> CheckMeasurement:
     n_repeated = count_repeated(twins)
     share = n_repeated / max(1, n_checked)
     numbers: dict[str, float] = {
@@ -170,11 +172,11 @@ def _measured(n_checked: int, twins: Sequence[Twin], checks: CheckSettings) -> M
             f"layer (at most {percent(checks.max_near_duplicates)})."
         )
     worst = [
-        WorstNode.of(node, likeness, f"as {other.id} (words {likeness:.2f})")
-        for node, other, likeness in sorted(twins, key=lambda twin: (-twin[2], twin[0].id))
+        WorstNode.of(node, likeness, f"as {repeated.id} (words {likeness:.2f})")
+        for node, repeated, likeness in sorted(twins, key=lambda twin: (-twin[2], twin[0].id))
     ]
     remedy = (
         "Look for copied documents first; else raise clustering.threshold, so that fewer nodes "
         "join several clusters."
     )
-    return Measured(share <= checks.max_near_duplicates, summary, numbers, worst, remedy)
+    return CheckMeasurement(share <= checks.max_near_duplicates, summary, numbers, worst, remedy)
