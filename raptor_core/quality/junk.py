@@ -124,7 +124,7 @@ def loop(text: str) -> str | None:
 
 
 def _with_words(piece: str) -> str | None:
-    """Return a repeated piece that holds words, or None for ruled lines and leaders."""
+    """Return a repeated piece if it holds words; None for ruled lines and leaders."""
     return piece if any(c.isalnum() for c in piece) else None
 
 
@@ -305,7 +305,7 @@ def _quoted(piece: str, texts: Iterable[str]) -> bool:
 
 
 def _holds_words(excerpt: str, texts: Iterable[str]) -> bool:
-    """Return whether one child holds all words of ``excerpt``, which has two or more."""
+    """Return whether ``excerpt`` has two words or more, and one child holds all of them."""
     words = set(_WORD.findall(folded(excerpt)))
     return len(words) > 1 and any(words <= set(_WORD.findall(child)) for child in texts)
 

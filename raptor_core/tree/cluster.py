@@ -74,7 +74,7 @@ def cluster_top(
     Args:
         tree: name of the tree.
         layers: all layers from the leaves to the one to cluster.
-        components: of the build.
+        components: components of the build.
         previous: published tree. If the tree continues from it, only the vectors of leaves decide;
             those of upper layers serve to measure the cohesion.
 
@@ -284,7 +284,7 @@ def _refit(
     if not is_better or _closeness(layer.vectors, fitted) <= _closeness(layer.vectors, changed):
         return clusters, replace(fit, fitted_cohesion=max(fit.cohesion, current), reason="")
     n_placed = round(fit.n_placed * (1 - len(rows) / len(layer.nodes)))
-    reason = f"{fit.reason}: {len(changed)} touched clusters fitted anew"
+    reason = f"{fit.reason}: {len(changed)} touched clusters fitted again"
     return refit, Fit(fit.fingerprint, n_placed, current, current, reason)
 
 

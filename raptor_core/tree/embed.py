@@ -47,7 +47,7 @@ def embed_nodes(
 
     Args:
         nodes: nodes with their embedding texts.
-        components: of the build.
+        components: components of the build.
         known: published vectors.
         progress: callback after each slice or batch: texts embedded so far, and all texts.
 

@@ -60,7 +60,7 @@ def name_summaries(
         nodes: summaries of the layer.
         below: layers below, from the leaves up.
         previous: published tree; its nodes keep their names.
-        components: of the build; if its summaries begin with a title, that is the name.
+        components: components of the build; if its summaries begin with a title, that is the name.
     """
     known = {node.id: node for node in previous.nodes() if node.name} if previous else {}
     terms: Sequence[Key] = [()] * len(nodes)

@@ -125,7 +125,7 @@ def summarize_clusters(
 
     Args:
         work: layers with their clusterings; a clustering without clusters is ignored.
-        components: of the build.
+        components: components of the build.
         known: published texts; neither these nor texts in the components' cache are made again.
         on_answer: callback for each answer at once, so that its usage survives an error.
 

@@ -1,4 +1,4 @@
-"""The cache of unfinished work: nothing that was kept is lost, nothing stays that nobody wants."""
+"""The cache of unfinished work: it loses no value, and forgets values that no tree needs."""
 
 import os
 import random

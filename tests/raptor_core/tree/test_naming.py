@@ -1,4 +1,4 @@
-"""What summaries are called."""
+"""Names and key terms of summaries."""
 
 from dataclasses import replace
 

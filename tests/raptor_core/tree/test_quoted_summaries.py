@@ -1,4 +1,4 @@
-"""What the extractive summarizer makes is never refused, neither when made nor by a check."""
+"""No step and no check refuses a summary of the extractive summarizer."""
 
 from itertools import pairwise
 
