@@ -1,5 +1,6 @@
 """Custom components: passed to Components, or named in the settings."""
 
+import subprocess
 import sys
 
 import pytest
@@ -144,9 +145,16 @@ def test_settings_of_a_custom_component_hold_its_fingerprint(named):
     assert build_settings_fingerprint(settings, {}) != expected
 
 
-def test_a_manifest_holds_the_fingerprint_that_it_is_made_with_and_needs_no_component(named):
+def test_a_manifest_holds_the_fingerprint_that_it_is_made_with(named):
     tree = build_tree([LOG], named(chunker="Lines", clusterer="All", summarizer="first_words"))
     assert make_manifest(tree, [LOG], "of the build").settings_fingerprint == "of the build"
+
+
+def test_the_module_of_manifests_imports_no_package_of_components():
+    code = "import sys, raptor_core.tree.publish; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    packages = ("audit", "chunking", "clustering", "models", "tokens")
+    assert {f"raptor_core.{name}" for name in packages}.isdisjoint(run.stdout.split())
 
 
 def test_copies_share_what_is_made_but_not_summarizer_and_cache():
