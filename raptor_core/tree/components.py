@@ -41,7 +41,7 @@ from raptor_core.tree.custom_components import (
 )
 from raptor_core.tree.publish import BUILD_GROUPS, build_settings_fingerprint
 
-_SHARED = ("ledger", "counter", "chunker", "embedder", "clusterer", "quoting", "judge")
+_SHARED = {"ledger", "counter", "chunker", "embedder", "clusterer", "quoting", "judge"}
 """Parts that copies of components share once they are made; a summarizer belongs to its cache."""
 
 
@@ -93,13 +93,12 @@ class Components:
             "summarizer": summarizer,
             "judge": judge,
         }
-        self._custom = {
-            kind: check_interface(kind, part, f"the {kind}")
-            for kind, part in custom.items()
-            if part
+        self._arguments: dict[str, Any] = {
+            "cache": cache,
+            "default_cache": default_cache,
+            "batches": batches,
+            **{k: check_interface(k, part, f"the {k}") for k, part in custom.items() if part},
         }
-        self._cache, self._default_cache = cache, default_cache
-        self._batches = batches
         self.curation = curation or Curation()
         self.cache: NodeCache = cache or default_cache or MemoryCache()
         self.forgets = not (cache or default_cache)
@@ -125,9 +124,9 @@ class Components:
 
         Components that were constructed with a cache keep it.
         """
-        if self._cache is not None:
+        if self._arguments["cache"] is not None:
             return self
-        return self._copy(self.settings, self._custom, cache, _SHARED)
+        return self._copy(_SHARED, settings=self.settings, default_cache=cache)
 
     def above(self, settings: Settings) -> Components:
         """Return components of the corpus tree's settings, which share ledger and embedder.
@@ -136,32 +135,18 @@ class Components:
         """
         self.embedder  # noqa: B018 - a model is loaded once for both
         settings = settings.model_copy(update={"embedder": self.settings.embedder})
-        custom = {kind: part for kind, part in self._custom.items() if kind != "chunker"}
-        shared = [name for name in _SHARED if name not in ("chunker", "quoting")]
-        return self._copy(settings, custom, self._default_cache, shared)
+        return self._copy(_SHARED - {"chunker", "quoting"}, settings=settings, chunker=None)
 
-    def _copy(
-        self,
-        settings: Settings,
-        custom: Mapping[str, Any],
-        default_cache: NodeCache | None,
-        shared: Collection[str],
-    ) -> Components:
+    def _copy(self, names: Collection[str], **changes: Any) -> Components:
+        """Return components with other arguments, which share the named parts."""
         self.ledger  # noqa: B018 - both spend from one budget
-        parts = {name: part for name, part in vars(self).items() if name in shared}
-        return Components(
-            settings,
-            **custom,
-            cache=self._cache,
-            default_cache=default_cache,
-            batches=self._batches,
-            curation=self.curation,
-            shared=parts,
-        )
+        shared = {name: part for name, part in vars(self).items() if name in names}
+        arguments = {**self._arguments, "curation": self.curation, **changes}
+        return Components(**arguments, shared=shared)
 
     def _custom_part(self, kind: str) -> Any | None:
         """Return the custom component of a kind; None where a built-in one serves."""
-        return self._custom.get(kind) or custom_component(kind, self.settings)
+        return self._arguments.get(kind) or custom_component(kind, self.settings)
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -171,7 +156,7 @@ class Components:
     @cached_property
     def counter(self) -> TokenCounter:
         """Token counter."""
-        return self._custom.get("counter") or counter_of(self.settings)
+        return self._arguments.get("counter") or counter_of(self.settings)
 
     @cached_property
     def chunker(self) -> Chunker:
@@ -228,7 +213,7 @@ class Components:
             ledger=self.ledger,
             keep=lambda key, text: self.cache.keep_texts({key: text}),
             unfit=find_unfit,
-            batches=self._batches,
+            batches=self._arguments["batches"],
         )
         if not custom and settings.kind == "openai":
             return summarizer  # charges the ledger by itself
