@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,13 +32,9 @@ class Column:
 class Schema:
     """The columns of a table, in order; the same types whatever its rows hold, also none."""
 
-    def __init__(
-        self, *columns: tuple[str, Kind] | tuple[str, Kind, str], may_lack: Sequence[str] = ()
-    ) -> None:
-        """``may_lack`` are columns that tables of an earlier version do not have."""
+    def __init__(self, *columns: tuple[str, Kind] | tuple[str, Kind, str]) -> None:
         self.columns = tuple(Column(*column) for column in columns)
         self.names = tuple(column.name for column in self.columns)
-        self._may_lack = may_lack
 
     def table(self, rows: Iterable[Sequence[Any]]) -> pa.Table:
         """The table of some rows, each with a value for every column."""
@@ -51,22 +46,14 @@ class Schema:
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
     def rows(self, table: pa.Table) -> Iterator[tuple[Any, ...]]:
-        """The rows of a table that ``table`` made, lists as tuples.
-
-        A ``json`` column that it lacks, as tables of an earlier version may, has None in each row,
-        one of ``may_lack`` is empty in each.
+        """Yield the rows of a table that ``table`` made, lists as tuples.
 
         Raises:
-            KeyError: it lacks another column.
+            KeyError: the table lacks a column.
         """
         return zip(*(self._cells(column, table) for column in self.columns), strict=True)
 
     def _cells(self, column: Column, table: pa.Table) -> Iterable[Any]:
-        if column.name not in table.column_names:
-            if column.kind == "json":
-                return repeat(None, table.num_rows)
-            if column.name in self._may_lack:
-                return repeat("" if column.kind == "string" else (), table.num_rows)
         values = table.column(column.name).to_pylist()
         if column.kind == "json":
             return map(json.loads, values)

@@ -63,7 +63,7 @@ def test_the_sensor_and_a_teams_project_go_on_in_it_too(place):
     team = build_raptor_corpus("team", place.settings, home=home.path, store={"corpus": "corpus"})
     for definitions, key in ((own, ["tree"]), (team, ["team", "tree"])):
         spec = definitions.resolve_asset_graph().get(dg.AssetKey(key))
-        assert spec.code_version == build_version(home.load_settings())
+        assert spec.code_version == build_version(home.load_settings(), {})
 
 
 def test_definitions_load_though_the_server_is_down_and_do_not_insist(tmp_path):

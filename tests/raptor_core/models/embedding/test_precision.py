@@ -53,9 +53,9 @@ def test_float32_is_what_was_built_before_there_was_a_choice():
 
 def test_another_precision_is_another_embedder_and_another_build():
     assert make_embedder(HALF).fingerprint != make_embedder(FULL).fingerprint
-    builds = {build_settings_fingerprint(Settings(embedder=made)) for made in (FULL, HALF)}
+    builds = {build_settings_fingerprint(Settings(embedder=made), {}) for made in (FULL, HALF)}
     assert len(builds) == 2
-    assert build_settings_fingerprint(Settings()) in builds
+    assert build_settings_fingerprint(Settings(), {}) in builds
 
 
 def test_a_slow_precision_is_told(machine, caplog):
