@@ -31,7 +31,8 @@ def replace_file(path: Path, data: bytes, part: Path | None = None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = part or path.with_name(f".{uuid.uuid4().hex}.part")
     try:
-        with part.open("wb") as file:
+        part.unlink(missing_ok=True)  # a link of this name would be written through
+        with part.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

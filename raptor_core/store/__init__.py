@@ -49,6 +49,7 @@ def open_store(
     identity: StoreIdentity | None = None,
     *,
     beside: bool = False,
+    owner: str | None = None,
 ) -> VectorStore:
     """Open the corpus that the settings name; with an identity, make it where it is new.
 
@@ -60,19 +61,22 @@ def open_store(
         identity: what the store must be made for. None opens the live collection, to read.
         beside: with an identity of another embedder than the live collection's, open a collection
             of its own, made where it is new, that readers see from its promotion on.
+        owner: with an identity, name in Dagster of the corpus that builds, empty for the raptor
+            command; a collection on a server belongs to the corpus that made it. None asks
+            nothing, and an embedded store belongs to its home.
 
     Raises:
         StoreError: nothing is there to read, the place is damaged, or the disk refuses.
         StoreLockedError: another process held an embedded store for ``lock_seconds``.
         StoreMismatchError: the store was made for another embedder (and ``beside`` is False),
-            dimension or schema, or with another engine.
+            dimension or schema, with another engine, or by another owner.
     """
     if identity is not None and identity.corpus != settings.corpus:
         raise StoreMismatchError(
             f"the settings name corpus {settings.corpus!r} and the identity {identity.corpus!r}; "
             "make the identity from the same settings"
         )
-    corpus = _corpus(settings, root)
+    corpus = _corpus(settings, root, owner)
     if corpus is not None:
         return corpus.open(identity, beside=beside)
     if settings.kind == "edge" or identity is None:
@@ -125,10 +129,10 @@ def stored_identities(
         return corpus.identities(beside=beside)
 
 
-def _corpus(settings: StoreSettings, root: Path | None) -> Corpus | None:
+def _corpus(settings: StoreSettings, root: Path | None, owner: str | None = None) -> Corpus | None:
     """Where the settings' collections are; None for a store in memory."""
     if settings.kind == "server":
         from raptor_core.store.server import ServerCorpus
 
-        return ServerCorpus(settings)
+        return ServerCorpus(settings, owner)
     return None if root is None else StoreFolder(root, settings)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.identity import digest
@@ -25,18 +26,24 @@ class Collection:
     """A collection and what it was made for.
 
     ``retired`` are the collections that it replaces, or replaced, until they are removed.
+    ``owner`` is the name in Dagster of the corpus that builds into it, empty for the command's;
+    None where nobody named one.
     """
 
     name: str
     identity: StoreIdentity
     retired: tuple[str, ...] = ()
     engine: str = "server"
+    owner: str | None = None
 
 
 class Corpus(ABC):
     """A corpus in some place; ``where`` names both in messages."""
 
     where: str
+    name: str
+    owner: str | None = None
+    """Owner that new collections get, and that a live one must have; see ``Collection``."""
 
     @abstractmethod
     def open(self, identity: StoreIdentity | None, *, beside: bool) -> VectorStore:
@@ -97,6 +104,7 @@ class Corpus(ABC):
             live = self.make(identity)
             self.point(live)
         else:
+            check_owner(live, self.owner, self.where)
             live = self.remove_retired(live)
             changed = identity.embedder_fingerprint != live.identity.embedder_fingerprint
             if beside and changed and identity.corpus == live.identity.corpus:
@@ -108,7 +116,7 @@ class Corpus(ABC):
         """Make a collection the live one, and remove the others of the corpus."""
         live = self.live()
         known = [] if live is None else [live, *self.others(live)]
-        names = dict.fromkeys(name for one in known for name in (one.name, *one.retired))
+        names = dict.fromkeys(name for each in known for name in (each.name, *each.retired))
         promoted = replace(chosen, retired=tuple(name for name in names if name != chosen.name))
         self.point(promoted)
         self.remove_retired(promoted)
@@ -133,8 +141,53 @@ def collection_name(identity: StoreIdentity) -> str:
 
 
 def is_collection_of(name: str, corpus: str) -> bool:
-    """Whether a collection's name is one of this corpus, and not of one whose name begins alike."""
-    return name.rpartition("-")[0] == corpus
+    """Return whether a collection's name is of the form that ``collection_name`` gives it."""
+    return re.fullmatch(f"{re.escape(corpus)}-[0-9a-f]{{1,8}}", name) is not None
+
+
+def read_collection(
+    stored: Mapping[str, Any], corpus: str, schema: int, where: str, remedy: str
+) -> Collection:
+    """Return the collection that a record describes, once each name in it was checked.
+
+    Names in a record become folders and collections that are opened and removed. So a record
+    that somebody else wrote must not name anything but collections of this corpus.
+
+    Args:
+        stored: the record, as ``record_of`` makes it.
+        corpus: name of the corpus that the record has to be of.
+        schema: version of the layout that this program reads.
+        where: file, or server and corpus, for messages.
+        remedy: end of the message where the record is damaged or foreign.
+
+    Raises:
+        StoreMismatchError: the record is of another schema.
+        StoreError: the record is damaged, or names what is not of this corpus.
+    """
+    try:
+        check_schema(stored["schema"], where, schema)
+        identity = StoreIdentity(**stored["identity"])
+        owner = stored.get("owner")
+        names = (stored["collection"], *stored.get("retired", ()))
+        found = Collection(names[0], identity, names[1:], stored["engine"], owner)
+        foreign = [name for name in names if not is_collection_of(name, corpus)]
+        texts = (identity.embedder_model, identity.embedder_fingerprint, owner or "")
+        is_typed = isinstance(identity.n_dims, int) and all(isinstance(t, str) for t in texts)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise StoreError(f"{where} is damaged or not of this program; {remedy}") from error
+    if foreign or identity.corpus != corpus or not is_typed:
+        raise StoreError(
+            f"{where} names {', '.join(map(repr, foreign)) or f'corpus {identity.corpus!r}'}; "
+            f"expected collections of corpus {corpus!r} alone, so it is damaged or was forged. "
+            f"Nothing was removed; {remedy}"
+        )
+    return found
+
+
+def record_of(collection: Collection, schema: int) -> dict[str, Any]:
+    """Return what ``read_collection`` reads."""
+    stored = asdict(collection)
+    return {"schema": schema, "collection": stored.pop("name"), **stored}
 
 
 def check_schema(schema: int, where: str, expected: int) -> None:
@@ -156,6 +209,26 @@ def check_schema(schema: int, where: str, expected: int) -> None:
         f"{where} has store schema {schema}; this version reads schema {expected}. {remedy}. "
         "Nothing was changed"
     )
+
+
+def check_owner(live: Collection, owner: str | None, where: str) -> None:
+    """Refuse a collection that another corpus builds into.
+
+    Raises:
+        StoreMismatchError: naming both and the remedy.
+    """
+    if None in (live.owner, owner) or live.owner == owner:
+        return
+    raise StoreMismatchError(
+        f"{where} belongs to {owner_name(live.owner)}, and {owner_name(owner)} would build into "
+        "it. Choose another corpus name (store.corpus); raptor export and raptor import carry "
+        "trees over. Nothing was changed"
+    )
+
+
+def owner_name(owner: str | None) -> str:
+    """Return how a message calls the owner of a home or of a collection."""
+    return f"the corpus {owner!r} of a Dagster project" if owner else "a home of the raptor command"
 
 
 def check_identity(stored: StoreIdentity, wanted: StoreIdentity | None, where: str) -> None:

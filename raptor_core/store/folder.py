@@ -19,9 +19,9 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import NoReturn
 
@@ -34,9 +34,10 @@ from raptor_core.store.corpus import (
     Collection,
     Corpus,
     check_identity,
-    check_schema,
     collection_name,
     is_collection_of,
+    read_collection,
+    record_of,
 )
 from raptor_core.store.engines.base import Batch, Engine
 from raptor_core.store.journal import Journal
@@ -58,11 +59,11 @@ class StoreFolder(Corpus):
 
     def __init__(self, root: Path, settings: StoreSettings) -> None:
         self.root = root
-        self._name = settings.corpus
+        self.name = settings.corpus
         self._kind = settings.kind
         self._wait_seconds = settings.lock_seconds
-        self._alias_path = root / f"{self._name}.json"
-        self._lock_path = root / f"{self._name}.lock"
+        self._alias_path = root / f"{self.name}.json"
+        self._lock_path = root / f"{self.name}.lock"
         self.where = str(self._alias_path)
 
     def open(self, identity: StoreIdentity | None, *, beside: bool) -> VectorStore:
@@ -82,7 +83,7 @@ class StoreFolder(Corpus):
             undo.callback(lock.release)
             chosen, is_live = self.choose(identity, beside=beside)
             place = self.root / chosen.name
-            engine = _opened(chosen, place / "engine")
+            engine = _opened(chosen, place, self._alias_path)
             undo.callback(engine.close)
             journal = Journal(place / "journal", engine)
             journal.recover()
@@ -102,6 +103,7 @@ class StoreFolder(Corpus):
         made = tempfile.TemporaryDirectory(prefix="raptor-read-", ignore_cleanup_errors=True)
         with ExitStack() as undo:
             copy = Path(undo.enter_context(made))
+            _check_links(source.parent)
             with nobody_writes(self._lock_path, self._wait_seconds), disk_errors(copy):
                 if journal.exists():
                     raise StoreError(
@@ -111,7 +113,7 @@ class StoreFolder(Corpus):
                     )
                 check_space(copy, sum(p.stat().st_blocks * 512 for p in source.rglob("*")))
                 shutil.copytree(source, copy, copy_function=_copy, dirs_exist_ok=True)
-            engine = _opened(live, copy)
+            engine = _opened(live, source.parent, self._alias_path, copy)
             remove = undo.pop_all().close
         return VectorStore(engine, live.identity, _refuse, remove)
 
@@ -121,7 +123,7 @@ class StoreFolder(Corpus):
         Raises:
             StoreMismatchError: its engine is not of the kind that is wanted, besides.
         """
-        found = _read(self._alias_path)
+        found = self._read(self._alias_path)
         if found and self._kind not in ("auto", found.engine):
             raise StoreMismatchError(
                 f'{self.where} was made with engine "{found.engine}"; the settings ask for '
@@ -132,10 +134,11 @@ class StoreFolder(Corpus):
 
     def others(self, live: Collection) -> list[Collection]:
         """See ``Corpus``."""
-        paths = sorted(self.root.glob(f"{self._name}-*/identity.json"))
-        own = [path for path in paths if is_collection_of(path.parent.name, self._name)]
-        found = [_read(path) for path in own if path.parent.suffix != ".part"]
-        return [one for one in found if one and one.name not in (live.name, *live.retired)]
+        known = (live.name, *live.retired)
+        folders = [path.parent for path in self.root.glob(f"{self.name}-*/identity.json")]
+        names = sorted(f.name for f in folders if is_collection_of(f.name, self.name))
+        collections = [self._stored(name) for name in names if name not in known]
+        return [collection for collection in collections if collection is not None]
 
     def make(self, identity: StoreIdentity) -> Collection:
         """See ``Corpus``; one that is there is taken over, because it is whole."""
@@ -143,15 +146,36 @@ class StoreFolder(Corpus):
         engine = live.engine if live else self._kind
         if engine == "auto":
             engine = "edge" if find_spec("qdrant_edge") is not None else "local"
-        made = Collection(collection_name(identity), identity, engine=engine)
+        new = Collection(collection_name(identity), identity, engine=engine)
         check_space(self.root, 0)
-        place = self.root / made.name
-        left = _read(place / "identity.json")
-        if left is not None:
-            check_identity(left.identity, identity, str(place))
-            return left
-        self._build(place, made)
-        return made
+        stored = self._stored(new.name)
+        if stored is not None:
+            check_identity(stored.identity, identity, str(self.root / new.name))
+            return stored
+        self._build(self.root / new.name, new)
+        return new
+
+    def _stored(self, name: str) -> Collection | None:
+        """Return what a collection's own file says of it; None where there is none."""
+        place = self.root / name
+        collection = self._read(place / "identity.json")
+        if collection and collection.name != name:
+            raise StoreError(f"{place} says that it is {collection.name!r}; {_move_away(place)}")
+        return collection
+
+    def _read(self, path: Path) -> Collection | None:
+        """Return the collection that a file describes; None where there is no such file."""
+        remedy = _move_away(path if path == self._alias_path else path.parent)
+        remedy = f"restore it, or {remedy}"
+        with disk_errors(path):
+            data = path.read_bytes() if path.exists() else None
+        if data is None:
+            return None
+        try:
+            stored = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise StoreError(f"{path} is damaged or not of this program; {remedy}") from error
+        return read_collection(stored, self.name, SCHEMA, str(path), remedy)
 
     def _build(self, place: Path, made: Collection) -> None:
         part = place.with_name(f"{place.name}.part")
@@ -161,7 +185,7 @@ class StoreFolder(Corpus):
                     f"{place} exists and holds no collection of ours; move it away, or choose "
                     "another home or corpus name"
                 )
-            shutil.rmtree(part, ignore_errors=True)
+            _remove(part)
             (part / "engine").mkdir(parents=True)
             if made.engine == "edge":
                 from raptor_core.store.engines.edge import create_shard
@@ -181,25 +205,54 @@ class StoreFolder(Corpus):
 
     def remove(self, name: str) -> None:
         """See ``Corpus``."""
-        place = self.root / name
-        with disk_errors(place):
-            if place.exists():
-                shutil.rmtree(place)
+        with disk_errors(self.root / name):
+            _remove(self.root / name)
 
 
-def _opened(collection: Collection, path: Path) -> Engine:
-    if not path.is_dir():
+def _remove(folder: Path) -> None:
+    """Remove a folder; of a link, the link alone."""
+    if folder.is_symlink():
+        folder.unlink()
+    elif folder.exists():
+        shutil.rmtree(folder)
+
+
+def _opened(collection: Collection, place: Path, alias: Path, copy: Path | None = None) -> Engine:
+    """Open the engine of a collection in the folder ``place``, or a copy of its files."""
+    files, remedy = place / "engine", _move_away(place, alias)
+    _check_links(place)
+    if not files.is_dir():
         raise StoreError(
-            f"the alias names the collection {collection.name}, and {path} is missing; restore it, "
-            "or remove the .json of its corpus beside it and build again"
+            f"{alias} names the collection {place.name}, and {files} is missing; restore it, or "
+            f"{remedy}"
         )
     if collection.engine == "edge":
         from raptor_core.store.engines.edge import EdgeEngine
 
-        return EdgeEngine(path)
+        return EdgeEngine(copy or files, remedy)
     from raptor_core.store.engines.qdrant import open_local
 
-    return open_local(path)
+    return open_local(copy or files, remedy=remedy)
+
+
+def _move_away(*paths: Path) -> str:
+    """Return the remedy for a damaged collection, or for the file that names it."""
+    return f"move {' and '.join(map(str, paths))} away and build again"
+
+
+def _check_links(place: Path) -> None:
+    """Refuse symbolic links among the files of a collection: writing follows them anywhere.
+
+    Raises:
+        StoreError: the folder or something in it is a link.
+    """
+    inside = (Path(at, name) for at, *names in os.walk(place) for name in chain(*names))
+    link = next((path for path in (place, *inside) if path.is_symlink()), None)
+    if link is not None:
+        raise StoreError(
+            f"{link} is a symbolic link; a collection holds folders and files alone, since what is "
+            f"written would follow the link. Put a copy of its target there, or {_move_away(place)}"
+        )
 
 
 def _copy(source: str, target: str) -> None:
@@ -222,27 +275,7 @@ def _refuse(batch: Batch) -> NoReturn:
 
 
 def _encoded(collection: Collection) -> bytes:
-    stored = asdict(collection)
-    stored = {"schema": SCHEMA, "collection": stored.pop("name"), **stored}
-    return json.dumps(stored, indent=1).encode()
-
-
-def _read(path: Path) -> Collection | None:
-    try:
-        with disk_errors(path):
-            data = path.read_bytes() if path.exists() else None
-        if data is None:
-            return None
-        stored = json.loads(data)
-        check_schema(stored["schema"], str(path), SCHEMA)
-        identity = StoreIdentity(**stored["identity"])
-        retired = tuple(stored.get("retired", ()))
-        return Collection(stored["collection"], identity, retired, stored["engine"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(
-            f"{path} is damaged or not a file of this program; restore it, or choose another "
-            "home or corpus name"
-        ) from error
+    return json.dumps(record_of(collection, SCHEMA), indent=1).encode()
 
 
 def store_stamp(root: Path, corpus: str) -> str:

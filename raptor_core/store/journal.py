@@ -18,13 +18,17 @@ import numpy as np
 
 from raptor_core.disk import check_space, disk_errors, sync_directory, write_durably
 from raptor_core.errors import StoreError
-from raptor_core.store.engines.base import Batch, Engine, Point
+from raptor_core.store.engines.base import Batch, Engine, Point, is_id
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import Payload
 from raptor_core.vectors import Vectors
 
 MAGIC = b"RAPTORJ4"
 _N_DIGEST = 32
+_REMEDY = (
+    "move the file away, which opens the store as it is, and build with --force, which makes anew "
+    "what is damaged"
+)
 _ENGINE_BYTES_PER_BYTE = 3  # log, segment and index of the engine, over what the journal holds
 
 
@@ -60,7 +64,13 @@ class Journal:
         if data is not None:
             batch = decode(data, self._path)
             check_space(self._path.parent, len(data) * _ENGINE_BYTES_PER_BYTE)
-            self._apply(batch)
+            try:
+                self._apply(batch)
+            except StoreError as error:
+                raise StoreError(
+                    f"{self._path}: the publication that was broken off here cannot be completed: "
+                    f"{error}. If this comes again, {_REMEDY}"
+                ) from error
 
     def _apply(self, batch: Batch) -> None:
         self._engine.apply(batch)
@@ -95,11 +105,19 @@ def decode(data: bytes, path: Path | str) -> Batch:
     if data[:at] != MAGIC + hashlib.sha256(data[at:]).digest():
         raise StoreError(
             f"{path}: not a whole journal of a publication by this version. If another version "
-            "was broken off here, open the store once with that one (raptor status). Else move "
-            "the file away to open the store as it is, then build the tree again"
+            "was broken off here, open the store once with that one (raptor status). Else "
+            f"{_REMEDY}"
         )
-    points, deletes = json.loads(data[at:])
-    return Batch(tuple(_point(*point) for point in points), tuple(deletes))
+    try:
+        points, deletes = json.loads(data[at:])
+        batch = Batch(tuple(_point(*point) for point in points), tuple(deletes))
+        ids = [point.id for point in batch.upserts if point.payload["state"]]
+        wrong = next((i for i in (*ids, *batch.deletes) if not is_id(i)), None)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise StoreError(f"{path}: no batch of points ({error!r}); {_REMEDY}") from error
+    if wrong is not None:
+        raise StoreError(f"{path}: {wrong!r} is no id of a point, which is a UUID; {_REMEDY}")
+    return batch
 
 
 def _point(point_id: str, payload: Payload, stored: str | None) -> Point:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import get_ident
 
-from raptor_core.disk import disk_errors, file_lock
+from raptor_core.disk import disk_errors, file_lock, replace_file
 from raptor_core.errors import StoreError, StoreLockedError
 
 _POLL_SECONDS = 0.02
@@ -60,7 +60,7 @@ class StoreLock:
             _holders[self._path] = get_ident()
             undo.callback(_holders.pop, self._path)
             undo.callback(told.unlink, missing_ok=True)
-            told.write_text(json.dumps(holder), encoding="utf-8")
+            replace_file(told, json.dumps(holder).encode())
             self._held = undo.pop_all()
 
     def release(self) -> None:
@@ -109,7 +109,7 @@ def _locked(path: Path, wait_seconds: float) -> StoreLockedError:
         holder = (
             f"process {held['pid']} on {held['host']} ({held['command']}) since {held['since']}"
         )
-    except (FileNotFoundError, ValueError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         holder = "a process that has not said who it is"
     return StoreLockedError(
         f"{path}: waited {wait_seconds:g} s; the store is held by {holder}. Wait for it to end, "

@@ -17,7 +17,7 @@ import os
 import ssl
 import uuid
 from contextlib import ExitStack, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -36,9 +36,10 @@ from raptor_core.store.corpus import (
     Collection,
     Corpus,
     check_identity,
-    check_schema,
     collection_name,
     is_collection_of,
+    read_collection,
+    record_of,
 )
 from raptor_core.store.engines.base import Batch, Point
 from raptor_core.store.engines.layout import Layout
@@ -50,6 +51,8 @@ from raptor_core.store.store import VectorStore
 SCHEMA = 4
 """Version of what lies on a server; another one is refused, and an export carries trees over."""
 
+_REMEDY = "choose another corpus name (store.corpus)"
+
 IDENTITY_ID = str(uuid.uuid5(NODE_NAMESPACE, "identity"))
 _NO_POINT_ID = str(uuid.uuid5(NODE_NAMESPACE, "no point"))
 
@@ -57,11 +60,12 @@ _NO_POINT_ID = str(uuid.uuid5(NODE_NAMESPACE, "no point"))
 class ServerCorpus(Corpus):
     """The collections of one corpus behind a client; nothing is asked of it yet."""
 
-    def __init__(self, settings: StoreSettings) -> None:
+    def __init__(self, settings: StoreSettings, owner: str | None = None) -> None:
         self._client, place = connect(settings)
-        self._name = settings.corpus
+        self.owner = owner
+        self.name = settings.corpus
         self._layout = Layout(settings)
-        self.where = f"{place.name}, corpus {self._name!r}"
+        self.where = f"{place.name}, corpus {self.name!r}"
         self._place = replace(place, name=self.where)
 
     def open(self, identity: StoreIdentity | None, *, beside: bool) -> VectorStore:
@@ -94,18 +98,15 @@ class ServerCorpus(Corpus):
         name = self._aliased()
         if name is None:
             return None
-        found = self._read(name)
-        if found is None:
-            raise StoreError(
-                f"{self.where} was not made by this program; choose another corpus name "
-                "(store.corpus)"
-            )
-        return found
+        collection = self._read(name)
+        if collection is None:
+            raise StoreError(f"{self.where} was not made by this program; {_REMEDY}")
+        return collection
 
     def _aliased(self) -> str | None:
         with self._place.errors():
             aliases = self._client.get_aliases().aliases
-        return next((a.collection_name for a in aliases if a.alias_name == self._name), None)
+        return next((a.collection_name for a in aliases if a.alias_name == self.name), None)
 
     def check_writable(self) -> None:
         """Ask for a change that changes nothing: of the live collection, or else of no alias."""
@@ -121,13 +122,13 @@ class ServerCorpus(Corpus):
         with self._place.errors():
             described = self._client.get_collections().collections
         known = (live.name, *live.retired)
-        names = sorted(d.name for d in described if is_collection_of(d.name, self._name))
-        found = [self._read(name) for name in names if name not in known]
-        return [one for one in found if one is not None]
+        names = sorted(d.name for d in described if is_collection_of(d.name, self.name))
+        collections = [self._read(name) for name in names if name not in known]
+        return [collection for collection in collections if collection is not None]
 
     def make(self, identity: StoreIdentity) -> Collection:
         """See ``Corpus``. The identity point comes last."""
-        made = Collection(collection_name(identity), identity)
+        made = Collection(collection_name(identity), identity, owner=self.owner)
         with self._place.errors():
             exists = self._client.collection_exists(made.name)
         stored = self._read(made.name) if exists else None
@@ -151,8 +152,8 @@ class ServerCorpus(Corpus):
         aliased = self._aliased()
         if aliased == collection.name:
             return
-        delete = models.DeleteAlias(alias_name=self._name)
-        create = models.CreateAlias(collection_name=collection.name, alias_name=self._name)
+        delete = models.DeleteAlias(alias_name=self.name)
+        create = models.CreateAlias(collection_name=collection.name, alias_name=self.name)
         operations: list[Any] = [models.CreateAliasOperation(create_alias=create)]
         if aliased is not None:
             operations.insert(0, models.DeleteAliasOperation(delete_alias=delete))
@@ -165,22 +166,15 @@ class ServerCorpus(Corpus):
             self._client.delete_collection(name)
 
     def _read(self, name: str) -> Collection | None:
-        fields = ("schema", "identity", "retired")
-        found = ClientEngine(*self.points_of(name)).fetch([IDENTITY_ID], fields, dense=False)
-        if not found:
+        fields = ("schema", "identity", "retired", "owner")
+        points = ClientEngine(*self.points_of(name)).fetch([IDENTITY_ID], fields, dense=False)
+        if not points:
             return None
-        payload = found[0].payload
-        check_schema(payload["schema"], self.where, SCHEMA)
-        identity = StoreIdentity(**payload["identity"])
-        return Collection(name, identity, tuple(payload.get("retired", ())))
+        stored = {**points[0].payload, "collection": name, "engine": "server"}
+        return read_collection(stored, self.name, SCHEMA, self.where, _REMEDY)
 
     def _write(self, collection: Collection) -> None:
-        payload = {
-            "state": "identity",
-            "schema": SCHEMA,
-            "identity": asdict(collection.identity),
-            "retired": list(collection.retired),
-        }
+        payload = {"state": "identity", **record_of(collection, SCHEMA)}
         engine = ClientEngine(*self.points_of(collection.name))
         engine.apply(Batch((Point(IDENTITY_ID, payload),)))
 

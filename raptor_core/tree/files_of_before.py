@@ -27,7 +27,8 @@ def left_files(folder: Path, stores: Path | None, corpus: str) -> list[Path]:
     if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
         return []
     staged = [] if stores is None else stores.glob(f"{corpus}-*/staged.sqlite")
-    own = (path for path in staged if is_collection_of(path.parent.name, corpus))
+    folders = [path.parent for path in staged if is_collection_of(path.parent.name, corpus)]
+    own = [place / "staged.sqlite" for place in folders if not place.is_symlink()]
     return sorted([*folder.glob("answers-*.jsonl"), *own])
 
 
