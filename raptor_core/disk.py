@@ -31,8 +31,9 @@ def replace_file(path: Path, data: bytes, part: Path | None = None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = part or path.with_name(f".{uuid.uuid4().hex}.part")
     try:
-        part.unlink(missing_ok=True)  # a link of this name would be written through
-        with part.open("xb") as file:
+        if part.is_symlink():  # it would be written through
+            part.unlink()
+        with part.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

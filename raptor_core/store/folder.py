@@ -83,7 +83,8 @@ class StoreFolder(Corpus):
             undo.callback(lock.release)
             chosen, is_live = self.choose(identity, beside=beside)
             place = self.root / chosen.name
-            engine = _opened(chosen, place, self._alias_path)
+            named = [self._alias_path] if is_live else []
+            engine = _opened(chosen, place / "engine", _move_away(place, *named))
             undo.callback(engine.close)
             journal = Journal(place / "journal", engine)
             journal.recover()
@@ -102,8 +103,9 @@ class StoreFolder(Corpus):
         source, journal = self.root / live.name / "engine", self.root / live.name / "journal"
         made = tempfile.TemporaryDirectory(prefix="raptor-read-", ignore_cleanup_errors=True)
         with ExitStack() as undo:
-            copy = Path(undo.enter_context(made))
-            _check_links(source.parent)
+            copy = Path(undo.enter_context(made)) / "engine"
+            remedy = _move_away(source.parent, self._alias_path)
+            _check_files(source, remedy)
             with nobody_writes(self._lock_path, self._wait_seconds), disk_errors(copy):
                 if journal.exists():
                     raise StoreError(
@@ -111,9 +113,9 @@ class StoreFolder(Corpus):
                         "write what completes it; open the store once (raptor status) where it can "
                         "be written"
                     )
-                check_space(copy, sum(p.stat().st_blocks * 512 for p in source.rglob("*")))
-                shutil.copytree(source, copy, copy_function=_copy, dirs_exist_ok=True)
-            engine = _opened(live, source.parent, self._alias_path, copy)
+                check_space(copy.parent, sum(p.stat().st_blocks * 512 for p in source.rglob("*")))
+                shutil.copytree(source, copy, copy_function=_copy)
+            engine = _opened(live, copy, remedy)
             remove = undo.pop_all().close
         return VectorStore(engine, live.identity, _refuse, remove)
 
@@ -217,22 +219,16 @@ def _remove(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
-def _opened(collection: Collection, place: Path, alias: Path, copy: Path | None = None) -> Engine:
-    """Open the engine of a collection in the folder ``place``, or a copy of its files."""
-    files, remedy = place / "engine", _move_away(place, alias)
-    _check_links(place)
-    if not files.is_dir():
-        raise StoreError(
-            f"{alias} names the collection {place.name}, and {files} is missing; restore it, or "
-            f"{remedy}"
-        )
+def _opened(collection: Collection, files: Path, remedy: str) -> Engine:
+    """Open the engine over its files; ``remedy`` ends messages about their damage."""
+    _check_files(files, remedy)
     if collection.engine == "edge":
         from raptor_core.store.engines.edge import EdgeEngine
 
-        return EdgeEngine(copy or files, remedy)
+        return EdgeEngine(files, remedy)
     from raptor_core.store.engines.qdrant import open_local
 
-    return open_local(copy or files, remedy=remedy)
+    return open_local(files, remedy=remedy)
 
 
 def _move_away(*paths: Path) -> str:
@@ -240,18 +236,27 @@ def _move_away(*paths: Path) -> str:
     return f"move {' and '.join(map(str, paths))} away and build again"
 
 
-def _check_links(place: Path) -> None:
-    """Refuse symbolic links among the files of a collection: writing follows them anywhere.
+def _check_files(files: Path, remedy: str) -> None:
+    """Refuse a collection without its engine's files, or with symbolic links among its files.
+
+    Args:
+        files: the engine's folder in it.
+        remedy: end of the message.
 
     Raises:
-        StoreError: the folder or something in it is a link.
+        StoreError: naming what is missing, or the link.
     """
+    place = files.parent
     inside = (Path(at, name) for at, *names in os.walk(place) for name in chain(*names))
     link = next((path for path in (place, *inside) if path.is_symlink()), None)
     if link is not None:
         raise StoreError(
             f"{link} is a symbolic link; a collection holds folders and files alone, since what is "
-            f"written would follow the link. Put a copy of its target there, or {_move_away(place)}"
+            f"written would follow the link. Put a copy of its target there, or {remedy}"
+        )
+    if not files.is_dir():
+        raise StoreError(
+            f"{files} of the collection {place.name} is missing; restore it, or {remedy}"
         )
 
 

@@ -12,6 +12,7 @@ from raptor_core.disk import write_durably
 from raptor_core.errors import DamagedTreeError, StoreError, StoreMismatchError
 from raptor_core.store.engines.base import Batch, Point
 from raptor_core.store.journal import encode
+from raptor_core.store.payload import node_to_payload
 
 NAME = "corpus-ab12cd34"
 TREE = make_tree()
@@ -150,7 +151,7 @@ def test_another_engine_or_embedder_may_be_set_back(root, kind):
 def test_a_damaged_node_goes_with_the_forced_build_and_is_made_anew(root):
     with open_at(root) as store:
         node = TREE[0]
-        payload = {"state": "live", "tree": "t", "node_id": node.id, "digest": "wrong"}
+        payload = {**node_to_payload(node), "state": "live", "text": "changed", "embedded": False}
         store._commit(Batch((Point(node.id, payload),)))
         with pytest.raises(DamagedTreeError, match="Build it again with --force"):
             store.nodes()
