@@ -1,8 +1,8 @@
-"""The collections of one corpus: a live one, which readers open, and those built beside it.
+"""Collections of one corpus: the live one, which readers open, and its successors.
 
-Each is made for one embedder. Promoting one makes it live in one durable write, which also names
-what is retired by it; that is removed then, or, after a crash, by whoever opens the corpus next to
-write. ``folder.py`` has them in a directory and ``server.py`` on a server.
+Each collection is made for one embedder. Promoting one makes it live in one durable write, which
+also names the retired collections. These are removed then, or after a crash by the next process
+that opens the corpus to write. ``folder.py`` keeps them in a directory, ``server.py`` on a server.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection and what it was made for.
+    """Collection, with the identity that it was made for.
 
-    ``retired`` are the collections that it replaces, or replaced, until they are removed.
-    ``owner`` is the name in Dagster of the corpus that builds into it, empty for the command's;
-    None where nobody named one.
+    ``retired`` are the collections that it replaced, until they are removed. ``owner`` is the
+    name in Dagster of the corpus that builds into it, "" for the raptor command, None if unknown.
     """
 
     name: str
@@ -37,8 +36,8 @@ class Collection:
     owner: str | None = None
 
 
-class Corpus(ABC):
-    """A corpus in some place; ``where`` names both in messages."""
+class CorpusCollections(ABC):
+    """Interface to the collections of a corpus in one place, which ``where`` names in messages."""
 
     where: str
     name: str
@@ -50,12 +49,12 @@ class Corpus(ABC):
         """Open the corpus, or make it where it is new; see ``open_store``."""
 
     def close(self) -> None:
-        """Release what was opened to look at it; an embedded store is opened by ``open`` alone."""
+        """Close the connection; an embedded store has none before ``open``."""
         return
 
     @abstractmethod
     def live(self) -> Collection | None:
-        """What is live; None where nothing was ever made.
+        """Return the live collection; None where none was ever made.
 
         Raises:
             StoreError: it is not ours, or damaged.
@@ -64,39 +63,39 @@ class Corpus(ABC):
 
     @abstractmethod
     def others(self, live: Collection) -> list[Collection]:
-        """The whole collections that are built beside the live one."""
+        """Return the complete collections that are built beside the live one."""
 
     @abstractmethod
     def make(self, identity: StoreIdentity) -> Collection:
-        """The collection of an identity, made where it is new."""
+        """Return the collection of an identity; make a new one where there is none."""
 
     @abstractmethod
     def point(self, collection: Collection) -> None:
-        """Make a collection the live one, durably, with what it retires."""
+        """Make a collection the live one, durably, and record what it retires."""
 
     @abstractmethod
     def remove(self, name: str) -> None:
         """Remove a collection; again is allowed."""
 
     def existing(self) -> Collection:
-        """What is live.
+        """Return the live collection.
 
         Raises:
             StoreError: nothing was ever made.
         """
-        found = self.live()
-        if found is None:
+        live = self.live()
+        if live is None:
             raise StoreError(f"{self.where} is not there yet; build it first")
-        return found
+        return live
 
     def identities(self, *, beside: bool) -> list[StoreIdentity]:
-        """What the live collection was made for, and with ``beside`` the others after it."""
+        """Return the identity of the live collection; with ``beside`` also those of the others."""
         live = self.live()
         others = self.others(live) if live and beside else []
-        return [found.identity for found in (live, *others) if found]
+        return [collection.identity for collection in (live, *others) if collection]
 
     def choose(self, identity: StoreIdentity | None, *, beside: bool) -> tuple[Collection, bool]:
-        """The collection to open, and whether it is the live one; see ``open_store``."""
+        """Return the collection to open, and whether it is the live one; see ``open_store``."""
         if identity is None:
             return self.existing(), True
         live = self.live()
@@ -122,7 +121,7 @@ class Corpus(ABC):
         self.remove_retired(promoted)
 
     def remove_retired(self, live: Collection) -> Collection:
-        """Remove what the live collection replaced. The collection without it."""
+        """Remove the collections that the live one replaced; return the live one without them."""
         if not live.retired:
             return live
         for name in live.retired:
@@ -133,10 +132,10 @@ class Corpus(ABC):
 
 
 def collection_name(identity: StoreIdentity) -> str:
-    """Corpus and a short form of the embedder's fingerprint."""
-    given = identity.embedder_fingerprint
-    # Of an embedder of one's own it is any text: "mine-1" and "mine-2" may begin alike.
-    short = (given if re.fullmatch("[0-9a-f]+", given) else digest("embedder", given))[:8]
+    """Return the corpus and a short form of the embedder's fingerprint."""
+    full = identity.embedder_fingerprint
+    # A custom embedder's is any text: "mine-1" and "mine-2" may begin alike.
+    short = (full if re.fullmatch("[0-9a-f]+", full) else digest("embedder", full))[:8]
     return f"{identity.corpus}-{short}"
 
 
@@ -169,7 +168,7 @@ def read_collection(
         identity = StoreIdentity(**stored["identity"])
         owner = stored.get("owner")
         names = (stored["collection"], *stored.get("retired", ()))
-        found = Collection(names[0], identity, names[1:], stored["engine"], owner)
+        collection = Collection(names[0], identity, names[1:], stored["engine"], owner)
         foreign = [name for name in names if not is_collection_of(name, corpus)]
         texts = (identity.embedder_model, identity.embedder_fingerprint, owner or "")
         is_typed = isinstance(identity.n_dims, int) and all(isinstance(t, str) for t in texts)
@@ -181,7 +180,7 @@ def read_collection(
             f"expected collections of corpus {corpus!r} alone, so it is damaged or was forged. "
             f"Nothing was removed; {remedy}"
         )
-    return found
+    return collection
 
 
 def record_of(collection: Collection, schema: int) -> dict[str, Any]:

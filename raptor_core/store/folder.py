@@ -1,4 +1,4 @@
-"""Where an embedded store lies, what it was made for, and how it is opened.
+"""Folder of an embedded store: its files, and how it is opened.
 
     <root>/<corpus>.json              names the live collection and its identity: the alias
     <root>/<corpus>.lock              held while a process has the store open
@@ -8,7 +8,8 @@
         journal                       only while a publication is under way
         engine/                       the engine's own files
 
-A collection is built under another name and renamed when it is whole.
+A collection is built as ``.part`` and renamed when it is complete. Names in these files are
+checked (``corpus.py``), and links are refused: a home may come from elsewhere.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.corpus import (
     Collection,
-    Corpus,
+    CorpusCollections,
     check_identity,
     collection_name,
     is_collection_of,
@@ -48,14 +49,14 @@ from raptor_core.store.store import VectorStore
 SCHEMA = 2
 """Version of payloads and layout; another one is refused, and an export carries trees over."""
 
-_PASSING = (".lock", ".holder.json", ".part", OUTLINES)
-"""Files that come and go with every opening, and one that a reader may write."""
+_UNSTAMPED = (".lock", ".holder.json", ".part", OUTLINES)
+"""Files that every opening makes and removes, and one that a reader may write."""
 
 _COPIED_BYTES = 2**16
 
 
-class StoreFolder(Corpus):
-    """The files of one corpus under ``root``; ``settings.kind`` is the engine that is wanted."""
+class StoreFolder(CorpusCollections):
+    """Files of one corpus under ``root``; ``settings.kind`` names the engine."""
 
     def __init__(self, root: Path, settings: StoreSettings) -> None:
         self.root = root
@@ -67,9 +68,9 @@ class StoreFolder(Corpus):
         self.where = str(self._alias_path)
 
     def open(self, identity: StoreIdentity | None, *, beside: bool) -> VectorStore:
-        """See ``Corpus``: lock, alias, engine, journal, in this order.
+        """Open lock, alias, engine and journal, in this order; see ``CorpusCollections``.
 
-        A publication that a dead process left unfinished is completed before the store is returned.
+        A publication that a dead process did not finish is completed first.
         """
         if self.root.is_dir() and not os.access(self.root, os.W_OK):
             return self._open_copy(identity)
@@ -93,17 +94,17 @@ class StoreFolder(Corpus):
         return VectorStore(engine, chosen.identity, journal.commit, lock.release, promote)
 
     def _open_copy(self, identity: StoreIdentity | None) -> VectorStore:
-        """The corpus to read, where it cannot be written: engines open no files there.
+        """Open a copy of the live collection, where the original cannot be written.
 
-        A copy is opened, made in the folder for temporary files while nobody writes the original,
-        and removed when the store is closed.
+        Engines open files to write alone. The copy is made in the folder for temporary files,
+        under a lock against writers, and removed when the store is closed.
         """
         live = self.existing()
         check_identity(live.identity, identity, self.where)
         source, journal = self.root / live.name / "engine", self.root / live.name / "journal"
-        made = tempfile.TemporaryDirectory(prefix="raptor-read-", ignore_cleanup_errors=True)
+        folder = tempfile.TemporaryDirectory(prefix="raptor-read-", ignore_cleanup_errors=True)
         with ExitStack() as undo:
-            copy = Path(undo.enter_context(made)) / "engine"
+            copy = Path(undo.enter_context(folder)) / "engine"
             remedy = _move_away(source.parent, self._alias_path)
             _check_files(source, remedy)
             with nobody_writes(self._lock_path, self._wait_seconds), disk_errors(copy):
@@ -120,22 +121,22 @@ class StoreFolder(Corpus):
         return VectorStore(engine, live.identity, _refuse, remove)
 
     def live(self) -> Collection | None:
-        """See ``Corpus``.
+        """See ``CorpusCollections``.
 
         Raises:
-            StoreMismatchError: its engine is not of the kind that is wanted, besides.
+            StoreMismatchError: also where its engine is not of the settings' kind.
         """
-        found = self._read(self._alias_path)
-        if found and self._kind not in ("auto", found.engine):
+        live = self._read(self._alias_path)
+        if live and self._kind not in ("auto", live.engine):
             raise StoreMismatchError(
-                f'{self.where} was made with engine "{found.engine}"; the settings ask for '
-                f'"{self._kind}". Set store.kind to "{found.engine}" or "auto", or choose another '
+                f'{self.where} was made with engine "{live.engine}"; the settings ask for '
+                f'"{self._kind}". Set store.kind to "{live.engine}" or "auto", or choose another '
                 "home or corpus name"
             )
-        return found
+        return live
 
     def others(self, live: Collection) -> list[Collection]:
-        """See ``Corpus``."""
+        """See ``CorpusCollections``."""
         known = (live.name, *live.retired)
         folders = [path.parent for path in self.root.glob(f"{self.name}-*/identity.json")]
         names = sorted(f.name for f in folders if is_collection_of(f.name, self.name))
@@ -143,7 +144,7 @@ class StoreFolder(Corpus):
         return [collection for collection in collections if collection is not None]
 
     def make(self, identity: StoreIdentity) -> Collection:
-        """See ``Corpus``; one that is there is taken over, because it is whole."""
+        """Make a collection, or take over an existing one; see ``CorpusCollections``."""
         live = self.live()
         engine = live.engine if live else self._kind
         if engine == "auto":
@@ -179,34 +180,34 @@ class StoreFolder(Corpus):
             raise StoreError(f"{path} is damaged or not of this program; {remedy}") from error
         return read_collection(stored, self.name, SCHEMA, str(path), remedy)
 
-    def _build(self, place: Path, made: Collection) -> None:
+    def _build(self, place: Path, collection: Collection) -> None:
         part = place.with_name(f"{place.name}.part")
         with disk_errors(place):
             if place.exists():
                 raise StoreError(
-                    f"{place} exists and holds no collection of ours; move it away, or choose "
-                    "another home or corpus name"
+                    f"{place} exists and holds no collection of this program; move it away, "
+                    "or choose another home or corpus name"
                 )
             _remove(part)
             (part / "engine").mkdir(parents=True)
-            if made.engine == "edge":
+            if collection.engine == "edge":
                 from raptor_core.store.engines.edge import create_shard
 
-                create_shard(part / "engine", made.identity.n_dims)
+                create_shard(part / "engine", collection.identity.n_dims)
             else:
                 from raptor_core.store.engines.qdrant import open_local
 
-                open_local(part / "engine", made.identity.n_dims).close()
-            write_durably(part / "identity.json", _encoded(made))
+                open_local(part / "engine", collection.identity.n_dims).close()
+            write_durably(part / "identity.json", _encoded(collection))
             part.replace(place)
             sync_directory(self.root)
 
     def point(self, collection: Collection) -> None:
-        """See ``Corpus``."""
+        """See ``CorpusCollections``."""
         write_durably(self._alias_path, _encoded(collection))
 
     def remove(self, name: str) -> None:
-        """See ``Corpus``."""
+        """See ``CorpusCollections``."""
         with disk_errors(self.root / name):
             _remove(self.root / name)
 
@@ -261,18 +262,18 @@ def _check_files(files: Path, remedy: str) -> None:
 
 
 def _copy(source: str, target: str) -> None:
-    """Copy a file with holes for its zeros, of which an engine's files mostly consist at first."""
-    with Path(source).open("rb") as given, Path(target).open("wb") as taken:
-        while part := given.read(_COPIED_BYTES):
+    """Copy a file with holes for its zeros: an engine's files consist mostly of them at first."""
+    with Path(source).open("rb") as original, Path(target).open("wb") as copy:
+        while part := original.read(_COPIED_BYTES):
             if part.strip(b"\0"):
-                taken.write(part)
+                copy.write(part)
             else:
-                taken.seek(len(part), os.SEEK_CUR)
-        taken.truncate()
+                copy.seek(len(part), os.SEEK_CUR)
+        copy.truncate()
 
 
 def _refuse(batch: Batch) -> NoReturn:
-    """What commits to a copy, where it would be lost."""
+    """Refuse a commit to a copy, where it would be lost."""
     raise StoreError(
         f"{len(batch.upserts) + len(batch.deletes)} points cannot be written: the store lies "
         "where this process may only read; make it writable for this user, and repeat"
@@ -284,11 +285,11 @@ def _encoded(collection: Collection) -> bytes:
 
 
 def store_stamp(root: Path, corpus: str) -> str:
-    """Digest of the names of a corpus's files, with their sizes and the identity of their folders.
+    """Return a digest of the names and sizes of a corpus's files, and of their folders' identity.
 
-    It differs once a store was lost, replaced, put back from a copy, cut short, or published to.
-    Reading changes neither sizes nor folders, though Edge touches its files each time. What was
-    written in place at equal sizes goes unnoticed. No lock is taken; some 2 ms for each store.
+    It differs once a store was lost, replaced, restored from a copy, cut short, or published to.
+    Reading changes neither sizes nor folders, though Edge touches its files each time. A write in
+    place of equal size is not noticed. No lock is taken; it takes some 2 ms for each store.
 
     Raises:
         StoreError: the disk refuses.
@@ -300,12 +301,12 @@ def store_stamp(root: Path, corpus: str) -> str:
 
 def _lines(path: Path) -> Iterator[str]:
     try:
-        found = path.stat()
+        status = path.stat()
         if path.is_dir():
-            yield f"{path}\0{found.st_ino}"
+            yield f"{path}\0{status.st_ino}"
             for inner in sorted(path.iterdir()):
                 yield from _lines(inner)
-        elif not path.name.endswith(_PASSING):
-            yield f"{path}\0{found.st_size}"
-    except FileNotFoundError:  # a build is at it; the next stamp tells
+        elif not path.name.endswith(_UNSTAMPED):
+            yield f"{path}\0{status.st_size}"
+    except FileNotFoundError:  # a build removes it now; the next stamp differs
         return

@@ -1,10 +1,10 @@
-"""Whole publications on embedded engines, through crashes.
+"""Journal that makes a publication on an embedded engine atomic, also through crashes.
 
 An engine may die between the steps of a batch. So the batch is first written to a journal file
-(durably, by rename), then applied, made durable, and the journal removed. Whoever opens the store
-next finds the journal, applies it again and only then reads; applying twice is the same as once.
-No reader gets in between, because an embedded engine has one process at a time, and a store
-object whose commit failed refuses further calls.
+(durably, by rename), then applied, made durable, and the journal removed. The next process that
+opens the store finds the journal, applies it again and only then reads; applying it twice is the
+same as once. No reader gets in between, because an embedded engine has one process at a time, and
+a store object whose commit failed refuses further calls.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Journal:
 
         Raises:
             StoreError: no space, or the disk refuses the journal: nothing was changed. When the
-                engine fails, the journal stays and is applied by whoever opens the store next.
+                engine fails, the journal stays, and the next opening of the store applies it.
         """
         if not batch.upserts and not batch.deletes:
             return
@@ -54,7 +54,7 @@ class Journal:
         self._apply(batch)
 
     def recover(self) -> None:
-        """Apply the batch that a dead process left, if there is one.
+        """Apply the batch of a dead process, if there is one.
 
         Raises:
             StoreError: no space, the journal is damaged or another version's, or the engine fails.
@@ -81,10 +81,10 @@ class Journal:
 
 
 def encode(batch: Batch) -> bytes:
-    """A batch as bytes: magic, SHA-256 of the rest, JSON.
+    """Return a batch as bytes: magic, SHA-256 of the rest, JSON.
 
-    Of each point its id, payload and vector (little-endian float32 in base64); the words of one
-    that has a vector are those of its text.
+    A point has its id, payload and vector (little-endian float32 in base64). Its words are not
+    kept, because they follow from its text.
     """
     points = [(p.id, p.payload, _encoded(p.dense)) for p in batch.upserts]
     body = json.dumps([points, batch.deletes]).encode()
@@ -96,7 +96,7 @@ def _encoded(dense: Vectors | None) -> str | None:
 
 
 def decode(data: bytes, path: Path | str) -> Batch:
-    """The batch of ``encode``; ``path`` is for the message.
+    """Return the batch that ``encode`` encoded; ``path`` is for the message.
 
     Raises:
         StoreError: the bytes are not those of a whole journal of this version.
