@@ -170,6 +170,7 @@ def read_collection(
         names = (stored["collection"], *stored.get("retired", ()))
         collection = Collection(names[0], identity, names[1:], stored["engine"], owner)
         foreign = [name for name in names if not is_collection_of(name, corpus)]
+        foreign += [name for name in names[1:] if name == names[0]]  # it would remove itself
         texts = (identity.embedder_model, identity.embedder_fingerprint, owner or "")
         is_typed = isinstance(identity.n_dims, int) and all(isinstance(t, str) for t in texts)
     except (ValueError, LookupError, TypeError, AttributeError) as error:

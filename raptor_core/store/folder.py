@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -171,9 +172,10 @@ class StoreFolder(CorpusCollections):
         remedy = _move_away(path if path == self._alias_path else path.parent)
         remedy = f"restore it, or {remedy}"
         with disk_errors(path):
-            data = path.read_bytes() if path.exists() else None
-        if data is None:
-            return None
+            if not path.exists():
+                return None
+            # A pipe or a device would be read for ever.
+            data = path.read_bytes() if path.is_file() else b""
         try:
             stored = json.loads(data)
         except (ValueError, RecursionError) as error:
@@ -249,16 +251,23 @@ def _check_files(files: Path, remedy: str) -> None:
     """
     place = files.parent
     inside = (Path(at, name) for at, *names in os.walk(place) for name in chain(*names))
-    link = next((path for path in (place, *inside) if path.is_symlink()), None)
-    if link is not None:
+    foreign = next((path for path in (place, *inside) if _is_foreign(path)), None)
+    if foreign is not None:
+        kind = "a symbolic link" if foreign.is_symlink() else "no file"
         raise StoreError(
-            f"{link} is a symbolic link; a collection holds folders and files alone, since what is "
-            f"written would follow the link. Put a copy of its target there, or {remedy}"
+            f"{foreign} is {kind}; a collection holds folders and files alone, since what is "
+            f"written would follow a link. Put a copy of its target there, or {remedy}"
         )
     if not files.is_dir():
         raise StoreError(
             f"{files} of the collection {place.name} is missing; restore it, or {remedy}"
         )
+
+
+def _is_foreign(path: Path) -> bool:
+    """Return whether a path is a link, a pipe, a device or a socket."""
+    mode = path.lstat().st_mode if os.path.lexists(path) else stat.S_IFREG
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _copy(source: str, target: str) -> None:
@@ -301,8 +310,8 @@ def store_stamp(root: Path, corpus: str) -> str:
 
 def _lines(path: Path) -> Iterator[str]:
     try:
-        status = path.stat()
-        if path.is_dir():
+        status = path.lstat()
+        if stat.S_ISDIR(status.st_mode):
             yield f"{path}\0{status.st_ino}"
             for inner in sorted(path.iterdir()):
                 yield from _lines(inner)

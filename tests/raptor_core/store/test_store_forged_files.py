@@ -4,8 +4,10 @@ import json
 import os
 import pickle
 import sqlite3
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from qdrant_client import models
@@ -16,6 +18,7 @@ from raptor_core.errors import StoreError, StoreLockedError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import stored_identities
 from raptor_core.store.engines.base import Batch, Point
+from raptor_core.store.folder import store_stamp
 from raptor_core.store.journal import encode
 from raptor_core.store.server import IDENTITY_ID
 
@@ -189,3 +192,50 @@ def test_a_server_s_record_removes_no_collection_of_others(stand_in):
         open_at(None, identity=NEWER, beside=True, **server)
     names = {c.name for c in stand_in.client.get_collections().collections}
     assert names == {NAME, *others}
+
+
+def test_a_live_collection_that_names_itself_as_retired_stays(root):
+    text = forge(root / "corpus.json", {"retired": [NAME]}, "")
+    with pytest.raises(StoreError, match=f"names '{NAME}'"):
+        open_at(root)
+    (root / "corpus.json").write_text(text)
+    with open_at(root) as store:
+        assert store.count() == 15
+
+
+@pytest.mark.parametrize("part", ["corpus.json", f"{NAME}/engine/pipe", f"{NAME}/journal"])
+def test_a_pipe_among_the_files_is_refused_and_not_waited_for(root, part):
+    (root / part).unlink(missing_ok=True)
+    os.mkfifo(root / part)
+    with pytest.raises(StoreError, match=r"move .* away"):
+        open_at(root)
+
+
+def test_a_store_of_links_in_circles_is_stamped(root):
+    for number in range(6):
+        (root / NAME / f"link{number}").symlink_to(root / NAME)
+    assert store_stamp(root, "corpus") == store_stamp(root, "corpus")
+
+
+def test_a_lock_that_is_a_link_leaves_its_target(root, tmp_path):
+    (root / "corpus.lock").unlink(missing_ok=True)
+    (root / "corpus.lock").symlink_to(tmp_path / "victim" / "letter.txt")
+    with suppress(StoreError):
+        open_at(root).close()
+    assert (tmp_path / "victim" / "letter.txt").read_text() == "mine"
+
+
+def test_a_publication_that_a_kill_cut_off_within_sqlite_is_rolled_back(tmp_path):
+    """Points are looked at before they are loaded, and that needs what a dead process wrote."""
+    with open_at(tmp_path, "local") as store:
+        publish(store, make_tree())
+    (file,) = (tmp_path / NAME / "engine").rglob("*.sqlite")
+    code = (
+        "import os, sqlite3, sys; points = sqlite3.connect(sys.argv[1]);"
+        "points.execute('pragma cache_size = 1'); points.execute('begin immediate');"
+        "points.execute('update points set point = zeroblob(90000)'); os._exit(1)"
+    )
+    subprocess.run([sys.executable, "-c", code, file], check=False)
+    assert file.with_name(f"{file.name}-journal").exists()
+    with open_at(tmp_path) as store:
+        assert store.count() == 15
