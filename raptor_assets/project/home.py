@@ -15,6 +15,7 @@ from raptor_core.errors import SettingsError
 from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
+from raptor_core.store.corpus import owner_name
 from raptor_core.tables.files import TableStore
 from raptor_core.tree.corpus_tree import CORPUS_TREE
 
@@ -135,6 +136,26 @@ class Home(HomeFolder):
         told = self.declared()
         return CorpusNames(told["corpus"], told["assets"]) if told else CorpusNames()
 
+    def check_owner(self, corpus: str) -> None:
+        """Refuse a home that another corpus builds into.
+
+        Args:
+            corpus: name in Dagster of the one that would, empty for the raptor command.
+
+        Raises:
+            SettingsError: another one does; it is named.
+        """
+        unnamed = "" if self.settings.exists() else corpus
+        owner = self.declared().get("corpus", unnamed)
+        if owner != corpus:
+            raise SettingsError(
+                f"the home {self.path} belongs to {owner_name(owner)}, and {owner_name(corpus)} "
+                "would build into it: choose another home; raptor export and raptor import carry "
+                "trees over. Where it is the same corpus under a new name, move "
+                f"{self.declaration if owner else self.settings} out of the home. Nothing was "
+                "changed"
+            )
+
     def declare(self, names: CorpusNames, settings: Settings) -> None:
         """Keep names and settings of a corpus that a project of the team's own defines.
 
@@ -162,6 +183,7 @@ class Home(HomeFolder):
         text = settings_text(
             sources=sources, preset=preset, group_by=group_by, is_complete=is_complete
         )
+        self.check_owner("")
         self.ensure()
         if self.settings.exists():
             return False

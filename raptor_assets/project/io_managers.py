@@ -65,7 +65,7 @@ class TablesIOManager(dg.IOManager):
         if table is None and schema and tables.exists(keys.TREE.path, partition):
             table = schema.table(())
         whole = tables.read(key.path, partition) if table is None else table
-        frame: pd.DataFrame = whole.to_pandas()
+        frame: pd.DataFrame = whole.to_pandas(use_threads=False)
         return frame
 
     def _own(self, key: dg.AssetKey) -> dg.AssetKey:

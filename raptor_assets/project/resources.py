@@ -124,8 +124,13 @@ class Resources:
         return open_dataset(path, self.settings.source, split=given.split)
 
     def declare(self) -> None:
-        """Say in the home what its corpus is called in Dagster, where it has a name."""
+        """Write into the home what its corpus is called in Dagster, where it has a name.
+
+        Raises:
+            SettingsError: another corpus builds into this home.
+        """
         if self.names.corpus:
+            self.home.check_owner(self.names.corpus)
             read = self.settings.model_copy(update={"source": self.source.settings})
             self.home.declare(self.names, read)
 
@@ -242,7 +247,8 @@ class StoreResource:
         readers see once ``promote`` switches to it.
         """
         identity = self._resources.components().store_identity
-        return open_store(self._settings, self._root, identity, beside=True)
+        owner = self._resources.names.corpus
+        return open_store(self._settings, self._root, identity, beside=True, owner=owner)
 
     def promote(self, trees: Collection[str]) -> bool:
         """Switch readers to the settings' embedder, once no tree that they have would be missed.
@@ -264,8 +270,9 @@ class StoreResource:
 
         For what concerns all of them, as dropping trees does.
         """
-        for identity in stored_identities(self._settings, self._root):
-            with open_store(self._settings, self._root, identity, beside=True) as store:
+        place, owner = (self._settings, self._root), self._resources.names.corpus
+        for identity in stored_identities(*place):
+            with open_store(*place, identity, beside=True, owner=owner) as store:
                 yield store
 
     def trees(self) -> Iterator[str]:

@@ -116,7 +116,8 @@ def import_home(
         acts = [act for act in acts if tree_of_act(exported, act.partition) in trees]
     verify(folder, export, [*tables, *acts])
     home.ensure()
-    with open_store(settings.store, home.qdrant, wanted) as store:
+    owner = home.names().corpus
+    with open_store(settings.store, home.qdrant, wanted, owner=owner) as store:
         others = differing(store, export)
         if others and not replace:
             raise StoreMismatchError(

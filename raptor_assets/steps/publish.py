@@ -33,8 +33,8 @@ from raptor_core.quality.registry import check_trees
 from raptor_core.quality.stored import StoredTree, embedding, staleness
 from raptor_core.quality.stored import store as whole_in_store
 from raptor_core.settings import Settings
-from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
-from raptor_core.store.publishing import Publishing
+from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
+from raptor_core.store.publishing import PublicationBatch
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.cluster import cluster_top
 from raptor_core.tree.invariants import violations
@@ -56,7 +56,7 @@ class _Ready:
     verdicts: list[CheckResult]
     gone: Sequence[str] = ()
     manifests: Mapping[str, Manifest] = field(default_factory=dict)
-    published: Sequence[Published] = ()
+    published: Sequence[PublicationCounts] = ()
 
     @property
     def is_refused(self) -> bool:
@@ -186,7 +186,7 @@ class PublishStep(Step):
                 except RaptorError as error:
                     part.state.fail(self.key, error)
 
-    def _give(self, publishing: Publishing, part: _Ready) -> None:
+    def _give(self, publishing: PublicationBatch, part: _Ready) -> None:
         documents = part.state.documents
         hidden = quarantined(part.state)
         part.manifests = {

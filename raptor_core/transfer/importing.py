@@ -10,7 +10,7 @@ import numpy as np
 
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Published, StoreIdentity
+from raptor_core.store.base import Edition, PublicationCounts, StoreIdentity
 from raptor_core.store.protocols import Publisher, Searcher
 from raptor_core.store.publishing import check_vectors, without_vectors
 from raptor_core.transfer.values import (
@@ -31,7 +31,7 @@ class Imported:
     """What importing one tree changed."""
 
     tree: str
-    published: Published
+    published: PublicationCounts
 
 
 def read_export(folder: ExportFolder) -> Export:

@@ -223,7 +223,8 @@ def decode_rows(data: bytes, where: str) -> tuple[tuple[Node, ...], dict[str, Ve
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(io.BytesIO(data))
+        # No threads: one of Arrow's that still starts when the process ends aborts it.
+        table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
         vectors = table.column(VECTOR).to_numpy()
         nodes = table_to_nodes(table)
     except (pa.ArrowException, KeyError, ValueError, TypeError) as error:

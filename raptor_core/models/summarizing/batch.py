@@ -113,7 +113,7 @@ def _read(path: Path) -> BatchRecord | None:
         raw = path.read_bytes()
     try:
         stored = json.loads(raw)
-        record = BatchRecord(**{**stored, "keys": tuple(stored["keys"])})
+        record = BatchRecord(**{**stored, "keys": tuple(stored["keys"]), "mark": path.stem})
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"the record of a batch at {path} is damaged ({error}): delete it, and the next build "

@@ -1,5 +1,7 @@
 """Records of unfinished batches: later runs find them, and the last one deletes them."""
 
+import json
+
 import pytest
 
 from raptor_core.errors import StoreError
@@ -53,3 +55,18 @@ def test_a_lock_that_the_disk_refuses_is_named_with_the_remedy(tmp_path):
         BatchRecords(tmp_path, "here").claim({"a"}).__enter__()
     with pytest.raises(StoreError, match=r"make the directory writable"):
         record_of(tmp_path, "a")
+
+
+def test_a_forged_record_names_no_file_but_its_own(tmp_path):
+    """The mark of a record is a file's name, which is written and deleted."""
+    folder, letter = tmp_path / "batches", tmp_path / "letter.json"
+    record_of(folder, "a")
+    letter.write_text("mine")
+    (path,) = folder.glob("*.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "mark": "../letter"}))
+    records = BatchRecords(folder, "here")
+    with records.left({"a"}) as left:
+        records.keep(left[0], "batch")
+        records.drop(left[0])
+    assert letter.read_text() == "mine"
+    assert not path.exists()
