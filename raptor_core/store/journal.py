@@ -12,7 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Iterable
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 
@@ -39,11 +41,13 @@ class Journal:
         """Apply a batch so that it survives a crash at any point.
 
         Raises:
-            StoreError: no space, or the disk refuses the journal: nothing was changed. When the
-                engine fails, the journal stays and is applied by whoever opens the store next.
+            StoreError: an id is not a UUID, there is no space, or the disk refuses the journal:
+                nothing was changed. When the engine fails, the journal stays and is applied by
+                the next process that opens the store.
         """
         if not batch.upserts and not batch.deletes:
             return
+        _check_ids([*(point.id for point in batch.upserts), *batch.deletes])
         data = encode(batch)
         check_space(self._path.parent, len(data) * (1 + _ENGINE_BYTES_PER_BYTE))
         write_durably(self._path, data)
@@ -53,14 +57,23 @@ class Journal:
         """Apply the batch that a dead process left, if there is one.
 
         Raises:
-            StoreError: no space, the journal is damaged or another version's, or the engine fails.
+            StoreError: no space, the journal is damaged or another version's, or the engine
+                refuses it.
         """
         with disk_errors(self._path):
             data = self._path.read_bytes() if self._path.exists() else None
         if data is not None:
             batch = decode(data, self._path)
             check_space(self._path.parent, len(data) * _ENGINE_BYTES_PER_BYTE)
-            self._apply(batch)
+            try:
+                self._apply(batch)
+            except (StoreError, KeyError, TypeError, ValueError) as error:
+                raise StoreError(
+                    f"{self._path}: this publication was broken off, and the engine refuses to "
+                    f"complete it ({error}). Mend what it names, and repeat. If that does not "
+                    f"help, move {self._path} away to open the store as it is, then build "
+                    "(--force) or import its trees again"
+                ) from error
 
     def _apply(self, batch: Batch) -> None:
         self._engine.apply(batch)
@@ -98,8 +111,25 @@ def decode(data: bytes, path: Path | str) -> Batch:
             "was broken off here, open the store once with that one (raptor status). Else move "
             "the file away to open the store as it is, then build the tree again"
         )
-    points, deletes = json.loads(data[at:])
-    return Batch(tuple(_point(*point) for point in points), tuple(deletes))
+    try:
+        points, deletes = json.loads(data[at:])
+        return Batch(tuple(_point(*point) for point in points), tuple(deletes))
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise StoreError(
+            f"{path}: not a publication of this program ({error}). Move {path} away to open the "
+            "store as it is, then build (--force) or import its trees again"
+        ) from error
+
+
+def _check_ids(ids: Iterable[str]) -> None:
+    for point_id in ids:
+        try:
+            UUID(point_id)
+        except ValueError as error:
+            raise StoreError(
+                f"{point_id!r} cannot be the id of a point: expected a UUID, such as "
+                "raptor_core.identity makes. Nothing was changed"
+            ) from error
 
 
 def _point(point_id: str, payload: Payload, stored: str | None) -> Point:

@@ -20,6 +20,7 @@ from raptor_core.places import Folder
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 Properties = Mapping[str, str]
 T = TypeVar("T")
@@ -133,6 +134,41 @@ class TableStore:
             return take(pq.ParquetFile(pa.BufferReader(data)))
         except (pa.ArrowException, OSError) as error:
             raise _damaged(path, error) from error
+
+
+_PLAIN_ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED"}
+_MAX_UNPACKED_BYTES = 2**28
+_MAX_EXPANSION = 100
+_VALUE_BYTES = 16
+"""Bytes that a value of a list takes at most beside its content, also a missing one."""
+
+
+def check_unpacked(
+    metadata: pq.FileMetaData, codecs: Sequence[str] = ("SNAPPY", "ZSTD", "UNCOMPRESSED")
+) -> None:
+    """Refuse a Parquet file that unpacks to far more memory than its size.
+
+    A dictionary stores a text once for many rows, so none may be used: ``TableStore`` and exports
+    use none.
+
+    Args:
+        metadata: footer of the file.
+        codecs: compression that a column may have.
+
+    Raises:
+        ValueError: naming the column or the sizes.
+    """
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+    for chunk in chunks:
+        if chunk.compression not in codecs or not _PLAIN_ENCODINGS.issuperset(chunk.encodings):
+            used = f"{chunk.compression}, {', '.join(chunk.encodings)}"
+            raise ValueError(f"the column {chunk.path_in_schema} is packed by {used}")
+    packed = sum(chunk.total_compressed_size for chunk in chunks)
+    unpacked = sum(c.total_uncompressed_size + _VALUE_BYTES * c.num_values for c in chunks)
+    most = max(_MAX_UNPACKED_BYTES, _MAX_EXPANSION * packed)
+    if unpacked > most:
+        raise ValueError(f"it unpacks to {unpacked} bytes, {most} at the most")
 
 
 def table_name(key: Sequence[str], partition: str) -> str:

@@ -61,6 +61,21 @@ class Schema:
         """
         return zip(*(self._cells(column, table) for column in self.columns), strict=True)
 
+    def check(self, schema: pa.Schema) -> None:
+        """Refuse a table whose columns or types are not those of this schema.
+
+        Raises:
+            ValueError: naming the column, with the types.
+        """
+        required = {c.name for c in self.columns if c.kind != "json"} - set(self._may_lack)
+        names = list(schema.names)
+        if len(set(names)) != len(names) or not required <= set(names) <= set(self.names):
+            raise ValueError(f"columns {names!r:.400}, expected {list(self.names)}")
+        for column in self.columns:
+            if column.name in names and not _has_kind(schema.field(column.name).type, column.kind):
+                came = schema.field(column.name).type
+                raise ValueError(f"the column {column.name} has type {came}, not {column.kind}")
+
     def _cells(self, column: Column, table: pa.Table) -> Iterable[Any]:
         if column.name not in table.column_names:
             if column.kind == "json":
@@ -71,6 +86,19 @@ class Schema:
         if column.kind == "json":
             return map(json.loads, values)
         return map(tuple, values) if column.kind == "list[string]" else values
+
+
+def _has_kind(type_: pa.DataType, kind: Kind) -> bool:
+    from pyarrow import types
+
+    if kind == "list[string]":
+        is_list = types.is_list(type_) or types.is_large_list(type_)
+        return is_list and _has_kind(type_.value_type, "string")
+    if kind in ("int", "float"):
+        return bool(types.is_int64(type_) if kind == "int" else types.is_float64(type_))
+    if kind == "bytes":
+        return bool(types.is_binary(type_) or types.is_large_binary(type_))
+    return bool(types.is_string(type_) or types.is_large_string(type_))
 
 
 def _array(kind: Kind, values: Sequence[Any]) -> pa.Array:

@@ -10,14 +10,14 @@ from raptor_core.errors import DamagedTreeError, ExportError, UnknownTreeError
 from raptor_core.store.base import Where
 from raptor_core.store.publishing import without_vectors
 from raptor_core.store.store import VectorStore
+from raptor_core.transfer.manifest import encode
+from raptor_core.transfer.rows import encode_rows
 from raptor_core.transfer.values import (
     MANIFEST,
     Export,
     ExportFolder,
     TableFile,
     TreeFile,
-    encode,
-    encode_rows,
     tree_file,
 )
 from raptor_core.tree.publish import build_id

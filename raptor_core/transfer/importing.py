@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-
-import numpy as np
 
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Published, StoreIdentity
 from raptor_core.store.protocols import Publisher, Searcher
-from raptor_core.store.publishing import check_vectors, without_vectors
-from raptor_core.transfer.values import (
-    MANIFEST,
-    Export,
-    ExportFolder,
-    TableFile,
-    TreeFile,
-    decode,
-    decode_rows,
-)
-from raptor_core.tree.publish import build_id
+from raptor_core.transfer.checks import check_tree
+from raptor_core.transfer.manifest import MAX_BYTES, decode
+from raptor_core.transfer.rows import decode_rows
+from raptor_core.transfer.values import MANIFEST, Export, ExportFolder, TableFile, TreeFile
 from raptor_core.vectors import Vectors
 
 
@@ -40,7 +30,7 @@ def read_export(folder: ExportFolder) -> Export:
     Raises:
         ExportError: it holds no whole export, a damaged or a newer one.
     """
-    data = folder.find(MANIFEST)
+    data = folder.find(MANIFEST, MAX_BYTES)
     if data is None:
         raise ExportError(
             f"{folder.name} holds no {MANIFEST}: it is no export, or one that was broken off. "
@@ -120,19 +110,10 @@ def differing(store: Searcher, export: Export) -> list[str]:
 def _read(
     folder: ExportFolder, export: Export, file: TreeFile
 ) -> tuple[tuple[Node, ...], dict[str, Vectors]]:
-    """A tree's nodes and vectors, which are those of its manifest."""
-    where = folder.shown(file.name)
-    nodes, vectors = decode_rows(folder.read(file.name, file.stamp), where)
-    sizes = tuple(len(list(layer)) for _, layer in groupby(nodes, key=lambda node: node.layer))
-    manifest = file.manifest
-    lost = without_vectors(manifest, nodes, vectors)
-    if (build_id(nodes), sizes) != (manifest.build_id, manifest.layer_sizes) or lost:
-        raise ExportError(
-            f"{where} is not the tree {manifest.tree!r} of its manifest: layers of {sizes} nodes "
-            f"where {manifest.layer_sizes} are named, {len(lost)} vectors missing; export again"
-        )
-    embedded = [node for node in nodes if node.embedding_key in vectors]
-    if embedded:
-        stacked = np.stack([vectors[node.embedding_key] for node in embedded])
-        check_vectors(embedded, stacked, export.identity)
-    return nodes, vectors
+    """Return the nodes of a tree and its vectors by embedding key, once all of it was checked."""
+    where, manifest = folder.shown(file.name), file.manifest
+    data = folder.read(file.name, file.stamp)
+    nodes, rows = decode_rows(data, where, sum(manifest.layer_sizes))
+    check_tree(nodes, rows, manifest, export.identity, where)
+    known = zip(nodes, rows, strict=True)
+    return nodes, {node.embedding_key: row for node, row in known if row is not None}

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from support.stores import (
     N_DIMS,
-    make_tree,
     open_at,
     vectors_of,
 )
-from support.transfers import ODD, exported, publish, rich_tree, state
+from support.transfers import ODD, exported, make_tree, publish, rich_tree, state
 
 from raptor_core.errors import (
     ExportError,
@@ -17,7 +16,8 @@ from raptor_core.errors import (
 from raptor_core.store import Where
 from raptor_core.transfer.exporting import export_trees
 from raptor_core.transfer.importing import chosen, differing, import_trees, read_export, verify
-from raptor_core.transfer.values import ExportFolder, decode, encode
+from raptor_core.transfer.manifest import decode, encode
+from raptor_core.transfer.values import ExportFolder
 
 
 def test_what_a_store_exports_another_imports_without_loss(open_kind, tmp_path):
@@ -125,11 +125,11 @@ def test_every_tree_is_read_by_itself(one, monkeypatch):
 
 
 def test_nodes_may_have_no_vectors_all_or_some():
-    from raptor_core.transfer.values import decode_rows, encode_rows
+    from raptor_core.transfer.rows import decode_rows, encode_rows
 
     nodes = make_tree("t", 4)
     data = encode_rows(nodes, {nodes[0].embedding_key: np.eye(1, N_DIMS)[0]})
     found, vectors = decode_rows(data, "x")
     assert list(found) == nodes
-    assert list(vectors) == [nodes[0].embedding_key]
-    assert decode_rows(encode_rows(nodes, {}), "x") == (tuple(nodes), {})
+    assert [row is None for row in vectors] == [False, True, True, True, True]
+    assert decode_rows(encode_rows(nodes, {}), "x") == (tuple(nodes), (None,) * 5)
