@@ -17,8 +17,9 @@ from dagster_project.instance import open_instance
 from raptor_assets import keys
 from raptor_assets.project.home import Home
 from raptor_assets.provenance import version_tags
+from raptor_assets.specs import TABLE_SCHEMAS
 from raptor_core.documents import partition_key
-from raptor_core.errors import StoreMismatchError, TableError
+from raptor_core.errors import ExportError, StoreMismatchError, TableError
 from raptor_core.places import Folder
 from raptor_core.settings import GroupingSettings, Settings
 from raptor_core.store import open_store
@@ -35,6 +36,7 @@ from raptor_core.transfer.importing import (
     read_export,
     verify,
 )
+from raptor_core.transfer.tables import check_table, tree_of_act_file
 from raptor_core.transfer.values import Export, ExportFolder, TableFile
 
 IMPORTED = "imported"
@@ -109,13 +111,13 @@ def import_home(
     check_embedder(whole, wanted, folder.name)
     export = chosen(whole, trees)
     names = [file.manifest.tree for file in export.trees]
+    verify(folder, export)
     tables = _fitting(whole, names, settings.grouping)
-    acts = [table for table in whole.tables if table.key == KEY]
-    if trees:
-        exported = TableStore(f"{url.rstrip('/')}/tables")
-        acts = [act for act in acts if tree_of_act(exported, act.partition) in trees]
-    verify(folder, export, [*tables, *acts])
+    _check_tables(folder, tables, names, settings.grouping)
+    acts = _acts(folder, whole, trees)
     home.ensure()
+    place = Folder(home.tables_url(settings), TableError)
+    _check_known(folder, place, acts)
     with open_store(settings.store, home.qdrant, wanted) as store:
         others = differing(store, export)
         if others and not replace:
@@ -127,13 +129,56 @@ def import_home(
         done = import_trees(store, folder, export)
         live = [mark.tree for mark in store.marks()]
     partitions = set(_whole(names, live, settings.grouping))
-    place = Folder(home.tables_url(settings), TableError)
+    changed = {
+        partition_key(one.tree, settings.grouping) for one in done if one.published.changed
+    }
     put = [table for table in tables if table.partition in partitions]
     for table in [*put, *acts]:
-        data = folder.read(table.name, table.stamp)
-        place.write(table_name(table.key, table.partition), data)
+        name = table_name(table.key, table.partition)
+        # Tables of trees that were published already are the home's own.
+        if replace or table.partition in changed or not place.exists(name):
+            place.write(name, folder.read(table.name, table.stamp))
     whose = sorted({table.partition for table in put})
     return ImportReport(tuple(done), tuple(whose), len(acts))
+
+
+def _check_tables(
+    folder: ExportFolder,
+    tables: Iterable[TableFile],
+    names: Iterable[str],
+    grouping: GroupingSettings,
+) -> None:
+    """Refuse tables that hold anything but rows of the trees of their partitions."""
+    trees: dict[str, set[str]] = {}
+    for name in names:
+        trees.setdefault(partition_key(name, grouping), set()).add(name)
+    for table in tables:
+        data, schema = folder.read(table.name, table.stamp), TABLE_SCHEMAS[table.key[-1]]
+        check_table(data, folder.shown(table.name), schema, trees[table.partition])
+
+
+def _acts(folder: ExportFolder, whole: Export, trees: Collection[str]) -> list[TableFile]:
+    """Return the decisions of an export that are about these trees, or all for none."""
+    acts = []
+    for table in whole.tables:
+        if table.key == KEY:
+            data = folder.read(table.name, table.stamp)
+            tree = tree_of_act_file(data, folder.shown(table.name), table.partition)
+            if not trees or tree in trees:
+                acts.append(table)
+    return acts
+
+
+def _check_known(folder: ExportFolder, place: Folder, acts: Iterable[TableFile]) -> None:
+    """Refuse decisions that the home holds under the same id with another content."""
+    for act in acts:
+        known = place.find(table_name(act.key, act.partition))
+        if known is not None and known != folder.read(act.name, act.stamp):
+            raise ExportError(
+                f"{folder.shown(act.name)} is another decision than the home's of the same id, "
+                f"{act.partition!r}: a decision never changes. Remove the file of the wrong one, "
+                "and repeat. Nothing was changed"
+            )
 
 
 def _whole(chosen: Collection[str], live: Iterable[str], grouping: GroupingSettings) -> list[str]:
@@ -147,7 +192,8 @@ def _fitting(whole: Export, names: Sequence[str], grouping: GroupingSettings) ->
     if dict(whole.grouping) != grouping.model_dump(mode="json"):
         return []
     every = [file.manifest.tree for file in whole.trees]
-    partitions, known = set(_whole(names, every, grouping)), set(map(tuple, keys.table_paths()))
+    partitions = set(_whole(names, every, grouping))
+    known = {tuple(path) for path in keys.table_paths() if path[-1] in TABLE_SCHEMAS}
     return [t for t in whole.tables if t.key in known and t.partition in partitions]
 
 

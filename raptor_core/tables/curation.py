@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import astuple, replace
 from datetime import UTC, datetime
+from typing import get_args
 
 from raptor_core.curation import Curation, Decision, Kind
 from raptor_core.errors import CurationError
@@ -17,8 +18,8 @@ from raptor_core.tables.files import TableStore
 from raptor_core.tables.schema import Schema
 
 KEY = ("curation",)
-_UNDO = "undo"
-_ACTS = Schema(
+UNDO = "undo"
+ACTS = Schema(
     ("id", "string", "of the act; sorts by time"),
     ("kind", "string", "document, chunk, summary, pin, finding, or undo"),
     ("tree", "string", "name of the tree"),
@@ -29,15 +30,18 @@ _ACTS = Schema(
     ("when", "string", "ISO time, UTC"),
     ("why", "string", "the reason given"),
 )
+"""Columns of an act; its table has one row and goes by the act's id."""
+
+ACT_KINDS = (*get_args(Kind), UNDO)
 
 
 def read_decisions(tables: TableStore) -> list[Decision]:
     """All decisions ever made, oldest first, those that were taken back among them."""
     decisions: dict[str, Decision] = {}
-    acts = [row for name in tables.names(KEY) for row in _ACTS.rows(tables.read(KEY, name))]
+    acts = [row for name in tables.names(KEY) for row in ACTS.rows(tables.read(KEY, name))]
     for act in sorted(acts):
         decision = Decision(*act)
-        if act[1] != _UNDO:
+        if act[1] != UNDO:
             decisions[decision.id] = decision
         elif decision.subject in decisions:
             why = f": {decision.why}" if decision.why else ""
@@ -64,7 +68,7 @@ def decide(
 ) -> Decision:
     """Record a decision; it is on disk when this returns."""
     decision = Decision(_new_id(), kind, tree, subject, value, about, who, _now(), why)
-    tables.write(KEY, decision.id, _ACTS.table([astuple(decision)[:-1]]))
+    tables.write(KEY, decision.id, ACTS.table([astuple(decision)[:-1]]))
     return decision
 
 
@@ -79,14 +83,14 @@ def take_back(tables: TableStore, decision_id: str, *, who: str, why: str = "") 
         raise CurationError(
             f"no decision {decision_id!r} is in force; `raptor curate list` shows them all"
         )
-    act = (_new_id(), _UNDO, in_force[decision_id].tree, decision_id, "", "", who, _now(), why)
-    tables.write(KEY, act[0], _ACTS.table([act]))
+    act = (_new_id(), UNDO, in_force[decision_id].tree, decision_id, "", "", who, _now(), why)
+    tables.write(KEY, act[0], ACTS.table([act]))
     return in_force[decision_id]
 
 
 def tree_of_act(tables: TableStore, act: str) -> str:
     """Name of the tree that an act is about."""
-    (row,) = _ACTS.rows(tables.read(KEY, act))
+    (row,) = ACTS.rows(tables.read(KEY, act))
     return str(row[2])
 
 

@@ -129,7 +129,7 @@ class TableStore:
         if data is None:
             return None
         path = self._folder.shown(name)
-        _check_seal(data, path)
+        check_seal(data, path)
         try:
             return take(pq.ParquetFile(pa.BufferReader(data)))
         except (pa.ArrowException, OSError) as error:
@@ -228,8 +228,12 @@ def seal(data: bytes) -> bytes:
     return data[:at] + _digest(data, at) + data[at + _N_HEX :]
 
 
-def _check_seal(data: bytes, path: str) -> None:
-    """Refuse a file that is not as it was written; one without a digest passes."""
+def check_seal(data: bytes, path: str) -> None:
+    """Refuse a file that is not as it was written; one without a digest passes.
+
+    Raises:
+        DamagedTableError: naming ``path``.
+    """
     at = _place(data)
     if at is not None and data[at : at + _N_HEX] != _digest(data, at):
         raise _damaged(path, "its bytes are not those that were written")

@@ -7,8 +7,8 @@ columns are checked in ``rows.py`` and ``manifest.py``.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
 
@@ -41,12 +41,11 @@ def check_tree(
     Raises:
         ExportError: naming the file and the row, from 1.
     """
-    sizes = Counter(node.layer for node in nodes)
-    layers = tuple(sizes[layer] for layer in sorted(sizes))
-    if layers != manifest.layer_sizes or list(map(_layer, nodes)) != sorted(map(_layer, nodes)):
+    layers = [(layer, len(list(group))) for layer, group in groupby(nodes, key=_layer)]
+    if layers != list(enumerate(manifest.layer_sizes)):
         raise ExportError(
-            f"{where} is not the tree {manifest.tree!r} of its manifest: layers of {layers} nodes "
-            f"where {manifest.layer_sizes} are named; export again"
+            f"{where} is not the tree {manifest.tree!r} of its manifest: (layer, nodes) are "
+            f"{layers!r:.200} where layers of {manifest.layer_sizes} nodes are named; export again"
         )
     by_id = {node.id: node for node in nodes}
     checks = _Checks(manifest, identity, by_id)
@@ -61,6 +60,21 @@ def _layer(node: Node) -> int:
     return node.layer
 
 
+def has_lawful_id(node: Node, n_layer: int) -> bool:
+    """Return whether a node's id follows from its tree and content.
+
+    Args:
+        node: of any layer.
+        n_layer: nodes of its layer; summaries of one content are told apart by a number below it.
+    """
+    if node.is_leaf:
+        return node.id == leaf_id(node.tree, node.documents[0], node.content_key)
+    return any(
+        node.id == summary_id(node.tree, node.layer, node.content_key, occurrence)
+        for occurrence in range(n_layer)
+    )
+
+
 class _Checks:
     """Checks of the nodes of one tree, in their order."""
 
@@ -72,7 +86,6 @@ class _Checks:
         self._by_id = by_id
         self._hidden = set(manifest.quarantined)
         self._ids: set[str] = set()
-        self._n_equal: Counter[tuple[int, str]] = Counter()
         self._vectors: dict[str, Vectors] = {}
 
     def problems(self, node: Node, vector: Vectors | None) -> Iterator[str]:
@@ -94,14 +107,12 @@ class _Checks:
     def _leaf(self, node: Node) -> Iterator[str]:
         if len(node.documents) != 1 or node.documents[0] not in self._manifest.documents:
             yield f"its documents are {node.documents!r:.80}, expected one of the manifest's"
-        elif node.id != leaf_id(node.tree, node.documents[0], node.content_key):
+        elif not has_lawful_id(node, 0):
             yield "its id is not that of its tree, document and content key"
         if node.children or not 0 <= node.start < node.end:
             yield f"a leaf with {len(node.children)} children and span {node.start}-{node.end}"
 
     def _summary(self, node: Node) -> Iterator[str]:
-        number = self._n_equal[node.layer, node.content_key]
-        self._n_equal[node.layer, node.content_key] += 1
         children = [self._by_id.get(child) for child in node.children]
         below = [child for child in children if child and child.layer == node.layer - 1]
         if len(below) != len(children) or len(set(node.children)) != len(children):
@@ -114,14 +125,8 @@ class _Checks:
             [child.content_key for child in below], node.fingerprint
         ):
             yield "its content key is not that of its children"
-        if node.id not in self._ids_of(node, number):
+        if not has_lawful_id(node, self._manifest.layer_sizes[node.layer]):
             yield "its id is not that of its tree, layer and content key"
-
-    def _ids_of(self, node: Node, number: int) -> Iterator[str]:
-        """Yield the ids that a summary may have: as many as nodes of its layer have its key."""
-        yield summary_id(node.tree, node.layer, node.content_key, number)
-        for occurrence in range(self._manifest.layer_sizes[node.layer]):
-            yield summary_id(node.tree, node.layer, node.content_key, occurrence)
 
     def _vector(self, node: Node, vector: Vectors | None) -> Iterator[str]:
         fingerprint = self._identity.embedder_fingerprint

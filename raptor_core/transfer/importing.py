@@ -12,7 +12,7 @@ from raptor_core.store.protocols import Publisher, Searcher
 from raptor_core.transfer.checks import check_tree
 from raptor_core.transfer.manifest import MAX_BYTES, decode
 from raptor_core.transfer.rows import decode_rows
-from raptor_core.transfer.values import MANIFEST, Export, ExportFolder, TableFile, TreeFile
+from raptor_core.transfer.values import MANIFEST, Export, ExportFolder, TreeFile
 from raptor_core.vectors import Vectors
 
 
@@ -72,16 +72,14 @@ def check_embedder(export: Export, wanted: StoreIdentity, where: str) -> None:
         )
 
 
-def verify(folder: ExportFolder, export: Export, tables: Sequence[TableFile] = ()) -> None:
-    """Read every tree of the export and these tables, and publish nothing.
+def verify(folder: ExportFolder, export: Export) -> None:
+    """Read and check every tree of the export; nothing is published.
 
     Raises:
-        ExportError: a file is missing, cut short, or not what it was; it is named.
+        ExportError: naming a file that is missing, cut short, damaged or forged.
     """
     for file in export.trees:
         _read(folder, export, file)
-    for table in tables:
-        folder.read(table.name, table.stamp)
 
 
 def import_trees(store: Publisher, folder: ExportFolder, export: Export) -> list[Imported]:

@@ -72,7 +72,7 @@ def decode_rows(
     except (pa.ArrowException, OSError, KeyError, ValueError, TypeError, RecursionError) as error:
         raise ExportError(f"{where} is not a tree of an export: {error}; export again") from error
     for row, node in enumerate(nodes, 1):
-        for problem in _wrong_cells(node):
+        for problem in wrong_cells(node):
             raise ExportError(f"{where}, row {row}: {problem}; export again")
     return nodes, tuple(vectors)
 
@@ -92,8 +92,8 @@ def _check_columns(schema: pa.Schema) -> None:
         raise ValueError(f"the column {VECTOR} has type {vector}, expected lists of float32")
 
 
-def _wrong_cells(node: Node) -> Iterator[str]:
-    """Yield what no node holds: missing values, and JSON of another shape."""
+def wrong_cells(node: Node) -> Iterator[str]:
+    """Yield what is wrong with the types of a node's fields."""
     texts = (node.id, node.tree, node.content_key, node.text, node.fingerprint, node.embedding_key)
     more = (*node.documents, *node.children, *node.section, *node.key_terms)
     labels = (node.source, node.context, node.slot, node.name)

@@ -106,7 +106,7 @@ class ExportFolder(Folder):
                     )
                 if max_bytes is not None and found.st_size > max_bytes:
                     raise self._too_large(name, found.st_size, max_bytes)
-                return file.read() if max_bytes is None else file.read(max_bytes + 1)
+                return file.read(found.st_size + 1)  # and no more, though it grows
         return None
 
     def _too_large(self, name: str, n_bytes: int, max_bytes: int) -> ExportError:
