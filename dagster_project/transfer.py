@@ -25,15 +25,15 @@ from raptor_core.settings import GroupingSettings, Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import StoreIdentity
 from raptor_core.tables.curation import KEY, tree_of_act
-from raptor_core.tables.files import TableStore, table_name
+from raptor_core.tables.files import table_name
 from raptor_core.transfer.exporting import check_target, export_trees, finish_export
 from raptor_core.transfer.importing import (
-    Imported,
+    ImportedTree,
     check_embedder,
-    chosen,
-    differing,
+    differing_trees,
     import_trees,
     read_export,
+    select_trees,
     verify,
 )
 from raptor_core.transfer.tables import check_table, tree_of_act_file
@@ -51,7 +51,7 @@ class ImportReport:
     taken back.
     """
 
-    trees: tuple[Imported, ...]
+    trees: tuple[ImportedTree, ...]
     tables: tuple[str, ...]
     n_acts: int
 
@@ -109,7 +109,7 @@ def import_home(
     folder = ExportFolder(url)
     whole = read_export(folder)
     check_embedder(whole, wanted, folder.name)
-    export = chosen(whole, trees)
+    export = select_trees(whole, trees)
     names = [file.manifest.tree for file in export.trees]
     verify(folder, export)
     tables = _fitting(whole, names, settings.grouping)
@@ -119,7 +119,7 @@ def import_home(
     place = Folder(home.tables_url(settings), TableError)
     _check_known(folder, place, acts)
     with open_store(settings.store, home.qdrant, wanted) as store:
-        others = differing(store, export)
+        others = differing_trees(store, export)
         if others and not replace:
             raise StoreMismatchError(
                 f"{len(others)} trees are published with other content, first {others[0]!r}; "
@@ -129,9 +129,7 @@ def import_home(
         done = import_trees(store, folder, export)
         live = [mark.tree for mark in store.marks()]
     partitions = set(_whole(names, live, settings.grouping))
-    changed = {
-        partition_key(one.tree, settings.grouping) for one in done if one.published.changed
-    }
+    changed = {partition_key(one.tree, settings.grouping) for one in done if one.published.changed}
     put = [table for table in tables if table.partition in partitions]
     for table in [*put, *acts]:
         name = table_name(table.key, table.partition)

@@ -183,14 +183,21 @@ def damage_named(folder: Path) -> Iterator[None]:
     Raises:
         RecordsError: a file is not a whole database, or this user cannot write it.
     """
-    sqlalchemy = sys.modules.get("sqlalchemy.exc")
     try:
         yield
-    except (sqlite3.DatabaseError, *([sqlalchemy.DBAPIError] if sqlalchemy else [])) as error:
+    except Exception as error:
+        if not isinstance(error, _database_errors()):
+            raise
         for path in sorted(folder.rglob("*.db")):
             if fault := _fault(path):
                 raise RecordsError(f"{path}, a file of Dagster's records, {fault}") from error
         raise
+
+
+def _database_errors() -> tuple[type[Exception], ...]:
+    """Return what SQLite raises, and SQLAlchemy where Dagster has imported it."""
+    sqlalchemy = sys.modules.get("sqlalchemy.exc")
+    return (sqlite3.DatabaseError, *([sqlalchemy.DBAPIError] if sqlalchemy else []))
 
 
 def _fault(path: Path) -> str:

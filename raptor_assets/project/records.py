@@ -17,11 +17,11 @@ from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
-from yaml import YAMLError
+from yaml import YAMLError  # type: ignore[import-untyped]
 
 from raptor_assets import names
-from raptor_assets.project.record_files import CheckOutcome, CheckOutcomes, damage_named
 from raptor_assets.project.home import unreadable_config
+from raptor_assets.project.record_files import CheckOutcome, CheckOutcomes, damage_named
 from raptor_assets.provenance import MATERIALIZED, recorded_versions
 from raptor_core.disk import file_lock
 from raptor_core.errors import MissingExtraError, RecordsError, SettingsError

@@ -1,8 +1,8 @@
-"""The record of what people decided: a table for each act, which is written once and never changed.
+"""The record of people's decisions: a table for each act, which never changes.
 
-So writers never wait for each other, on any place that tables can be at, and a writer that dies has
-written its act or not. A place that refuses is a TableError, an act that is damaged, and named, a
-DamagedTableError.
+An act is a decision, or the undoing of one. Writers need no lock, and a writer that dies has
+written its act or not. Functions raise TableError where the place refuses, and DamagedTableError
+for an act that is damaged. The values are in ``raptor_core.curation``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ACTS = Schema(
     ("id", "string", "of the act; sorts by time"),
     ("kind", "string", "document, chunk, summary, pin, finding, or undo"),
     ("tree", "string", "name of the tree"),
-    ("subject", "string", "what it is about; of an undo, the act taken back"),
+    ("subject", "string", "subject of the decision; of an undo, the id of the undone act"),
     ("value", "string", "text of a summary; right or wrong"),
     ("about", "string", "the subject in words"),
     ("who", "string", "who decided"),
@@ -36,7 +36,7 @@ ACT_KINDS = (*get_args(Kind), UNDO)
 
 
 def read_decisions(tables: TableStore) -> list[Decision]:
-    """All decisions ever made, oldest first, those that were taken back among them."""
+    """Return all decisions, oldest first, undone ones included."""
     decisions: dict[str, Decision] = {}
     acts = [row for name in tables.names(KEY) for row in ACTS.rows(tables.read(KEY, name))]
     for act in sorted(acts):
@@ -45,13 +45,13 @@ def read_decisions(tables: TableStore) -> list[Decision]:
             decisions[decision.id] = decision
         elif decision.subject in decisions:
             why = f": {decision.why}" if decision.why else ""
-            told = f"by {decision.who} on {decision.when}{why}"
-            decisions[decision.subject] = replace(decisions[decision.subject], undone=told)
+            undone = f"by {decision.who} on {decision.when}{why}"
+            decisions[decision.subject] = replace(decisions[decision.subject], undone=undone)
     return list(decisions.values())
 
 
 def read_curation(tables: TableStore) -> Curation:
-    """The decisions in force."""
+    """Return the decisions in force."""
     return Curation(read_decisions(tables))
 
 
@@ -66,17 +66,17 @@ def decide(
     about: str = "",
     why: str = "",
 ) -> Decision:
-    """Record a decision; it is on disk when this returns."""
+    """Record a decision and return it; it is on disk then."""
     decision = Decision(_new_id(), kind, tree, subject, value, about, who, _now(), why)
     tables.write(KEY, decision.id, ACTS.table([astuple(decision)[:-1]]))
     return decision
 
 
 def take_back(tables: TableStore, decision_id: str, *, who: str, why: str = "") -> Decision:
-    """Take a decision back; what it was about is then as if it had never been made.
+    """Undo a decision and return it; builds then behave as without it.
 
     Raises:
-        CurationError: there is no such decision in force.
+        CurationError: no decision with this id is in force.
     """
     in_force = {d.id: d for d in read_decisions(tables) if not d.undone}
     if decision_id not in in_force:
@@ -89,7 +89,7 @@ def take_back(tables: TableStore, decision_id: str, *, who: str, why: str = "") 
 
 
 def tree_of_act(tables: TableStore, act: str) -> str:
-    """Name of the tree that an act is about."""
+    """Return the name of the tree that an act is about."""
     (row,) = ACTS.rows(tables.read(KEY, act))
     return str(row[2])
 

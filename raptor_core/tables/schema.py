@@ -1,7 +1,7 @@
-"""Tables of fixed columns, made of rows of values and taken apart again, without pandas.
+"""Schemas of tables: rows of values become Arrow tables and are read back, without pandas.
 
-``pa.array`` imports pandas, which takes longer than a plan or a build of one edit, so arrays are
-made from buffers.
+``pa.array`` imports pandas, which takes longer than a plan or a build of one edit. So arrays are
+made from buffers. The schemas themselves are in ``values.py``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Kind = Literal["string", "int", "float", "list[string]", "json", "bytes"]
-"""What a column holds; ``int`` and ``float`` may be missing, ``json`` is any value as JSON text."""
+"""Type of a column; ``int`` and ``float`` may be missing, ``json`` is any value as JSON text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column, with words on what it holds."""
+    """Name, type and description of a column."""
 
     name: str
     kind: Kind
@@ -31,18 +31,18 @@ class Column:
 
 
 class Schema:
-    """The columns of a table, in order; the same types whatever its rows hold, also none."""
+    """Columns of a table, in order; types do not depend on the rows."""
 
     def __init__(
         self, *columns: tuple[str, Kind] | tuple[str, Kind, str], may_lack: Sequence[str] = ()
     ) -> None:
-        """``may_lack`` are columns that tables of an earlier version do not have."""
+        """Make a schema; ``may_lack`` names columns that a table may be without."""
         self.columns = tuple(Column(*column) for column in columns)
         self.names = tuple(column.name for column in self.columns)
         self._may_lack = may_lack
 
     def table(self, rows: Iterable[Sequence[Any]]) -> pa.Table:
-        """The table of some rows, each with a value for every column."""
+        """Return the table of some rows, each with a value for every column."""
         import pyarrow as pa
 
         columns = list(zip(*rows, strict=True)) or [()] * len(self.columns)
@@ -51,21 +51,20 @@ class Schema:
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
     def rows(self, table: pa.Table) -> Iterator[tuple[Any, ...]]:
-        """The rows of a table that ``table`` made, lists as tuples.
+        """Return the rows of a table that ``table`` made, lists as tuples.
 
-        A ``json`` column that it lacks, as tables of an earlier version may, has None in each row,
-        one of ``may_lack`` is empty in each.
+        A ``json`` column that the table lacks is None in each row, one of ``may_lack`` is empty.
 
         Raises:
-            KeyError: it lacks another column.
+            KeyError: the table lacks another column.
         """
         return zip(*(self._cells(column, table) for column in self.columns), strict=True)
 
     def check(self, schema: pa.Schema) -> None:
-        """Refuse a table whose columns or types are not those of this schema.
+        """Refuse columns that this schema does not have, or that have another type.
 
         Raises:
-            ValueError: naming the column, with the types.
+            ValueError: a column is missing, unknown, repeated, or of another type.
         """
         required = {c.name for c in self.columns if c.kind != "json"} - set(self._may_lack)
         names = list(schema.names)
@@ -73,8 +72,8 @@ class Schema:
             raise ValueError(f"columns {names!r:.400}, expected {list(self.names)}")
         for column in self.columns:
             if column.name in names and not _has_kind(schema.field(column.name).type, column.kind):
-                came = schema.field(column.name).type
-                raise ValueError(f"the column {column.name} has type {came}, not {column.kind}")
+                type_ = schema.field(column.name).type
+                raise ValueError(f"the column {column.name} has type {type_}, not {column.kind}")
 
     def _cells(self, column: Column, table: pa.Table) -> Iterable[Any]:
         if column.name not in table.column_names:

@@ -1,14 +1,14 @@
-"""Rules that a tree of an export keeps: what is refused before anything is written.
+"""Rules for a tree of an export, which are checked before anything is written.
 
 An export may come from anybody, with right digests. A node's id must follow from its tree and
-content by ``raptor_core.identity``, so no import touches the nodes of another tree. Types and
+content by ``raptor_core.identity``, so no import changes the nodes of another tree. Types and
 columns are checked in ``rows.py`` and ``manifest.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -23,23 +23,23 @@ from raptor_core.tree.publish import build_id
 from raptor_core.vectors import Vectors
 
 Rows = Sequence[Vectors | None]
-"""Vectors of the nodes of a tree, row for row; None where there is none."""
+"""Vectors of the nodes of a tree, row for row, each ``(n_dims,)``; None where a node has none."""
 
 
 def check_tree(
     nodes: Sequence[Node], rows: Rows, manifest: Manifest, identity: StoreIdentity, where: str
 ) -> None:
-    """Refuse a tree that is not the one of its manifest, or that no build could have published.
+    """Refuse a tree that differs from its manifest, or that no build could have published.
 
     Args:
         nodes: layer by layer from the leaves up.
-        rows: their vectors.
-        manifest: of the tree.
-        identity: of the store that it came from.
+        rows: vectors of the nodes.
+        manifest: manifest of the tree.
+        identity: identity of the exported store.
         where: name of the file, for messages.
 
     Raises:
-        ExportError: naming the file and the row, from 1.
+        ExportError: a rule is broken; it names the file and the row, from 1.
     """
     layers = [(layer, len(list(group))) for layer, group in groupby(nodes, key=_layer)]
     if layers != list(enumerate(manifest.layer_sizes)):
@@ -48,7 +48,7 @@ def check_tree(
             f"{layers!r:.200} where layers of {manifest.layer_sizes} nodes are named; export again"
         )
     by_id = {node.id: node for node in nodes}
-    checks = _Checks(manifest, identity, by_id)
+    checks = _TreeChecks(manifest, identity, by_id)
     for row, (node, vector) in enumerate(zip(nodes, rows, strict=True), 1):
         for problem in checks.problems(node, vector):
             raise ExportError(f"{where}, row {row} (node {node.id!r:.50}): {problem}; export again")
@@ -60,12 +60,12 @@ def _layer(node: Node) -> int:
     return node.layer
 
 
-def has_lawful_id(node: Node, n_layer: int) -> bool:
+def has_derived_id(node: Node, n_layer: int) -> bool:
     """Return whether a node's id follows from its tree and content.
 
     Args:
-        node: of any layer.
-        n_layer: nodes of its layer; summaries of one content are told apart by a number below it.
+        node: node of any layer.
+        n_layer: nodes of its layer; ids of equal summaries differ by a number below this one.
     """
     if node.is_leaf:
         return node.id == leaf_id(node.tree, node.documents[0], node.content_key)
@@ -75,12 +75,10 @@ def has_lawful_id(node: Node, n_layer: int) -> bool:
     )
 
 
-class _Checks:
-    """Checks of the nodes of one tree, in their order."""
+class _TreeChecks:
+    """Checks of the nodes of one tree, in the order of the rows."""
 
-    def __init__(
-        self, manifest: Manifest, identity: StoreIdentity, by_id: dict[str, Node]
-    ) -> None:
+    def __init__(self, manifest: Manifest, identity: StoreIdentity, by_id: dict[str, Node]) -> None:
         self._manifest = manifest
         self._identity = identity
         self._by_id = by_id
@@ -107,7 +105,7 @@ class _Checks:
     def _leaf(self, node: Node) -> Iterator[str]:
         if len(node.documents) != 1 or node.documents[0] not in self._manifest.documents:
             yield f"its documents are {node.documents!r:.80}, expected one of the manifest's"
-        elif not has_lawful_id(node, 0):
+        elif not has_derived_id(node, 0):
             yield "its id is not that of its tree, document and content key"
         if node.children or not 0 <= node.start < node.end:
             yield f"a leaf with {len(node.children)} children and span {node.start}-{node.end}"
@@ -125,7 +123,7 @@ class _Checks:
             [child.content_key for child in below], node.fingerprint
         ):
             yield "its content key is not that of its children"
-        if not has_lawful_id(node, self._manifest.layer_sizes[node.layer]):
+        if not has_derived_id(node, self._manifest.layer_sizes[node.layer]):
             yield "its id is not that of its tree, layer and content key"
 
     def _vector(self, node: Node, vector: Vectors | None) -> Iterator[str]:
@@ -146,9 +144,9 @@ class _Checks:
             yield "its vector is not that of an earlier row with the same embedding key"
 
     def problems_of_tree(self, nodes: Sequence[Node]) -> Iterator[str]:
-        """Yield what is wrong with all nodes together."""
+        """Yield what is wrong with the nodes together."""
         top = len(self._manifest.layer_sizes) - 1
-        if any(above >= below for below, above in _steps(self._manifest.layer_sizes)):
+        if any(above >= below for below, above in pairwise(self._manifest.layer_sizes)):
             yield f"layers of {self._manifest.layer_sizes} nodes, expected fewer in each"
         covered = {child for node in nodes for child in node.children}
         orphans = [node.id for node in nodes if node.layer < top and node.id not in covered]
@@ -160,7 +158,3 @@ class _Checks:
             yield "another number of tokens"
         if build_id(nodes) != self._manifest.build_id:
             yield "other nodes"
-
-
-def _steps(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    return list(zip(sizes, sizes[1:], strict=False))

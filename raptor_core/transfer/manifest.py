@@ -142,6 +142,9 @@ def decode(data: bytes, where: str) -> Export:
         stored = _StoredExport.model_validate(values)
         if stated != _digest(values):
             raise ExportError(f"{where} is damaged: its digest is another; copy or export it again")
+        for tree in stored.trees:
+            documents = (document for document, _ in tree.manifest.documents)
+            _check_distinct(documents, where, "document")
         export = _export(stored)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
@@ -179,13 +182,14 @@ def _export(stored: _StoredExport) -> Export:
 
 def _manifest(tree: _StoredTree) -> Manifest:
     stored = tree.manifest
+    documents = [(document, content_hash) for document, content_hash in stored.documents]
     fits = _FITS.validate_json(stored.fits)
     return Manifest(
         tree=tree.tree,
         build_id=stored.build_id,
         layer_sizes=tuple(stored.layer_sizes),
         n_tokens=stored.n_tokens,
-        documents={document: content_hash for document, content_hash in stored.documents},
+        documents=dict(documents),
         end=stored.end,
         settings_fingerprint=stored.settings_fingerprint,
         published_at=stored.published_at,

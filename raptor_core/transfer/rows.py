@@ -18,7 +18,7 @@ from raptor_core.tables.values import NODES, nodes_to_table, table_to_nodes
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 VECTOR = "vector"
 _CODECS = ("SNAPPY", "UNCOMPRESSED")
@@ -50,8 +50,8 @@ def decode_rows(
 
     Args:
         data: the file.
-        where: its name, for messages.
-        n_rows: rows that it must have; None for any number.
+        where: name of the file, for messages.
+        n_rows: number of rows that it must have; None for any.
 
     Raises:
         ExportError: the file is no Parquet file, unpacks to far more than its size, has other
@@ -63,9 +63,7 @@ def decode_rows(
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
         check_unpacked(file.metadata, _CODECS)
-        if n_rows is not None and file.metadata.num_rows != n_rows:
-            raise ValueError(f"{file.metadata.num_rows} rows, expected {n_rows}")
-        _check_columns(file.schema_arrow)
+        _check_shape(file, n_rows)
         table = file.read(use_threads=False)
         vectors = table.column(VECTOR).to_numpy()
         nodes = table_to_nodes(table)
@@ -77,14 +75,17 @@ def decode_rows(
     return nodes, tuple(vectors)
 
 
-def _check_columns(schema: pa.Schema) -> None:
-    """Refuse columns that are not those of a node, or have another type.
+def _check_shape(file: pq.ParquetFile, n_rows: int | None) -> None:
+    """Refuse columns that differ from those of ``encode_rows``, and another number of rows.
 
     Raises:
-        ValueError: naming one.
+        ValueError: a column is missing, unknown, or of another type; or rows are.
     """
     import pyarrow as pa
 
+    if n_rows is not None and file.metadata.num_rows != n_rows:
+        raise ValueError(f"{file.metadata.num_rows} rows, expected {n_rows}")
+    schema = file.schema_arrow
     NODES.check(pa.schema([field for field in schema if field.name != VECTOR]))
     vector = schema.field(VECTOR).type
     is_list = pa.types.is_list(vector) or pa.types.is_large_list(vector)

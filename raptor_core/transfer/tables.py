@@ -1,4 +1,7 @@
-"""Checks of the tables that an export brings along, before any of them is written."""
+"""Checks of the tables of an export, before any of them is written into a home.
+
+Tables hold what the next build reuses: leaves, clusters, findings, costs, and decisions of people.
+"""
 
 from __future__ import annotations
 
@@ -24,35 +27,53 @@ from raptor_core.tables.values import (
     table_to_nodes,
     table_to_usages,
 )
-from raptor_core.transfer.checks import has_lawful_id
+from raptor_core.transfer.checks import has_derived_id
 from raptor_core.transfer.rows import wrong_cells
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
+def _check_nodes(table: pa.Table) -> None:
+    """Refuse nodes with cells of a wrong type, or ids that their content does not give.
+
+    Raises:
+        ValueError: naming the row.
+    """
+    nodes = table_to_nodes(table)
+    sizes = Counter(node.layer for node in nodes)
+    for row, node in enumerate(nodes, 1):
+        for problem in _problems(node, sizes[node.layer]):
+            raise ValueError(f"row {row}: {problem}")
+
+
+def _problems(node: Node, n_layer: int) -> Iterator[str]:
+    yield from wrong_cells(node)
+    if not node.documents or not has_derived_id(node, n_layer):
+        yield "its id is not that of its tree and content"
+
+
 _READERS: dict[Schema, Callable[..., Any]] = {
     CLUSTERS: table_to_clusterings,
     DOCUMENTS: table_to_documents,
     FINDINGS: table_to_findings,
-    NODES: table_to_nodes,
+    NODES: _check_nodes,
     USAGES: table_to_usages,
 }
-"""Functions that take a table of each schema apart, where a build does so."""
+"""Functions by which a build reads the tables of a schema."""
 
 
-def check_table(
-    data: bytes, where: str, schema: Schema, trees: Collection[str] | None
-) -> pa.Table:
-    """Return the table of a file, once it is one of this schema over these trees.
+def check_table(data: bytes, where: str, schema: Schema, trees: Collection[str] | None) -> pa.Table:
+    """Return the table of a file, which must have this schema and rows of these trees.
 
     Args:
         data: the file.
         where: its name, for messages.
         schema: columns that it must have.
-        trees: trees that its rows may be of, where the schema has a column ``tree``; None for any.
+        trees: values that a column ``tree`` may have; None for any.
 
     Raises:
-        ExportError: naming the file and what is wrong.
+        ExportError: a rule is broken; it names the file.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -67,9 +88,8 @@ def check_table(
             raise ValueError("its history is no list of objects")
         table = file.read(use_threads=False)
         rows = list(schema.rows(table))
-        nodes = _READERS.get(schema, lambda _: ())(table)
-        if schema is NODES:
-            _check_nodes(nodes)
+        if read := _READERS.get(schema):
+            read(table)
     except (
         *(pa.ArrowException, OSError, KeyError, ValueError, TypeError),
         *(AttributeError, RecursionError, DamagedTableError),
@@ -86,7 +106,7 @@ def check_table(
 
 
 def tree_of_act_file(data: bytes, where: str, name: str) -> str:
-    """Return the tree of one decision, or of one taken back, from the file of its table.
+    """Return the tree that an act is about: a decision, or the undoing of one.
 
     Args:
         data: the file.
@@ -94,22 +114,9 @@ def tree_of_act_file(data: bytes, where: str, name: str) -> str:
         name: id of the act.
 
     Raises:
-        ExportError: it is no such table.
+        ExportError: the file is not the table of this act.
     """
     rows = list(ACTS.rows(check_table(data, where, ACTS, None)))
     if len(rows) != 1 or rows[0][0] != name or rows[0][1] not in ACT_KINDS:
         raise ExportError(f"{where} is not the table of the decision {name!r:.80}; export again")
     return str(rows[0][2])
-
-
-def _check_nodes(nodes: Collection[Node]) -> None:
-    sizes = Counter(node.layer for node in nodes)
-    for row, node in enumerate(nodes, 1):
-        for problem in _problems(node, sizes[node.layer]):
-            raise ValueError(f"row {row}: {problem}")
-
-
-def _problems(node: Node, n_layer: int) -> Iterator[str]:
-    yield from wrong_cells(node)
-    if not node.documents or not has_lawful_id(node, n_layer):
-        yield "its id is not that of its tree and content"

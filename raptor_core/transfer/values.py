@@ -1,11 +1,11 @@
-"""What an export holds: values, the JSON of its manifest, and the Parquet files of its trees.
+"""Values of an export, and the folder that it is kept in.
 
-    <folder>/export.json             written last: what is there, with sizes and SHA-256
+    <folder>/export.json             manifest, written last: all files with sizes and SHA-256
     <folder>/trees/<digest>.parquet  one tree: a row for each node, with its vector
-    <folder>/tables/…                a partition's tables, as they lie in a home
+    <folder>/tables/…                tables of partitions, under the paths that they have in a home
 
-Names of files follow from the names of trees, tables and partitions and stand nowhere: a forged
-manifest cannot name a file outside.
+The names of files are derived from the names of trees, tables and partitions, so a forged manifest
+cannot name a file outside the folder. ``manifest.py`` and ``rows.py`` hold the formats.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from raptor_core.tables.files import table_name
 
 MANIFEST = "export.json"
 
+
 @dataclass(frozen=True, slots=True)
 class Stamp:
     """Size and SHA-256 (hexadecimal) of a file."""
@@ -36,21 +37,21 @@ class Stamp:
 
     @classmethod
     def of(cls, data: bytes) -> Stamp:
-        """Of a file's content."""
+        """Return the stamp of a file's content."""
         return cls(len(data), hashlib.sha256(data).hexdigest())
 
 
 class ExportFolder(Folder):
-    """The folder of an export. See ``Folder``; what it raises is ExportError.
+    """Folder of an export, which raises ExportError; see ``Folder``.
 
-    On this machine it holds regular files alone: a link, a pipe or a device is refused.
+    On this machine only regular files are read: a link, a pipe or a device is refused.
     """
 
     def __init__(self, url: str) -> None:
         super().__init__(url, ExportError)
 
     def put(self, name: str, data: bytes) -> Stamp:
-        """Write a file; see ``Folder.write``."""
+        """Write a file and return its stamp; see ``Folder.write``."""
         self.write(name, data)
         return Stamp.of(data)
 
@@ -58,11 +59,11 @@ class ExportFolder(Folder):
         """Return the content of a file; None where there is none.
 
         Args:
-            name: of the file.
-            max_bytes: size of the largest file that is read; None for any.
+            name: path of the file in the folder.
+            max_bytes: largest size that is read; None for any.
 
         Raises:
-            ExportError: the place does not answer, or refuses; the file is larger, or is none.
+            ExportError: the place does not answer, or refuses; the file is larger, or not regular.
         """
         if self._is_local:
             return self._find_regular(name, max_bytes)
@@ -73,19 +74,19 @@ class ExportFolder(Folder):
         return super().find(name)
 
     def read(self, name: str, stamp: Stamp | None = None) -> bytes:
-        """Return the content of a file, which is what it was when it was written.
+        """Return the content of a file.
 
         Raises:
-            ExportError: it is missing, or not what ``stamp`` says: cut short, or another.
+            ExportError: the file is missing, or does not have the size and digest of ``stamp``.
         """
         data = self.find(name, None if stamp is None else stamp.n_bytes)
         if data is None:
             raise ExportError(f"{self.shown(name)} is missing; copy the export again, whole")
         actual = Stamp.of(data)
         if stamp is not None and actual != stamp:
-            what = "is cut short" if actual.n_bytes < stamp.n_bytes else "is damaged"
+            problem = "is cut short" if actual.n_bytes < stamp.n_bytes else "is damaged"
             raise ExportError(
-                f"{self.shown(name)} {what}: {actual.n_bytes} bytes with SHA-256 "
+                f"{self.shown(name)} {problem}: {actual.n_bytes} bytes with SHA-256 "
                 f"{actual.sha256[:12]} where the export says {stamp.n_bytes} with "
                 f"{stamp.sha256[:12]}; copy it again, or export again"
             )
@@ -96,17 +97,17 @@ class ExportFolder(Folder):
         root = Path(self.path(""))
         with suppress(FileNotFoundError), self._reached(name):
             links = [p for p in (path, *path.parents) if p.is_symlink() and root in p.parents]
-            # The file is opened without waiting for the other end of a pipe, and then looked at.
+            # Opening a pipe would wait for its writer; the type of an open file cannot change.
             with open(path, "rb", opener=_open_unblocked) as file:
-                found = os.fstat(file.fileno())
-                if links or not stat.S_ISREG(found.st_mode):
+                status = os.fstat(file.fileno())
+                if links or not stat.S_ISREG(status.st_mode):
                     raise ExportError(
                         f"{links[-1] if links else path} is no regular file or folder; copy the "
                         "export again, without links, pipes and devices"
                     )
-                if max_bytes is not None and found.st_size > max_bytes:
-                    raise self._too_large(name, found.st_size, max_bytes)
-                return file.read(found.st_size + 1)  # and no more, though it grows
+                if max_bytes is not None and status.st_size > max_bytes:
+                    raise self._too_large(name, status.st_size, max_bytes)
+                return file.read(status.st_size + 1)  # it may grow meanwhile
         return None
 
     def _too_large(self, name: str, n_bytes: int, max_bytes: int) -> ExportError:
@@ -122,20 +123,20 @@ def _open_unblocked(path: str, flags: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TreeFile:
-    """One exported tree."""
+    """Manifest of an exported tree, and the stamp of its file."""
 
     manifest: Manifest
     stamp: Stamp
 
     @property
     def name(self) -> str:
-        """Name of its file in the export."""
+        """Path of the file in the export."""
         return tree_file(self.manifest.tree)
 
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """One exported table of a partition; ``key`` is its asset's."""
+    """Exported table: the key of its asset, its partition, and the stamp of its file."""
 
     key: tuple[str, ...]
     partition: str
@@ -143,16 +144,20 @@ class TableFile:
 
     @property
     def name(self) -> str:
-        """Name of its file in the export."""
+        """Path of the file in the export."""
         return f"tables/{table_name(self.key, self.partition)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What an export holds.
+    """Content of an export.
 
-    ``identity`` is the store's that it came from; its corpus may differ from the one that it goes
-    to. ``grouping`` are the settings by which trees were put into partitions.
+    Attributes:
+        identity: identity of the exported store.
+        trees: exported trees.
+        made_at: ISO 8601 time in UTC.
+        grouping: settings by which trees were put into partitions.
+        tables: exported tables of partitions, and decisions.
     """
 
     identity: StoreIdentity
@@ -163,16 +168,16 @@ class Export:
 
     @property
     def n_nodes(self) -> int:
-        """Nodes of all trees."""
+        """Number of nodes of all trees."""
         return sum(sum(tree.manifest.layer_sizes) for tree in self.trees)
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all files but the manifest."""
+        """Size of all files but the manifest."""
         stamps = [*(tree.stamp for tree in self.trees), *(table.stamp for table in self.tables)]
         return sum(stamp.n_bytes for stamp in stamps)
 
 
 def tree_file(tree: str) -> str:
-    """Name of a tree's file in an export, whatever characters the tree's name has."""
+    """Return the path of a tree's file; it holds no character of the tree's name."""
     return f"trees/{digest('export', tree)[:32]}.parquet"

@@ -51,7 +51,9 @@ class Forger:
         values = json.loads(manifest.read_text())
         data = (self.path / "tables" / table_name(key, partition)).read_bytes()
         stamp = {"n_bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        known = [t for t in values["tables"] if (t["key"], t["partition"]) != (list(key), partition)]
+        known = [
+            t for t in values["tables"] if (t["key"], t["partition"]) != (list(key), partition)
+        ]
         values["tables"] = [*known, {"key": list(key), "partition": partition, **stamp}]
         values.pop("digest")
         values["digest"] = digest("export manifest", json.dumps(values, sort_keys=True))

@@ -19,27 +19,24 @@ from support.stores import PROCESS_PATH
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 COMMAND = [sys.executable, "-c", "from dagster_project.cli import main; main()"]
+SCRIPT = ["sh", "-c", 'trap "" INT HUP; exec "$@"', "script"]
+"""Starts a command with SIGINT and SIGHUP ignored, as `nohup raptor ... &` in a script does."""
+
 END_SECONDS = 100
 
 
 @contextmanager
 def in_background(log, *arguments, **environ):
-    """The command as a script's `nohup raptor ... &` starts it: SIGINT and SIGHUP are ignored."""
-
-    def ignore():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-
+    """A process of the command that a script started."""
     with (
         log.open("w") as file,
         subprocess.Popen(
-            [*COMMAND, *map(str, arguments)],
+            [*SCRIPT, *COMMAND, *map(str, arguments)],
             env={**os.environ, "PYTHONPATH": PROCESS_PATH, "HF_HUB_OFFLINE": "1", **environ},
             stdin=subprocess.PIPE,
             stdout=file,
             stderr=file,
             start_new_session=True,
-            preexec_fn=ignore,
         ) as process,
     ):
         try:

@@ -103,7 +103,9 @@ def test_a_node_that_no_build_makes_is_named_by_its_row(forge, reason):
 def test_a_node_without_parent_and_an_id_that_comes_twice_are_refused(forge):
     nodes = make_tree()
     lonely = make_leaf("t", "nobody summarizes this", "d0.md", 99)
-    assert "1 nodes below the top have no parent" in refusal(forge([*nodes[:12], lonely, *nodes[12:]]))
+    assert "1 nodes below the top have no parent" in refusal(
+        forge([*nodes[:12], lonely, *nodes[12:]])
+    )
     assert "row 2" in refusal(forge([nodes[0], *nodes]))
 
 
@@ -252,9 +254,7 @@ TABLES = {
     ),
     "columns ": lambda: as_parquet(table_of(make_tree()).drop_columns(["children"]), **PLAIN),
     "it unpacks to": lambda: as_parquet(
-        with_column(
-            "children", pa.array([[None] * 3 * 10**6] * 15, pa.list_(pa.large_string()))
-        ),
+        with_column("children", pa.array([[None] * 3 * 10**6] * 15, pa.list_(pa.large_string()))),
         **PLAIN,
     ),
     "not a tree of an export: .*recursion": lambda: as_parquet(
@@ -302,7 +302,7 @@ def test_only_regular_files_are_read(forge, tmp_path, make, name):
         path.rename(other)
     make(path, other)
     folder = ExportFolder(str(tmp_path / "export"))
-    with pytest.raises(ExportError, match="no regular file|Is a directory"):
+    with pytest.raises(ExportError, match=r"no regular file|Is a directory"):
         verify(folder, read_export(folder))
 
 
@@ -332,7 +332,7 @@ def test_an_export_that_changes_while_it_is_imported_publishes_only_what_was_che
     nodes = make_tree(word="later")
     folder.put(tree_file("t"), encode_rows(nodes, keyed_vectors(nodes)))
     with open_at(None, "local") as store:
-        with pytest.raises(ExportError, match="is damaged|is cut short"):
+        with pytest.raises(ExportError, match=r"is damaged|is cut short"):
             import_trees(store, folder, export)
         assert store.manifests() == []
 
