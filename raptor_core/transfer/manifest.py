@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -25,15 +25,16 @@ FORMAT = "raptor-export"
 VERSION = 1
 """Version of the layout and of the columns; a newer one is refused."""
 
-MAX_BYTES = 2**30
-"""Size of the largest manifest that is read: that of some 200,000 trees with their tables."""
+MAX_BYTES = 2**29
+"""Size of the largest manifest that is read: that of some 100,000 trees with their tables."""
 
-_BYTES_PER_BRACKET = 16
-"""Bytes that a manifest has at least for each list or object in it."""
+_BYTES_PER_BRACKET = 48
+"""Bytes that a manifest has at least for each list or object in it; reading one takes 300."""
 
 _MAX_LAYERS = 100
 _MAX_DIMS = 2**16
 
+Model = TypeVar("Model", bound=BaseModel)
 Count = Annotated[int, Field(ge=0, le=2**48)]
 
 
@@ -95,8 +96,8 @@ class _StoredExport(_Stored):
     made_at: str
     identity: _StoredIdentity
     grouping: dict[str, Any]
-    trees: list[_StoredTree]
-    tables: list[_StoredTable]
+    trees: list[Any]
+    tables: list[Any]
 
 
 _FITS: TypeAdapter[list[_StoredFit]] = TypeAdapter(list[_StoredFit])
@@ -139,17 +140,10 @@ def decode(data: bytes, where: str) -> Export:
         )
     stated = values.pop("digest", None)
     try:
-        stored = _StoredExport.model_validate(values)
+        stored = _checked(_StoredExport, values, where)
         if stated != _digest(values):
             raise ExportError(f"{where} is damaged: its digest is another; copy or export it again")
-        for tree in stored.trees:
-            documents = (document for document, _ in tree.manifest.documents)
-            _check_distinct(documents, where, "document")
-        export = _export(stored)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(map(str, first["loc"]))
-        raise ExportError(f"{where}: {field}: {first['msg']}; export again") from error
+        export = _export(stored, where)
     except RecursionError as error:
         raise ExportError(f"{where} is no manifest: its fields are nested too deeply") from error
     _check_distinct((tree.manifest.tree for tree in export.trees), where, "tree")
@@ -168,21 +162,52 @@ def _load(data: bytes, where: str) -> Any:
         raise ExportError(f"{where} is damaged or cut short; copy it again") from error
 
 
-def _export(stored: _StoredExport) -> Export:
+def _checked(model: type[Model], values: Any, where: str, path: str = "") -> Model:
+    """Return the values as a model of them; ``path`` names their place in the file.
+
+    Each tree and each table is checked by itself: Pydantic would list every error of all of them.
+
+    Raises:
+        ExportError: a field is missing, unknown, or wrong.
+    """
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise _wrong(error, where, path) from error
+
+
+def _wrong(error: ValidationError, where: str, path: str) -> ExportError:
+    first = error.errors(include_url=False, include_input=False)[0]
+    field = ".".join(map(str, first["loc"]))
+    return ExportError(f"{where}: {path}{field}: {first['msg']}; export again")
+
+
+def _export(stored: _StoredExport, where: str) -> Export:
+    trees = []
+    for number, values in enumerate(stored.trees):
+        path = f"trees.{number}."
+        tree = _checked(_StoredTree, values, where, path)
+        try:
+            trees.append(TreeFile(_manifest(tree, where), _stamp(tree)))
+        except ValidationError as error:
+            raise _wrong(error, where, path) from error
+    tables = [
+        _checked(_StoredTable, values, where, f"tables.{number}.")
+        for number, values in enumerate(stored.tables)
+    ]
     return Export(
         identity=StoreIdentity(**stored.identity.model_dump()),
-        trees=tuple(TreeFile(_manifest(tree), _stamp(tree)) for tree in stored.trees),
+        trees=tuple(trees),
         made_at=stored.made_at,
         grouping=stored.grouping,
-        tables=tuple(
-            TableFile(tuple(table.key), table.partition, _stamp(table)) for table in stored.tables
-        ),
+        tables=tuple(TableFile(tuple(t.key), t.partition, _stamp(t)) for t in tables),
     )
 
 
-def _manifest(tree: _StoredTree) -> Manifest:
+def _manifest(tree: _StoredTree, where: str) -> Manifest:
     stored = tree.manifest
     documents = [(document, content_hash) for document, content_hash in stored.documents]
+    _check_distinct((document for document, _ in documents), where, "document")
     fits = _FITS.validate_json(stored.fits)
     return Manifest(
         tree=tree.tree,
