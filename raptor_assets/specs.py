@@ -16,7 +16,7 @@ from raptor_core.errors import SettingsError
 from raptor_core.quality.checks import CheckInfo
 from raptor_core.settings import Settings
 from raptor_core.tables.schema import Schema
-from raptor_core.tables.values import CLUSTERS, DOCUMENTS, FINDINGS, NODES
+from raptor_core.tables.values import CLUSTERS, DOCUMENTS, FINDINGS, NODES, USAGES
 
 TABLES = "tables_io_manager"
 """Key of the IO manager of tables."""
@@ -55,6 +55,9 @@ SCHEMAS = {
     "tree_report": REPORTS,
 }
 """By the last part of an asset's key; ``layer_k/embeddings`` has none, but nodes and vectors."""
+
+TABLE_SCHEMAS = {**SCHEMAS, "usages": USAGES, "findings_by_hand": FINDINGS}
+"""Schemas of all tables of a partition, those that are no assets among them."""
 
 
 def column_schema(key: dg.AssetKey) -> dg.TableSchema:

@@ -235,7 +235,11 @@ def _anchor(layer: Layer, components: Components, earlier: Earlier) -> _Arranged
 
 
 def _measure_drift(
-    layer: Layer, components: Components, earlier: Earlier, kept: Members, clusters: AnchoredClusters
+    layer: Layer,
+    components: Components,
+    earlier: Earlier,
+    kept: Members,
+    clusters: AnchoredClusters,
 ) -> Fit:
     """Return the fit after new nodes are placed; its reason calls for a new fit of clusters."""
     limits, n = components.settings.rebuild, len(layer.nodes)
