@@ -133,8 +133,8 @@ class Retriever(AsyncSearch):
         if not questions:
             return []
         asked = Questions(tuple(questions), vectors, self._embedder)
-        strategy, store = STRATEGIES[query.strategy], self._store
-        return store.steady(lambda: strategy.retrieve(asked, query, store))
+        strategy = STRATEGIES[query.strategy]
+        return self._store.read_consistently(lambda store: strategy.retrieve(asked, query, store))
 
     def trace(self, node_id: str) -> Trace:
         """The exact spans of the documents under a node.
