@@ -16,7 +16,7 @@ from raptor_core.errors import SettingsError
 from raptor_core.evaluation.datasets import Question, load_golden
 from raptor_core.evaluation.golden import GoldenReport, golden_values, measure_golden
 from raptor_core.evaluation.search_recall import search_recall
-from raptor_core.home.published import published, require_trees
+from raptor_core.home.published import open_published, require_trees
 from raptor_core.retrieval import Query
 from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
@@ -60,14 +60,14 @@ def ask_published(
     Raises:
         UnknownTreeError: the query or a case names a tree that is not there.
     """
-    with published(home, settings) as store:
+    with open_published(home, settings) as store:
         trees = [*(query.where.trees or ()), *(c.document for c in cases if c.document)]
         require_trees(store, trees)
     components = Components(settings)
     return measure_golden(
         cases,
         components.embedder,
-        lambda: published(home, settings, components.store_identity),
+        lambda: open_published(home, settings, components.store_identity),
         query,
     )
 
@@ -95,7 +95,7 @@ def index_command(samples: int, top: int, home: Path, as_json: bool) -> None:
     higher store.hnsw_ef.
     """
     opened, settings = Home.open(home)
-    with published(opened, settings) as store:
+    with open_published(opened, settings) as store:
         recall = search_recall(store, samples, top)
     if as_json:
         print_json(recall)

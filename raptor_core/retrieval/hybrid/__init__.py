@@ -1,7 +1,7 @@
 """The default strategy: paragraphs ranked by every signal of the tree, framed by summaries.
 
 ``pool`` gathers candidates and scores them, ``reranking`` may score the best again, ``passages``
-forms paragraphs of chunks, and ``context_packing`` fills the budget. ``docs/retrieval.md`` tells how
+forms paragraphs of chunks, and ``context_packing`` fills the budget. ``docs/retrieval.md`` says how
 the weights were tuned. Read ``pool`` next.
 """
 
