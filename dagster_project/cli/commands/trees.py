@@ -29,7 +29,7 @@ from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node, format_pages
 from raptor_core.quality.sizes import parent_counts
 from raptor_core.report.page import render_corpus, render_report
-from raptor_core.report.values import Chosen
+from raptor_core.report.values import Selection
 from raptor_core.retrieval import Trace
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -224,7 +224,9 @@ def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
     return path
 
 
-def _chosen(home: Path, tree: str, question: str, strategies: Sequence[str]) -> tuple[Chosen, ...]:
+def _chosen(
+    home: Path, tree: str, question: str, strategies: Sequence[str]
+) -> tuple[Selection, ...]:
     """What each strategy chooses from a tree."""
     require_words(question)
     retriever = HomeRetriever(home)
@@ -232,7 +234,7 @@ def _chosen(home: Path, tree: str, question: str, strategies: Sequence[str]) -> 
     chosen = []
     for strategy in dict.fromkeys(strategies or (query.strategy,)):
         hits = retriever.search(question, replace(query, strategy=strategy)).ranked
-        chosen.append(Chosen(question, strategy, tuple(hit.node.id for hit in hits)))
+        chosen.append(Selection(question, strategy, tuple(hit.node.id for hit in hits)))
     return tuple(chosen)
 
 

@@ -354,9 +354,9 @@ def test_a_tree_s_page_has_its_map_and_layers_without_a_server(own, browser):
 
 
 def test_words_of_a_document_that_is_gone_are_forgotten():
-    from raptor_core.report.rebuilds import still_known
-    from raptor_core.report.values import Replaced
+    from raptor_core.report.rebuilds import keep_live
+    from raptor_core.report.values import ReplacedNode
 
-    kept = Replaced(0, "a", "b", 0, 0, ("one.md",))
-    gone = Replaced(1, "a", "b", 2, 2, ("one.md", "two.md"))
-    assert still_known([kept, gone], {"one.md"}) == (kept,)
+    kept = ReplacedNode(0, "a", "b", 0, 0, ("one.md",))
+    gone = ReplacedNode(1, "a", "b", 2, 2, ("one.md", "two.md"))
+    assert keep_live([kept, gone], {"one.md"}) == (kept,)

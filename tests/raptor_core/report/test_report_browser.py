@@ -8,7 +8,7 @@ from support.report_cases import HOSTILE, LEAVES, document_of, lighthouse, node_
 from support.report_page import focused, follow, items, press
 
 from raptor_core.models.money.usage import Usage
-from raptor_core.report.values import Change, Chosen, Report
+from raptor_core.report.values import RebuildChange, Report, Selection
 
 pytestmark = pytest.mark.slow
 
@@ -33,8 +33,8 @@ def test_it_opens_with_name_sizes_layers_and_the_top(show):
 def test_the_nodes_that_a_question_chose_are_marked_in_tree_and_overview(show, scheme):
     first, second = node_id("d.md0"), node_id("d.md1")
     chosen = (
-        Chosen("Who lit it?", "flat", (second, first, "gone")),
-        Chosen("Who lit it?", "collapsed", (first,)),
+        Selection("Who lit it?", "flat", (second, first, "gone")),
+        Selection("Who lit it?", "collapsed", (first,)),
     )
     page = show(replace(lighthouse(), chosen=chosen), f"#node={first}", color_scheme=scheme)
     row = page.locator('[role="treeitem"][aria-selected="true"]')
@@ -239,7 +239,7 @@ def test_every_node_has_an_address_and_breadcrumbs_keep_the_way(show):
 
 def test_change_cost_and_settings_are_shown_as_they_are_known(show):
     report = lighthouse()
-    change = Change("2026-11-20T00:00:00+00:00", (node_id("s0"),), 3)
+    change = RebuildChange("2026-11-20T00:00:00+00:00", (node_id("s0"),), 3)
     tree = tree_of(list(report.trees[0].nodes), change=change)
     cost = {"prompt_tokens": 12345, "spent_usd": None}
     page = show(Report("t", (tree,), (), report.settings, cost))
