@@ -1,7 +1,7 @@
 """Search over the corpus tree of a home, and through it over the trees below.
 
-Answers about the whole corpus are in ``overview``; building the corpus tree is in
-``raptor_core.tree.overview``.
+Answers about the whole corpus are in ``corpus_tree``; building the corpus tree is in
+``raptor_core.tree.corpus_tree``.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 from raptor_core.errors import UnknownTreeError
-from raptor_core.home.published import has_overview, overview_folder
+from raptor_core.home.published import has_corpus_tree, corpus_tree_folder
 from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Trace
-from raptor_core.tree.overview import TREE
+from raptor_core.tree.corpus_tree import TREE
 
 Result = TypeVar("Result")
 
@@ -37,16 +37,16 @@ class CorpusTreeRetriever(StoreRetriever):
     """
 
     def __init__(self, trees: StoreRetriever) -> None:
-        corpus = trees.settings.corpus
-        if not has_overview(trees.home, trees.settings):
-            hint = "set enabled = true under [corpus] in the settings, and run `raptor build`"
+        corpus = trees.settings.corpus_tree
+        if not has_corpus_tree(trees.home, trees.settings):
+            hint = "set enabled = true under [corpus_tree] in the settings, and run `raptor build`"
             if corpus.enabled:
                 hint = (
                     f"it needs {corpus.min_trees} published trees; add documents, and run "
                     "`raptor build`"
                 )
             raise UnknownTreeError(f"there is no corpus tree: {hint}")
-        home, settings = overview_folder(trees.home, trees.settings)
+        home, settings = corpus_tree_folder(trees.home, trees.settings)
         super().__init__(home, settings, trees.components.above(settings))
         self._trees = trees
 

@@ -11,7 +11,7 @@ from raptor_core.settings import Settings
 from raptor_core.store import open_store, stored_identity
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.store.store import VectorStore
-from raptor_core.tree.overview import OVERVIEW, overview_settings
+from raptor_core.tree.corpus_tree import CORPUS_TREE, corpus_tree_settings
 
 
 @contextmanager
@@ -41,16 +41,16 @@ def require_store(home: HomeFolder, settings: Settings) -> None:
         raise _nothing_published(home)
 
 
-def overview_folder(home: HomeFolder, settings: Settings) -> tuple[HomeFolder, Settings]:
+def corpus_tree_folder(home: HomeFolder, settings: Settings) -> tuple[HomeFolder, Settings]:
     """Return the folder of a home's corpus tree, and its settings."""
-    return HomeFolder(home.path / OVERVIEW), overview_settings(settings)
+    return HomeFolder(home.path / CORPUS_TREE), corpus_tree_settings(settings)
 
 
-def has_overview(home: HomeFolder, settings: Settings) -> bool:
+def has_corpus_tree(home: HomeFolder, settings: Settings) -> bool:
     """Return whether a home has a corpus tree, without opening a store."""
-    folder, corpus_settings = overview_folder(home, settings)
+    folder, corpus_settings = corpus_tree_folder(home, settings)
     identity = stored_identity(corpus_settings.store, folder.qdrant)
-    return settings.corpus.enabled and identity is not None
+    return settings.corpus_tree.enabled and identity is not None
 
 
 def _nothing_published(home: HomeFolder) -> UnknownTreeError:

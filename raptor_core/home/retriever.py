@@ -13,14 +13,14 @@ from pathlib import Path
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home.corpus_retriever import CorpusTreeRetriever
 from raptor_core.home.folder import HomeFolder
-from raptor_core.home.overview import OverviewPlan, plan_answer
-from raptor_core.home.published import has_overview
+from raptor_core.home.corpus_tree import CorpusAnswerPlan, plan_answer
+from raptor_core.home.published import has_corpus_tree
 from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Trace
 from raptor_core.store.base import Manifest
 from raptor_core.tree.components import Components
-from raptor_core.tree.overview import OVERVIEW
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 
 
 class HomeRetriever(StoreRetriever):
@@ -70,11 +70,11 @@ class HomeRetriever(StoreRetriever):
 
     @property
     def _has_corpus_tree(self) -> bool:
-        return has_overview(self.home, self.settings)
+        return has_corpus_tree(self.home, self.settings)
 
     def reader_of(self, tree: str | None) -> StoreRetriever:
         """Return the retriever that reads a tree: this one, or that of the corpus tree."""
-        return self.corpus_tree if tree == OVERVIEW and self._has_corpus_tree else self
+        return self.corpus_tree if tree == CORPUS_TREE_NAME and self._has_corpus_tree else self
 
     def search_many(self, questions: Sequence[str], query: Query | None = None) -> list[Retrieval]:
         """Retrieve for each question; all are embedded together, before the store is opened.
@@ -84,7 +84,7 @@ class HomeRetriever(StoreRetriever):
             SettingsError: the query names no known strategy, or contradicts it.
         """
         query = query or self.query
-        if query.where.trees == (OVERVIEW,) and self._has_corpus_tree:
+        if query.where.trees == (CORPUS_TREE_NAME,) and self._has_corpus_tree:
             every = replace(query, where=replace(query.where, trees=None), scope="trees")
             return self.corpus_tree.search_many(questions, every)
         if query.scope == "corpus":
@@ -121,14 +121,14 @@ class HomeRetriever(StoreRetriever):
 
     def nodes(self, tree: str) -> list[Node]:
         """Return all nodes of a published tree."""
-        if tree == OVERVIEW and self._has_corpus_tree:
+        if tree == CORPUS_TREE_NAME and self._has_corpus_tree:
             return self.corpus_tree.nodes(tree)
         return super().nodes(tree)
 
-    def plan_answer(self, query: Query | None = None) -> OverviewPlan:
+    def plan_answer(self, query: Query | None = None) -> CorpusAnswerPlan:
         """Plan an answer about the whole corpus, from the corpus tree; no model is called."""
         budget_tokens = (query or self.query).budget_tokens
-        return plan_answer(self.corpus_tree.nodes(OVERVIEW), self.settings, budget_tokens)
+        return plan_answer(self.corpus_tree.nodes(CORPUS_TREE_NAME), self.settings, budget_tokens)
 
     def close(self) -> None:
         """Close the open stores of a server; the next call opens them again."""

@@ -1,4 +1,4 @@
-"""Pages of reports, manual studies and tables; each is a single file that loads nothing.
+"""Pages of reports; each is a single file that loads nothing.
 
 A page contains its data as JSON in a script element (``application/json``), escaped so that no text
 ends the element. The script writes texts as text, never as markup. A content security policy allows
@@ -17,12 +17,10 @@ import html
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from raptor_core.audit.study import COLUMNS, FILLED, VERDICTS, Drawn
 from raptor_core.identity import digest
 from raptor_core.report.data import report_values
 from raptor_core.report.values import Report
@@ -71,8 +69,9 @@ def render_window() -> str:
 
 def _rendered(title: str, values: Mapping[str, Any], reach: str = "") -> str:
     unpack, script = _page_scripts()
-    return _filled(
-        "page",
+    return fill_page(
+        read_part("page.html"),
+        read_part("page.css"),
         (unpack, script),
         reach,
         TITLE=html.escape(_LONE_SURROGATE.sub("\ufffd", title)),
@@ -82,29 +81,20 @@ def _rendered(title: str, values: Mapping[str, Any], reach: str = "") -> str:
     )
 
 
-def render_tables(title: str, body: str) -> str:
-    """Render a page of tables and pictures from their HTML, without a script."""
-    return _filled("tables", (), TITLE=html.escape(title), BODY=body)
+def fill_page(
+    template: str, style: str, scripts: Sequence[str], reach: str = "", **parts: str
+) -> str:
+    """Fill a template with its style, its content security policy and further parts.
 
-
-def render_sheet(drawn: Drawn) -> str:
-    """Render the sheet of a manual study as HTML that UTF-8 can encode."""
-    values = {
-        "id": digest("sheet", repr(drawn)),
-        "columns": [name for name in COLUMNS if name != "children"],  # verdicts do not need them
-        "verdicts": VERDICTS,
-        "file": FILLED,
-        "nodes": [asdict(node) for node in drawn.nodes],
-    }
-    script = _script("dom.js", "sheet.js")
-    return _filled("sheet", (script,), DATA=embedded_json(values), SCRIPT=script)
-
-
-def _filled(name: str, scripts: Sequence[str], reach: str = "", **parts: str) -> str:
-    """Fill a page with its style, its policy and ``parts``, each at its placeholder."""
-    style = _read(f"{name}.css")
+    Args:
+        template: HTML with placeholders such as ``{{STYLE}}``.
+        style: CSS of the page.
+        scripts: scripts that the page contains and may run.
+        reach: first rules of the policy.
+        parts: texts by the names of their placeholders.
+    """
     values = {"STYLE": style, "POLICY": reach + content_policy(scripts, style), **parts}
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], _read(f"{name}.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], template)
 
 
 def content_policy(scripts: Sequence[str], style: str) -> str:
@@ -123,21 +113,26 @@ def embedded_json(values: object) -> str:
 
 
 @functools.cache
-def _read(name: str) -> str:
+def read_part(name: str) -> str:
+    """Read a file of the report's page."""
     folder = resources.files("raptor_core.report") / "web"
     return (folder / name).read_text(encoding="utf-8")
 
 
 @functools.cache
 def _script(*names: str) -> str:
+    return joined_script(map(read_part, names))
+
+
+def joined_script(files: Iterable[str]) -> str:
     """Join script files into one function, so that their names are not global."""
-    body = "\n".join(map(_read, names))
+    body = "\n".join(files)
     return f"'use strict';\n(() => {{\n{body}\n}})();\n"
 
 
 def _page_scripts() -> tuple[str, str]:
     """Return the script that unpacks the script of the page, and the latter."""
-    return _read("unpack.js"), _script(*_SCRIPTS)
+    return read_part("unpack.js"), _script(*_SCRIPTS)
 
 
 @functools.cache
@@ -153,4 +148,4 @@ def _source(text: str) -> str:
 
 def page_version() -> str:
     """Return a digest of the page's files; pages rendered with another one are out of date."""
-    return digest("page", _read("page.html"), _read("page.css"), *_page_scripts())
+    return digest("page", read_part("page.html"), read_part("page.css"), *_page_scripts())
