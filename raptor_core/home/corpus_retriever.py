@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from raptor_core.errors import UnknownTreeError
-from raptor_core.home.published import has_corpus_tree, corpus_tree_folder
+from raptor_core.home.published import corpus_tree_folder, has_corpus_tree
 from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Trace

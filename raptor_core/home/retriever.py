@@ -12,8 +12,8 @@ from pathlib import Path
 
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home.corpus_retriever import CorpusTreeRetriever
-from raptor_core.home.folder import HomeFolder
 from raptor_core.home.corpus_tree import CorpusAnswerPlan, plan_answer
+from raptor_core.home.folder import HomeFolder
 from raptor_core.home.published import has_corpus_tree
 from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.nodes import Node
