@@ -19,7 +19,7 @@ MAX_OVER_THRESHOLD = 10_000
 
 
 class Traversal:
-    """Strategy that takes the ``top_k`` nodes of each layer, from the children of the last.
+    """Strategy that keeps the ``top_k`` best nodes of each layer and goes on to their children.
 
     In several trees the walk starts in the top layer of each tree. Each step keeps the best
     ``top_k`` nodes of all trees together.

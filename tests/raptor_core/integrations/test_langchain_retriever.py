@@ -1,4 +1,4 @@
-"""The retriever of LangChain, called as its chains call one."""
+"""The LangChain retriever returns the hits of a search, and behaves as LangChain requires."""
 
 import asyncio
 import importlib

@@ -1,4 +1,4 @@
-"""The retriever of LlamaIndex, called as its engines call one."""
+"""The LlamaIndex retriever returns the hits of a search, and behaves as LlamaIndex requires."""
 
 import asyncio
 import importlib

@@ -1,4 +1,4 @@
-"""The report in a real browser, opened from a file, by mouse and by keyboard."""
+"""A browser shows a report from a file, and mouse and keyboard operate it."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The report in a real browser: large trees, both colour schemes, narrow screens, landmarks."""
+"""A browser shows large trees, both colour schemes and narrow screens."""
 
 import pytest
 from support.report_cases import large, lighthouse, node_id

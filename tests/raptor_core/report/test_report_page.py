@@ -1,4 +1,4 @@
-"""The report as one file: what it holds, and that no text can become markup or script."""
+"""A report is a single file with all its values, and no text in it becomes markup or script."""
 
 import base64
 import hashlib
