@@ -77,7 +77,7 @@ def build_raptor_corpus(
             f"{name!r} cannot name a corpus; take letters, digits and underscores, a letter first"
         )
     folder = Home.at(home) if home else Home(Home.at().path / name)
-    given = folder.settled(_settings(name, settings, sections), hurried=True)
+    given = folder.resolve_precision(_settings(name, settings, sections), quick=True)
     prefix = [name] if key_prefix is None else key_prefix
     own = _own_specs(given, follows=upstream is not None)
     names, specs = corpus_specs(own, name, lambda key: key.with_prefix(prefix), translator)

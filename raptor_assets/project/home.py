@@ -148,7 +148,7 @@ class Home(HomeFolder):
 
     def names(self) -> CorpusNames:
         """What its corpus is called in Dagster; as ``declare`` was told, else by default names."""
-        told = self.declared()
+        told = self.read_declaration()
         return CorpusNames(told["corpus"], told["assets"]) if told else CorpusNames()
 
     def check_owner(self, corpus: str) -> None:

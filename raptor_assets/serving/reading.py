@@ -19,6 +19,7 @@ from raptor_assets.serving.answers import (
 from raptor_core.errors import MissingKeyError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.corpus_tree import answer_by, layer_answer, refuse_narrowing
+from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.models.reading.reader import Answer, Passage, Reader
 from raptor_core.report.data import report_values
 from raptor_core.retrieval import Retrieval
@@ -133,7 +134,7 @@ class Reading:
             answer = answer_by(plan, question, retriever.settings)
         except MissingKeyError:
             answer = layer_answer(retriever.nodes(CORPUS_TREE_NAME), query.budget_tokens)
-            read = retriever.above.nodes_of([passage.node_id for passage in answer.citations])
+            read = retriever.corpus_tree.nodes_of([passage.node_id for passage in answer.citations])
         hits = tuple(Hit(node, 0.0) for node in read)
         n_tokens = sum(node.n_tokens for node in read)
         retrieval = Retrieval(question, query, hits, n_tokens, len(hits), 0)
@@ -163,7 +164,7 @@ class Reading:
 
     def find(self, words: str, limit: int) -> Found:
         """The nodes of any layer that hold the words best; no model is asked."""
-        hits = self._retriever.asked(lambda store: store.search_text([words], limit)[0])
+        hits = self._retriever.read(lambda store: store.search_text([words], limit)[0])
         n_tokens = sum(hit.node.n_tokens for hit in hits)
         query = replace(self._retriever.query, strategy="lexical")
         return Found.of(Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0))
@@ -173,14 +174,14 @@ class Reading:
         from raptor_assets.serving.window import corpus_values
 
         retriever, home = self._of(None)
-        return retriever.asked(lambda store: corpus_values(home, retriever.settings, store))
+        return retriever.read(lambda store: corpus_values(home, retriever.settings, store))
 
     def report(self, tree: str) -> dict[str, Any]:
         """What the page shows of one tree."""
         from raptor_assets.serving.window import read_report
 
         retriever, home = self._of(tree)
-        report = retriever.asked(
+        report = retriever.read(
             lambda store: read_report(home, retriever.settings, store, tree, with_map=False)
         )
         return report_values(report)
@@ -190,9 +191,9 @@ class Reading:
         from raptor_assets.serving.window import map_values
 
         retriever, home = self._of(tree)
-        return retriever.asked(lambda store: map_values(home, store, tree))
+        return retriever.read(lambda store: map_values(home, store, tree))
 
-    def _of(self, tree: str | None) -> tuple[HomeRetriever, Home]:
+    def _of(self, tree: str | None) -> tuple[StoreRetriever, Home]:
         """What reads a tree, and its home: another one of the corpus tree."""
         reader = self._retriever.reader_of(tree)
         return reader, Home(reader.home.path)

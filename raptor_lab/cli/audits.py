@@ -22,7 +22,7 @@ from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.datasets import load_golden
 from raptor_core.evaluation.golden import GoldenReport, without_nodes
 from raptor_core.evaluation.tables import Table
-from raptor_core.home.published import published
+from raptor_core.home.published import open_published
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.nodes import grouped
 from raptor_core.settings import Settings
@@ -108,7 +108,7 @@ def sheet_command(
     is a sentence. `raptor eval verdicts FOLDER` reads either.
     """
     opened, settings = Home.open(home)
-    with published(opened, settings) as store:
+    with open_published(opened, settings) as store:
         by_tree = grouped(store.nodes(), lambda node: node.tree)
     drawn = draw(by_tree, nodes, trees, seed)
     if not drawn.nodes:
@@ -187,7 +187,7 @@ def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
     opened, settings = Home.open(home)
     judged = {finding.node_id for finding in findings}
     trees = tuple({node.tree for node in drawn.nodes})
-    with published(opened, settings) as store:
+    with open_published(opened, settings) as store:
         nodes = [n for n in same_nodes(drawn, store.nodes(Where(trees=trees))) if n.id in judged]
     keep_hand_findings(opened.table_store(settings), settings, nodes, findings)
     return len(nodes)

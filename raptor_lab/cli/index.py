@@ -9,7 +9,7 @@ import click
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.project.home import Home
-from raptor_core.home.published import published
+from raptor_core.home.published import open_published
 from raptor_lab.search_recall import search_recall
 
 
@@ -25,7 +25,7 @@ def index_command(samples: int, top: int, home: Path, as_json: bool) -> None:
     higher store.hnsw_ef.
     """
     opened, settings = Home.open(home)
-    with published(opened, settings) as store:
+    with open_published(opened, settings) as store:
         recall = search_recall(store, samples, top)
     if as_json:
         print_json(recall)

@@ -27,7 +27,7 @@ from raptor_core.errors import MissingKeyError, SettingsError, UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.corpus_tree import answer_by, layer_answer, refuse_narrowing
 from raptor_core.models.reading.reader import Answer, Passage, Quote, Reader, best_sentences
-from raptor_core.nodes import Node, told_pages
+from raptor_core.nodes import Node, format_pages
 from raptor_core.retrieval import Query, Retrieval, SourceSpan
 from raptor_core.store.base import Hit
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
@@ -258,7 +258,7 @@ def _place(node: Node) -> str:
     if node.is_leaf:
         title = str(node.metadata.get("title", ""))
         path = " > ".join(dict.fromkeys(name for name in (title, *node.section) if name))
-        where = f"{node.documents[0]}[{node.start}:{node.end}]{told_pages(node.pages)}"
+        where = f"{node.documents[0]}[{node.start}:{node.end}]{format_pages(node.pages)}"
         return f"{where} {path}" if path else where
     names = ", ".join(node.documents[:NAMED_DOCUMENTS])
     hidden = len(node.documents) - NAMED_DOCUMENTS

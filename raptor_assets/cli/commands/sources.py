@@ -15,7 +15,7 @@ from raptor_assets.cli.output import print_json, told_together
 from raptor_assets.project.home import Home
 from raptor_core.errors import SourceError
 from raptor_core.home.folder import hint
-from raptor_core.nodes import told_pages
+from raptor_core.nodes import format_pages
 from raptor_core.quality.document_text import describe_repeated_lines
 from raptor_core.settings import CheckSettings
 from raptor_core.tree.components import Components
@@ -113,7 +113,7 @@ def _document(previews: Previews, name: str) -> dict[str, Any]:
 
 def _print_document(told: dict[str, Any]) -> None:
     for chunk in told["chunks"]:
-        place = f"[{chunk['start']}:{chunk['end']}]{told_pages(chunk['pages'])}"
+        place = f"[{chunk['start']}:{chunk['end']}]{format_pages(chunk['pages'])}"
         path = " > ".join(chunk["section"])
         click.secho(f"{place}, {chunk['n_tokens']} tokens  {path}".rstrip(), fg="cyan")
         click.echo(f"{chunk['text']}\n")

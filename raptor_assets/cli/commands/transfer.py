@@ -11,7 +11,7 @@ from raptor_assets.cli.output import print_json
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
 from raptor_core.home.folder import hint
-from raptor_core.home.published import published
+from raptor_core.home.published import open_published
 from raptor_core.redaction import hide_credentials
 from raptor_core.tables.curation import KEY
 from raptor_core.transfer.importing import read_export
@@ -33,7 +33,7 @@ def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: boo
     from raptor_assets.standalone.transfer import export_home
 
     opened, settings = Home.open(home)
-    with published(opened, settings):
+    with open_published(opened, settings):
         """Said in its own words where nothing is published."""
     export = export_home(opened, settings, folder, trees)
     shown = hide_credentials(folder)

@@ -23,12 +23,13 @@ from raptor_assets.tables_markdown import shorten
 from raptor_core.documents import partition_key
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.published import published, require_trees
+from raptor_core.home.published import open_published, require_trees
+from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.models.money.usage import Usage
-from raptor_core.nodes import Node, told_pages
+from raptor_core.nodes import Node, format_pages
 from raptor_core.quality.sizes import parent_counts
 from raptor_core.report.page import render_corpus, render_report
-from raptor_core.report.values import Chosen
+from raptor_core.report.values import Selection
 from raptor_core.retrieval import Trace
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -50,11 +51,11 @@ def tree_command(
     retriever = HomeRetriever(home)
     reader = retriever.reader_of(tree)
     if traced:
-        reader.asked(lambda store: require_trees(store, (tree,)))
+        reader.read(lambda store: require_trees(store, (tree,)))
         origin = retriever.trace(traced)
         _show_trace(origin, tree, _usage(reader, origin.node), as_json=as_json)
         return
-    manifest, nodes = reader.asked(
+    manifest, nodes = reader.read(
         lambda store: (require_trees(store, (tree,))[0], store.nodes(Where(trees=(tree,))))
     )
     if as_json:
@@ -106,7 +107,7 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     return f"{what}{name}{about} ({node.n_tokens} tokens) {text}"
 
 
-def _usage(reader: HomeRetriever, node: Node) -> Usage | None:
+def _usage(reader: StoreRetriever, node: Node) -> Usage | None:
     """What a summary was paid for; None where that is not known or it took nothing."""
     if node.is_leaf:
         return None
@@ -130,7 +131,7 @@ def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool)
         click.secho(f"it took {calls}, {tokens}, {told_usd(usage.usd)}", dim=True)
     click.echo(shorten(node.text, 2000))
     for span in origin.spans:
-        place = f"{span.document}[{span.start}:{span.end}]{told_pages(span.pages)}"
+        place = f"{span.document}[{span.start}:{span.end}]{format_pages(span.pages)}"
         click.secho(f"  {place} {span.title}".rstrip(), fg="cyan")
         click.echo(f"    {shorten(span.text)}")
 
@@ -179,7 +180,7 @@ def report_command(
         path = _write_corpus(opened, settings, output)
         _tell(path, path.as_uri(), {"tree": None}, as_json=as_json, no_open=no_open)
         return
-    with published(opened, settings) as store:
+    with open_published(opened, settings) as store:
         report = read_report(opened, settings, store, tree, with_map=True)
     if question is not None:
         report = replace(report, chosen=_chosen(home, tree, question, strategies))
@@ -213,7 +214,7 @@ def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
     from raptor_assets.serving.window import corpus_values, report_address
 
     path = (output or home.reports / "index.html").absolute()
-    with published(home, settings) as store:
+    with open_published(home, settings) as store:
         values = corpus_values(home, settings, store)
     for row in values["trees"]:
         page = report_address(home, settings, row["name"])
@@ -223,7 +224,9 @@ def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
     return path
 
 
-def _chosen(home: Path, tree: str, question: str, strategies: Sequence[str]) -> tuple[Chosen, ...]:
+def _chosen(
+    home: Path, tree: str, question: str, strategies: Sequence[str]
+) -> tuple[Selection, ...]:
     """What each strategy chooses from a tree."""
     require_words(question)
     retriever = HomeRetriever(home)
@@ -231,7 +234,7 @@ def _chosen(home: Path, tree: str, question: str, strategies: Sequence[str]) -> 
     chosen = []
     for strategy in dict.fromkeys(strategies or (query.strategy,)):
         hits = retriever.search(question, replace(query, strategy=strategy)).ranked
-        chosen.append(Chosen(question, strategy, tuple(hit.node.id for hit in hits)))
+        chosen.append(Selection(question, strategy, tuple(hit.node.id for hit in hits)))
     return tuple(chosen)
 
 

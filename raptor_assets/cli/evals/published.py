@@ -15,7 +15,7 @@ from raptor_assets.tables_markdown import shorten
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.datasets import Question, load_golden
 from raptor_core.evaluation.golden import GoldenReport, golden_values, measure_golden
-from raptor_core.home.published import published, require_trees
+from raptor_core.home.published import open_published, require_trees
 from raptor_core.retrieval import Query
 from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
@@ -59,14 +59,14 @@ def ask_published(
     Raises:
         UnknownTreeError: the query or a case names a tree that is not there.
     """
-    with published(home, settings) as store:
+    with open_published(home, settings) as store:
         trees = [*(query.where.trees or ()), *(c.document for c in cases if c.document)]
         require_trees(store, trees)
     components = Components(settings)
     return measure_golden(
         cases,
         components.embedder,
-        lambda: published(home, settings, components.store_identity),
+        lambda: open_published(home, settings, components.store_identity),
         query,
     )
 

@@ -1,4 +1,4 @@
-"""File names of reports."""
+"""File names of reports are safe and distinct."""
 
 import pytest
 
