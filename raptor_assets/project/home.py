@@ -161,7 +161,7 @@ class Home(HomeFolder):
             SettingsError: another one does; it is named.
         """
         unnamed = "" if self.settings.exists() else corpus
-        owner = self.declared().get("corpus", unnamed)
+        owner = self.read_declaration().get("corpus", unnamed)
         if owner != corpus:
             raise SettingsError(
                 f"the home {self.path} belongs to {owner_name(owner)}, and {owner_name(corpus)} "

@@ -258,7 +258,8 @@ def _describe(settings: Settings) -> str:
     model = "all-MiniLM-L6-v2 (bundled)" if embedder.kind == "bundled" else embedder.model
     return (
         f"Embedder {custom.embedder or model}; summaries: {custom.summarizer or summaries}; "
-        f"chunks of {settings.chunking.max_tokens} tokens; clustering {settings.clustering.method}; "
+        f"chunks of {settings.chunking.max_tokens} tokens; "
+        f"clustering {settings.clustering.method}; "
         f"default strategy {settings.retrieval.strategy}."
     )
 
