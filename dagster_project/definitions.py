@@ -1,5 +1,5 @@
-"""The code location: what ``dagster dev`` and the workspace load."""
+"""The code location that ``workspace.yaml`` and ``dagster dev`` load from this repository."""
 
-from dagster_project.build import build_definitions
+from raptor_assets.standalone.definitions import defs
 
-defs = build_definitions()
+__all__ = ["defs"]

@@ -13,7 +13,7 @@ import pytest
 from support.smoke import smoke
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("raptor_core", "raptor_assets", "dagster_project")
+PACKAGES = ("raptor_core", "raptor_assets")
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
@@ -45,15 +45,19 @@ def test_the_archives_hold_the_packages_and_nothing_else(archives):
 
 
 @pytest.mark.slow
-def test_the_wheel_builds_and_answers_in_an_environment_of_its_own(archives, tmp_path):
-    """Its dependencies are ours by a path file, which does not see the checkout."""
+def test_the_wheel_works_beside_a_package_called_dagster_project(archives, tmp_path):
+    """The environment takes dependencies from ours by a path file, which hides the checkout."""
     environment = tmp_path / "fresh"
     subprocess.run((sys.executable, "-m", "venv", "--without-pip", environment), check=True)
     pip = (sys.executable, "-m", "pip", "--python", environment / "bin/python", "install")
-    subprocess.run((*pip, "--quiet", "--no-index", "--no-deps", archives[1]), check=True)
     (packages,) = environment.glob("lib/python*/site-packages")
+    team = packages / "dagster_project"
+    team.mkdir()
+    (team / "__init__.py").write_text('raise ImportError("a package of the team, not ours")\n')
+    subprocess.run((*pip, "--quiet", "--no-index", "--no-deps", archives[1]), check=True)
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     smoke(environment)
+    assert [path.name for path in team.iterdir()] == ["__init__.py"]
 
 
 def test_no_other_file_states_another_version():

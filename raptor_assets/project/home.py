@@ -26,7 +26,7 @@ telemetry:
 nux:
   enabled: false
 event_log_storage:
-  module: dagster_project.storage
+  module: raptor_assets.standalone.storage
   class: PooledSqliteEventLogStorage
   config:
     base_dir: '{events}'
