@@ -36,6 +36,10 @@ def fingerprint(kind: str, values: Mapping[str, Any]) -> str:
     return digest(kind, json.dumps(values, sort_keys=True, ensure_ascii=False))
 
 
+MAX_ID_CHARS = 1024
+"""Bound of ids of documents, and so of names of trees: what reads documents and what asks for them
+keep to it. Object storages have the same bound."""
+
 MAX_NAME_BYTES = 200
 """Longer keys of partitions are cut, because databases index them."""
 
