@@ -36,9 +36,9 @@ def fingerprint(kind: str, values: Mapping[str, Any]) -> str:
     return digest(kind, json.dumps(values, sort_keys=True, ensure_ascii=False))
 
 
-MAX_ID_CHARS = 1024
-"""Bound of ids of documents, and so of names of trees: what reads documents and what asks for them
-keep to it. Object storages have the same bound."""
+MAX_ID_BYTES = 1024
+"""Bound of ids of documents in UTF-8, and so of names of trees, as object storages have it. An index
+of PostgreSQL takes twice as much, and a URL holds it percent-encoded within 4 KB."""
 
 MAX_NAME_BYTES = 200
 """Longer keys of partitions are cut, because databases index them."""
@@ -46,12 +46,17 @@ MAX_NAME_BYTES = 200
 _KEPT_BYTES = 150
 
 
+def n_bytes(text: str) -> int:
+    """Return the length of a text in bytes of UTF-8."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
 def bounded(name: str, kind: str, given: str) -> str:
     """A name of at most ``MAX_NAME_BYTES`` bytes of UTF-8.
 
     A longer one keeps its beginning and ends in "%~" and a digest of what was ``given`` to make it.
     """
-    if len(name.encode()) <= MAX_NAME_BYTES:
+    if n_bytes(name) <= MAX_NAME_BYTES:
         return name
     return f"{name.encode()[:_KEPT_BYTES].decode(errors='ignore')}%~{digest(kind, given)}"
 
@@ -92,7 +97,7 @@ def safe_name(name: str) -> str:
         safe = _lower_encoded(safe[0]) + safe[1:]
     if safe[-1] in ". ":
         safe = safe[:-1] + _lower_encoded(safe[-1])
-    if safe == _folded(safe) and len(safe.encode()) <= MAX_FILE_NAME_BYTES:
+    if safe == _folded(safe) and n_bytes(safe) <= MAX_FILE_NAME_BYTES:
         return safe
     kept = safe.encode()[:_KEPT_FILE_NAME_BYTES].decode(errors="ignore")
     return f"{kept}%~{digest('file name', name)}"

@@ -19,7 +19,7 @@ from raptor_assets.serving.answers import (
 from raptor_core.errors import MissingKeyError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.overview import answer_by, overview_answer, refuse_narrowing
-from raptor_core.identity import MAX_ID_CHARS
+from raptor_core.identity import MAX_ID_BYTES
 from raptor_core.models.reading.reader import Answer, Passage, Reader
 from raptor_core.report.data import report_values
 from raptor_core.retrieval import Retrieval
@@ -32,7 +32,7 @@ Item = TypeVar("Item")
 MAX_QUESTION_CHARS = 10_000
 """An embedder reads far less of it."""
 
-Name = Annotated[str, Field(max_length=MAX_ID_CHARS)]
+Name = Annotated[str, Field(max_length=MAX_ID_BYTES)]
 Line = Annotated[str, Field(max_length=4096)]
 Names = Annotated[list[Name] | None, Field(max_length=1000)]
 Question = Annotated[
@@ -71,7 +71,7 @@ NodeId = Annotated[
     str, Field(max_length=64, description="A node's id, as search and read_node give it.")
 ]
 NameContains = Annotated[
-    str, Field(max_length=MAX_ID_CHARS, description="Only trees whose name contains this, in any case.")
+    str, Field(max_length=MAX_ID_BYTES, description="Only trees whose name contains this, in any case.")
 ]
 Offset = Annotated[int, Field(ge=0, le=2**31, description="How many to pass over, to read on.")]
 Limit = Annotated[int, Field(ge=1, le=500, description="How many to give at the most.")]

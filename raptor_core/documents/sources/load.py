@@ -12,7 +12,7 @@ from raptor_core.documents.sources.base import Content, Source, SourceFile
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.errors import EmptySourceError, SourceError
-from raptor_core.identity import MAX_ID_CHARS
+from raptor_core.identity import MAX_ID_BYTES, n_bytes
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
@@ -123,7 +123,7 @@ def split(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Name
     for item in items:
         if isinstance(item, Skipped):
             skipped.append(item)
-        elif len(item[1].id) > MAX_ID_CHARS:
+        elif n_bytes(item[1].id) > MAX_ID_BYTES:
             skipped.append(_refuse_id(item[0], item[1].id))
         else:
             named.append(item)
@@ -132,11 +132,12 @@ def split(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Name
 
 def _refuse_id(name: str, document_id: str) -> Skipped:
     """Return why a document is not read, under a name that can be printed."""
-    shown = name if len(name) <= MAX_ID_CHARS else f"{name[:_SHOWN_CHARS]}…{name[-_SHOWN_CHARS:]}"
+    is_long = n_bytes(name) > MAX_ID_BYTES
+    shown = f"{name[:_SHOWN_CHARS]}…{name[-_SHOWN_CHARS:]}" if is_long else name
     return Skipped(
         shown,
-        f"has an id of {len(document_id):,} characters, and {MAX_ID_CHARS:,} are the most; shorten "
-        "it, or the path of its file",
+        f"has an id of {n_bytes(document_id):,} bytes, and {MAX_ID_BYTES:,} are the most; shorten it, "
+        "or the path of its file",
         is_empty=True,
     )
 

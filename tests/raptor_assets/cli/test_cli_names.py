@@ -10,24 +10,24 @@ from support.hashing import HashingEmbedder
 from support.workshop import prose
 
 from raptor_core.home import HomeRetriever
-from raptor_core.identity import MAX_ID_CHARS
+from raptor_core.identity import MAX_ID_BYTES
 
 pytestmark = pytest.mark.slow
 
-LONG = "手" * MAX_ID_CHARS
+LONG = "手" * (MAX_ID_BYTES // 3)
 ROWS = [
     "A.md",
     "a.md",
     "caf\u00e9",
     "cafe\u0301",
     "手" * 40,
-    "😀" * MAX_ID_CHARS,
+    "😀" * (MAX_ID_BYTES // 4),
     LONG,
-    "x" * MAX_ID_CHARS,
+    "x" * MAX_ID_BYTES,
     "index",
     "con",
 ]
-TOO_LONG = ["y" * (MAX_ID_CHARS + 1), "z" * 5000]
+TOO_LONG = ["手" * (MAX_ID_BYTES // 3 + 1), "z" * 5000]
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +67,9 @@ def test_longer_ids_are_told_and_not_read(named):
     place, printed = named
     told = {item["name"]: item["reason"] for item in printed["skipped"]}
     assert len(told) == 3
-    bound = f"{MAX_ID_CHARS:,} are the most"
+    bound = f"{MAX_ID_BYTES:,} are the most"
     assert all(bound in reason for reason in told.values())
-    assert "has an id of 5,000 characters" in told["rows.jsonl:12"]
+    assert "has an id of 5,000 bytes" in told["rows.jsonl:12"]
     (path,) = (name for name in told if name.endswith("/deep.md"))
     assert len(path) < 100
     listed = place.call("documents", place.docs, "--json").json
@@ -98,5 +98,5 @@ def test_the_api_and_the_window_take_every_id_up_to_the_bound(named, tree):
         assert client.get("/trees", params={"name_contains": tree}).json()["n_trees"] >= 1
         for path in ("report", "map"):
             assert client.get(f"/window/{path}", params={"tree": tree}).status_code == 200
-        refused = client.post("/search", json={**asked, "trees": [f"{LONG}+"]})
+        refused = client.post("/search", json={**asked, "trees": ["x" * (MAX_ID_BYTES + 1)]})
         assert refused.status_code == 422
