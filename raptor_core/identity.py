@@ -37,8 +37,8 @@ def fingerprint(kind: str, values: Mapping[str, Any]) -> str:
 
 
 MAX_ID_BYTES = 1024
-"""Bound of ids of documents in UTF-8, and so of names of trees, as object storages have it. An index
-of PostgreSQL takes twice as much, and a URL holds it percent-encoded within 4 KB."""
+"""Bound of ids of documents in UTF-8, and so of names of trees, as object storages have it. An
+index of PostgreSQL takes twice as much, and a URL holds it percent-encoded within 4 KB."""
 
 MAX_NAME_BYTES = 200
 """Longer keys of partitions are cut, because databases index them."""
@@ -51,12 +51,12 @@ def n_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def bounded(name: str, kind: str, given: str) -> str:
-    """A name of at most ``MAX_NAME_BYTES`` bytes of UTF-8.
+def bounded(name: str, kind: str, given: str, max_bytes: int = MAX_NAME_BYTES) -> str:
+    """Return a name of at most ``max_bytes`` of UTF-8, 200 or more.
 
     A longer one keeps its beginning and ends in "%~" and a digest of what was ``given`` to make it.
     """
-    if n_bytes(name) <= MAX_NAME_BYTES:
+    if n_bytes(name) <= max_bytes:
         return name
     return f"{name.encode()[:_KEPT_BYTES].decode(errors='ignore')}%~{digest(kind, given)}"
 
@@ -68,10 +68,14 @@ def percent_encoded(text: str) -> str:
 
 _PLAIN = frozenset(" -_.,()=@+")
 
-_IGNORED = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+_IGNORED = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 """Letters and marks that some file systems leave out of a comparison of names (HFS+, ext4)."""
 
-_RESERVED = re.compile(r"index|(con|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3])(\..*)?", re.IGNORECASE)
+_RESERVED = re.compile(
+    r"index|(con|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3])(\..*)?", re.IGNORECASE
+)
 """Names with a meaning of their own: the page of a corpus, and devices of Windows."""
 
 MAX_FILE_NAME_BYTES = 130

@@ -18,6 +18,7 @@ from raptor_assets.provenance import MATERIALIZED
 from raptor_core.disk import replace_file
 from raptor_core.documents import Document
 from raptor_core.errors import EmptySourceError, SourceError
+from raptor_core.layout import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
 
 Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
@@ -42,7 +43,7 @@ def build_source_asset(
     def source(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
         if path_entry:
             told = {"paths": _named_paths(context.instance, key, path_entry)}
-            _write(resources.home.followed / "source.json", json.dumps(told))
+            _write(resources.home.followed / ROWS_PLACE, json.dumps(told))
         else:
             keep_rows(resources.home.followed, rows_of(inputs["upstream"], resources.settings))
         resources.declare()
@@ -90,9 +91,9 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
 def keep_rows(folder: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Keep rows as the source of a home, in place of what was kept."""
     lines = "".join(f"{json.dumps(row, ensure_ascii=False, default=_plain)}\n" for row in rows)
-    table = folder / "documents.jsonl"
+    table = folder / ROWS
     _write(table, lines)
-    _write(folder / "source.json", json.dumps({"rows": str(table)}))
+    _write(folder / ROWS_PLACE, json.dumps({"rows": str(table)}))
 
 
 def _write(path: Path, text: str) -> None:

@@ -13,6 +13,7 @@ from raptor_assets.project.settings_file import add_sources, settings_text
 from raptor_core.disk import replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
+from raptor_core.layout import HOME_RECORDS
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
 from raptor_core.tables.files import TableStore
@@ -56,7 +57,7 @@ class Home(HomeFolder):
     @property
     def dagster(self) -> Path:
         """Dagster's own home, with its instance settings and SQLite files."""
-        return self.path / "dagster"
+        return self.path / HOME_RECORDS
 
     @property
     def tables(self) -> Path:

@@ -71,7 +71,8 @@ NodeId = Annotated[
     str, Field(max_length=64, description="A node's id, as search and read_node give it.")
 ]
 NameContains = Annotated[
-    str, Field(max_length=MAX_ID_BYTES, description="Only trees whose name contains this, in any case.")
+    str,
+    Field(max_length=MAX_ID_BYTES, description="Only trees whose name contains this, in any case."),
 ]
 Offset = Annotated[int, Field(ge=0, le=2**31, description="How many to pass over, to read on.")]
 Limit = Annotated[int, Field(ge=1, le=500, description="How many to give at the most.")]

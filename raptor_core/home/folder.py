@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from raptor_core.errors import MissingHomeError, SettingsError, StoreError
+from raptor_core.layout import HOME_DECLARATION, HOME_SETTINGS
 from raptor_core.models.embedding.local_models import settle_precision
 from raptor_core.settings import Settings, load_settings
 from raptor_core.store import stored_identities
@@ -52,12 +53,12 @@ class HomeFolder:
     @property
     def settings(self) -> Path:
         """The settings file."""
-        return self.path / "raptor.toml"
+        return self.path / HOME_SETTINGS
 
     @property
     def declaration(self) -> Path:
         """Names and settings of a corpus that another program defines; see ``declared``."""
-        return self.path / "corpus.json"
+        return self.path / HOME_DECLARATION
 
     def declared(self) -> dict[str, Any]:
         """What stands in the declaration; empty where there is none.

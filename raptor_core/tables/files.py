@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from raptor_core.errors import DamagedTableError, SettingsError, TableError
 from raptor_core.identity import safe_name
+from raptor_core.layout import FOOTER_PREFIX
 from raptor_core.places import Folder
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _EXTENSION = ".parquet"
 _MARK = b"raptor-sha256:"
 _N_HEX = 64
 
-SEAL = "raptor-seal"
+SEAL = f"{FOOTER_PREFIX}seal"
 """Name of the entry in the footer that holds the digest, behind ``_MARK``."""
 
 EMPTY = _MARK.decode() + "0" * _N_HEX

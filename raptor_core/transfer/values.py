@@ -19,6 +19,7 @@ from typing import Any
 
 from raptor_core.errors import ExportError
 from raptor_core.identity import digest
+from raptor_core.layout import EXPORT_FORMAT, EXPORT_MANIFEST
 from raptor_core.nodes import Node
 from raptor_core.places import Folder
 from raptor_core.store.base import Manifest, StoreIdentity
@@ -27,8 +28,8 @@ from raptor_core.tables.files import table_name
 from raptor_core.tables.values import nodes_to_table, table_to_nodes
 from raptor_core.vectors import Vectors
 
-MANIFEST = "export.json"
-FORMAT = "raptor-export"
+MANIFEST = EXPORT_MANIFEST
+FORMAT = EXPORT_FORMAT
 VERSION = 1
 """Of the layout and of the columns; a newer one is refused."""
 
@@ -209,7 +210,9 @@ def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> bytes:
     # No lists of fixed size: pyarrow before 26 reads none with nulls among them from Parquet.
     column = pa.array(rows, pa.large_list(pa.float32()))
     file = io.BytesIO()
-    pq.write_table(nodes_to_table(nodes).append_column(VECTOR, column), file, compression="zstd")
+    table = nodes_to_table(nodes).append_column(VECTOR, column)
+    marked = table.replace_schema_metadata({FORMAT: str(VERSION)})  # no document of any source
+    pq.write_table(marked, file, compression="zstd")
     return file.getvalue()
 
 

@@ -60,7 +60,8 @@ class SourceFile:
     UTC. ``etag`` is the storage's own version of the content: equal ones mean equal content.
     ``mark`` is whatever else changes when it is written. Each is given where it is known. Two
     writes may have one time where they are not ``clock_seconds`` apart; ``written`` is that time,
-    where ``modified`` may be another that somebody set.
+    where ``modified`` may be another that somebody set. ``is_named`` says that the source is this
+    file itself.
     """
 
     id: str
@@ -71,6 +72,7 @@ class SourceFile:
     mark: str = ""
     clock_seconds: float = CLOCK_SECONDS
     written: float | None = None
+    is_named: bool = False
 
     @property
     def extension(self) -> str:

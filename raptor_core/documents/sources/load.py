@@ -136,8 +136,8 @@ def _refuse_id(name: str, document_id: str) -> Skipped:
     shown = f"{name[:_SHOWN_CHARS]}…{name[-_SHOWN_CHARS:]}" if is_long else name
     return Skipped(
         shown,
-        f"has an id of {n_bytes(document_id):,} bytes, and {MAX_ID_BYTES:,} are the most; shorten it, "
-        "or the path of its file",
+        f"has an id of {n_bytes(document_id):,} bytes, and {MAX_ID_BYTES:,} are the most; shorten "
+        "it, or the path of its file",
         is_empty=True,
     )
 

@@ -18,6 +18,7 @@ from raptor_core.documents.sources.base import (
     Rules,
     SourceFile,
 )
+from raptor_core.documents.sources.own_files import HEAD_BYTES, refuse_folders
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
 from raptor_core.places import open_place, reached
@@ -48,7 +49,7 @@ class RemoteSource:
             info = self._fs.info(self._root)
             if info["type"] != "directory":
                 name = self._root.rstrip("/").rpartition("/")[2].partition("?")[0]
-                return Listing.of([_file(name, self._url, info)])
+                return Listing.of([_file(name, self._url, info, is_named=True)])
             omitted: list[Skipped] = []
             return Listing.of(list(self._folder(omitted)), omitted)
 
@@ -74,7 +75,11 @@ class RemoteSource:
     def _path(self, file: SourceFile) -> str:
         return self._root if file.path == self._url else f"{self._base}{file.id}"
 
-    def _folder(self, omitted: MutableSequence[Skipped]) -> Iterator[SourceFile]:
+    def _read_head(self, path: str) -> bytes:
+        head: bytes = self._fs.cat_file(path, start=0, end=HEAD_BYTES)
+        return head
+
+    def _folder(self, omitted: MutableSequence[Skipped]) -> Iterator[SourceFile | Skipped]:
         """The files that pass the rules; ``omitted`` takes the others."""
         base = self._base
         listed: Mapping[str, Mapping[str, Any]] = self._fs.find(self._root, detail=True)
@@ -86,22 +91,32 @@ class RemoteSource:
         rules = Rules.of(self._settings, lines)
         # Some storages list keys without the leading slash that their root has.
         prefix = base if all(path.startswith(base) for path in listed) else base.lstrip("/")
+        names = (path.removeprefix(prefix) for path in listed)
+        own = refuse_folders(names, lambda name: self._read_head(f"{prefix}{name}"))
+        if "" in own:  # somebody named it, and has to be told
+            yield Skipped(hide_secrets(self._url), own[""], is_empty=True)
+            return
+        told: set[str] = set()
         for path in sorted(listed):
             name = path.removeprefix(prefix)
             omission = _omission(rules, name) if name else ""
-            if omission:
+            folder = next((folder for folder in own if name.startswith(f"{folder}/")), "")
+            if folder and not omission:
+                omitted += () if folder in told else (Skipped(f"{folder}/", own[folder]),)
+                told.add(folder)
+            elif omission:
                 omitted.append(Skipped(name, omission))
             elif name:
                 yield _file(name, f"{self._url.rstrip('/')}/{name}", listed[path])
 
 
-def _file(name: str, path: str, info: Mapping[str, Any]) -> SourceFile:
+def _file(name: str, path: str, info: Mapping[str, Any], *, is_named: bool = False) -> SourceFile:
     modified = next((info[key] for key in _MODIFIED if info.get(key) is not None), None)
     if isinstance(modified, datetime):
         modified = modified.timestamp()
     known = float(modified) if isinstance(modified, int | float) else None
     etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
-    return SourceFile(name, path, size_bytes=info.get("size"), modified=known, etag=etag)
+    return SourceFile(name, path, info.get("size"), known, etag, is_named=is_named)
 
 
 def _omission(rules: Rules, name: str) -> str:

@@ -2,7 +2,7 @@
 
 import random
 import threading
-from string import printable as ALPHABET
+from string import printable
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_it_keeps_what_the_file_in_a_home_keeps(workshop, tmp_path):
 
 
 def test_a_tree_whose_name_has_the_length_of_the_bound_is_kept_and_forgotten(workshop, tmp_path):
-    letters = random.Random(1).choices(ALPHABET, k=MAX_ID_BYTES)  # an index packs them hardly
+    letters = random.Random(1).choices(printable, k=MAX_ID_BYTES)  # an index packs them hardly
     tree = "".join(letters)
     with workshop.instance() as instance:
         cache = DatabaseCache(instance, tmp_path, "c" * 64)
