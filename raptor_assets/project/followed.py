@@ -15,7 +15,7 @@ from dagster._core.definitions.data_version import DEFAULT_DATA_VERSION
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
 from raptor_assets.provenance import MATERIALIZED
-from raptor_core.disk import replace_file
+from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.documents import Document
 from raptor_core.errors import EmptySourceError, SourceError
 from raptor_core.layout import ROWS, ROWS_PLACE
@@ -100,7 +100,7 @@ def _write(path: Path, text: str) -> None:
     try:
         replace_file(path, text.encode())
     except OSError as error:
-        raise SourceError(f"cannot write {path}: {error}; free space, or fix its rights") from error
+        raise SourceError(f"cannot write {path}: {error}; {disk_remedy(error)}") from error
 
 
 def _plain(value: object) -> object:

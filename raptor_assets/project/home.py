@@ -10,7 +10,7 @@ from pathlib import Path
 
 from raptor_assets.names import CorpusNames
 from raptor_assets.project.settings_file import add_sources, settings_text
-from raptor_core.disk import replace_file
+from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
 from raptor_core.layout import HOME_RECORDS
@@ -179,8 +179,8 @@ class Home(HomeFolder):
             yield
         except OSError as error:
             raise SettingsError(
-                f"cannot write the home {self.path}: {error}. Choose another with --home, free "
-                "space, or fix its permissions"
+                f"cannot write the home {self.path}: {error}; {disk_remedy(error)}, or choose "
+                "another with --home"
             ) from error
 
 

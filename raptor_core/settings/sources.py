@@ -71,6 +71,8 @@ class SourceSettings(Part):
         protocols: protocols of fsspec URLs that may be read, each part of a chained one included.
         private_hosts: hosts that http and https may reach although their address is not public:
             this machine, the private network.
+        timeout_seconds: how long a storage may be silent. A file or 500 rows may take ten times as
+            long, a whole listing sixty times.
         max_file_mb: larger files are reported and skipped, in megabytes.
         whole_pages: read web pages with the navigation, sidebars and footers around their content.
         id_field: field of a table's rows that holds the id; "auto" finds it.
@@ -90,6 +92,7 @@ class SourceSettings(Part):
     exclude: tuple[str, ...] = ()
     protocols: tuple[str, ...] = PROTOCOLS
     private_hosts: tuple[str, ...] = ()
+    timeout_seconds: float = Field(60.0, gt=0)
     max_file_mb: float = Field(50.0, gt=0)
     whole_pages: bool = False
     id_field: str = "auto"

@@ -47,6 +47,9 @@ SUPPORTED = frozenset(FORMATS)
 MANY_DOCUMENTS = frozenset({"jsonl", "parquet"})
 """Formats whose files hold a document for each row; of all others the file's id is the only one."""
 
+READING_TIMES, LISTING_TIMES = 10, 60
+"""Times ``source.timeout_seconds`` that a storage may take for one file, and for a listing."""
+
 CLOCK_SECONDS = 2.0
 """Two writes that are further apart have different times, on the coarsest file systems too."""
 

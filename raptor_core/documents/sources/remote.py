@@ -13,6 +13,8 @@ from raptor_core.documents.formats.parsed import UnreadableError, check_size
 from raptor_core.documents.sources.addresses import check_protocols, http_options
 from raptor_core.documents.sources.base import (
     IGNORE_FILE,
+    LISTING_TIMES,
+    READING_TIMES,
     Content,
     Listing,
     Rules,
@@ -21,7 +23,7 @@ from raptor_core.documents.sources.base import (
 from raptor_core.documents.sources.own_files import HEAD_BYTES, refuse_folders
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
-from raptor_core.places import open_place, reached
+from raptor_core.places import answer_within, open_place, reached
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
@@ -39,11 +41,20 @@ class RemoteSource:
         check_protocols(url, settings)
         self._url = url
         self._settings = settings
-        self._fs, self._root = open_place(url, SourceError, **http_options(url, settings))
+        self._fs, self._root = open_place(
+            url,
+            SourceError,
+            timeout_seconds=settings.timeout_seconds,
+            options=http_options(url, settings),
+        )
         self._base = f"{self._root.rstrip('/')}/" if self._root else ""
 
     def list(self) -> Listing:
         """What there is to read; see ``Source.list``."""
+        seconds = LISTING_TIMES * self._settings.timeout_seconds
+        return answer_within(seconds, hide_secrets(self._url), SourceError, self._list)
+
+    def _list(self) -> Listing:
         with _there(self._url):
             self._fs.invalidate_cache()  # or a process that stays up lists what was there once
             info = self._fs.info(self._root)
@@ -61,8 +72,12 @@ class RemoteSource:
         limit = int(self._settings.max_file_mb * MEGABYTE)
         check_size(file.size_bytes or 0, self._settings.max_file_mb)
         try:
-            with _there(file.path), self._fs.open(self._path(file), "rb") as stream:
-                data: bytes = stream.read(limit + 1)
+            data = answer_within(
+                READING_TIMES * self._settings.timeout_seconds,
+                file.source,
+                SourceError,
+                lambda: self._content(file, limit + 1),
+            )
         except SourceError as error:
             # Only the storage's own answer about this file makes it unreadable. A connection
             # that broke must not look like a document that is gone.
@@ -70,6 +85,11 @@ class RemoteSource:
                 raise UnreadableError(f"cannot be read: {error.__cause__}") from error
             raise
         check_size(len(data), self._settings.max_file_mb)
+        return data
+
+    def _content(self, file: SourceFile, n_bytes: int) -> bytes:
+        with _there(file.path), self._fs.open(self._path(file), "rb") as stream:
+            data: bytes = stream.read(n_bytes)
         return data
 
     def _path(self, file: SourceFile) -> str:
