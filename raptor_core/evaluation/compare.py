@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import mean
 from typing import Any
@@ -11,16 +11,12 @@ from typing import Any
 import numpy as np
 
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.answer_scores import SCORES
 from raptor_core.evaluation.bootstrap import Difference, Interval, mean_interval, paired_difference
 from raptor_core.evaluation.contexts import Asked, Measurer, System
 from raptor_core.evaluation.datasets.base import Question
 from raptor_core.evaluation.index import Index
-from raptor_core.evaluation.measures import MEASURES, ContextMeasurer
+from raptor_core.evaluation.measures import ContextMeasurer
 from raptor_core.evaluation.systems import make_system
-
-MEANINGS: Mapping[str, str] = {**MEASURES, **SCORES}
-"""All measures, of contexts and of answers, in the order in which they are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +61,36 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All lines, budget by budget, and what they were computed from."""
+    """All lines, budget by budget, and what they were computed from.
+
+    ``meanings`` are the measures that may apply, in the order of tables, and what each means.
+    """
 
     dataset: str
     pooled: bool
+    meanings: Mapping[str, str]
     found: tuple[Answered, ...]
     lines: tuple[Line, ...]
 
     @classmethod
-    def of(cls, dataset: str, pooled: bool, found: Sequence[Answered]) -> Comparison:
-        """Systems and budgets in the order in which they come in ``found``."""
+    def of(
+        cls, dataset: str, pooled: bool, meanings: Mapping[str, str], found: Sequence[Answered]
+    ) -> Comparison:
+        """Make the lines; systems and budgets keep their order in ``found``."""
         budgets = dict.fromkeys(item.budget_tokens for item in found)
         systems = list(dict.fromkeys(item.system for item in found))
-        return cls(dataset, pooled, tuple(found), tuple(_lines(found, systems, list(budgets))))
+        lines = tuple(_lines(found, meanings, systems, list(budgets)))
+        return cls(dataset, pooled, meanings, tuple(found), lines)
+
+    def over(self, found: Sequence[Answered]) -> Comparison:
+        """Return a comparison of the same data set and measures over other items."""
+        return Comparison.of(self.dataset, self.pooled, self.meanings, found)
 
     @property
     def measures(self) -> list[str]:
-        """Names of the measures that apply, in the order of ``MEANINGS``."""
-        there = {name for line in self.lines for name in line.figures}
-        return [name for name in MEANINGS if name in there]
+        """Names of the measures that apply, in the order of ``meanings``."""
+        applying = {name for line in self.lines for name in line.figures}
+        return [name for name in self.meanings if name in applying]
 
     @property
     def budgets(self) -> list[int]:
@@ -100,7 +107,7 @@ class Comparison:
             "dataset": self.dataset,
             "pooled": self.pooled,
             "n_questions": len({item.question.id for item in self.found}),
-            "measures": {name: MEANINGS[name] for name in self.measures},
+            "measures": {name: self.meanings[name] for name in self.measures},
             "lines": [asdict(line) for line in self.lines],
         }
 
@@ -138,7 +145,7 @@ def compare(
             if progress:
                 progress(system.name, budget)
             answered += _found(index, system, budget, parts, measurer)
-    return Comparison.of(index.dataset.name, pooled, answered)
+    return Comparison.of(index.dataset.name, pooled, measurer.meanings, answered)
 
 
 def join(first: Comparison, answered: Sequence[Answered]) -> Comparison:
@@ -156,19 +163,19 @@ def join(first: Comparison, answered: Sequence[Answered]) -> Comparison:
             )
     if known.keys() & systems.keys():
         raise ValueError(f"expected each system once, got {[*known]} and {[*systems]}")
-    return Comparison.of(first.dataset, first.pooled, (*first.found, *answered))
+    return first.over((*first.found, *answered))
 
 
 def suffixed(comparison: Comparison, suffix: str) -> Comparison:
     """The same comparison, each system's name with a comma and ``suffix`` after it."""
     renamed = [replace(item, system=f"{item.system}, {suffix}") for item in comparison.found]
-    return Comparison.of(comparison.dataset, comparison.pooled, renamed)
+    return comparison.over(renamed)
 
 
 def part(comparison: Comparison, questions: Collection[str]) -> Comparison:
     """The same comparison over some of its questions, by id; without lines where it has none."""
     kept = [item for item in comparison.found if item.question.id in questions]
-    return Comparison.of(comparison.dataset, comparison.pooled, kept)
+    return comparison.over(kept)
 
 
 def by_kind(comparison: Comparison) -> dict[str, Comparison]:
@@ -206,7 +213,10 @@ def _found(
 
 
 def _lines(
-    answered: Sequence[Answered], systems: Sequence[str], budgets: Sequence[int]
+    answered: Sequence[Answered],
+    measures: Iterable[str],
+    systems: Sequence[str],
+    budgets: Sequence[int],
 ) -> Iterator[Line]:
     by_line: dict[tuple[str, int], list[Answered]] = {}
     for item in answered:
@@ -219,15 +229,20 @@ def _lines(
                 system=system,
                 budget_tokens=budget,
                 mean_tokens=mean(item.n_tokens for item in items),
-                figures=figures(items, None if system == systems[0] else first),
+                figures=figures(items, measures, None if system == systems[0] else first),
                 layers=_layer_shares(items),
             )
 
 
-def figures(items: Sequence[Answered], first: Sequence[Answered] | None) -> dict[str, Figure]:
-    """Means of the measures, and their differences to ``first`` on the same questions in order."""
+def figures(
+    items: Sequence[Answered], measures: Iterable[str], first: Sequence[Answered] | None
+) -> dict[str, Figure]:
+    """Compute the means of the measures, and their differences to ``first``.
+
+    ``first`` holds the same questions in the same order.
+    """
     by_name = {}
-    for name in MEANINGS:
+    for name in measures:
         rows = [at for at, item in enumerate(items) if name in item.measures]
         values = [items[at].measures[name] for at in rows]
         documents = [items[at].question.cluster for at in rows]

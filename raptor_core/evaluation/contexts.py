@@ -61,7 +61,11 @@ class Measured:
 
 
 class Measurer(Protocol):
-    """Says what contexts are worth."""
+    """Measure of what contexts are worth."""
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        """The measures that it may give, in the order of tables, and what each means."""
 
     def measure(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Measured]:
         """The measures that each question allows."""

@@ -46,6 +46,11 @@ class ContextMeasurer:
     options: Mapping[str, Vectors]
     has_evidence: bool
 
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        """See ``Measurer.meanings``."""
+        return MEASURES
+
     @classmethod
     def of(cls, index: Index, *, pooled: bool) -> ContextMeasurer:
         """All options are embedded at once, each after its question."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from raptor_core.evaluation.bootstrap import interval_text
-from raptor_core.evaluation.compare import MEANINGS, Comparison, Line
+from raptor_core.evaluation.compare import Comparison, Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def comparison_tables(comparison: Comparison, kind: str = "") -> list[Table]:
             f"{name}: {measure.replace('_', ' ')}",
             _HEAD,
             tuple(_row(line, measure) for line in comparison.lines if measure in line.figures),
-            MEANINGS[measure],
+            comparison.meanings[measure],
         )
         for measure in comparison.measures
     ]

@@ -14,7 +14,12 @@ from typing import Any
 import click
 from markdown_it import MarkdownIt
 
-from raptor_assets.cli.evals.common import DPR, budgets_option, dataset_options, open_evaluation
+from raptor_assets.cli.evals.common import (
+    ENCODERS,
+    budgets_option,
+    dataset_options,
+    open_evaluation,
+)
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.drawing import (
@@ -32,9 +37,11 @@ from raptor_assets.drawing import (
 )
 from raptor_assets.tables_markdown import table_markdown
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.baselines import Dpr
 from raptor_core.evaluation.measures import ContextMeasurer
-from raptor_core.evaluation.paper.study import (
+from raptor_core.evaluation.tables import Table
+from raptor_core.settings import Settings
+from raptor_lab.pages import render_tables
+from raptor_lab.paper.study import (
     CONTIGUOUS,
     Study,
     calls_nothing,
@@ -42,7 +49,7 @@ from raptor_core.evaluation.paper.study import (
     time_builds,
     with_contiguous,
 )
-from raptor_core.evaluation.paper.tables import (
+from raptor_lab.paper.tables import (
     SPREAD,
     compression_tables,
     curve_tables,
@@ -51,9 +58,6 @@ from raptor_core.evaluation.paper.tables import (
     scaling_tables,
     share_tables,
 )
-from raptor_core.evaluation.tables import Table
-from raptor_core.report.page import render_tables
-from raptor_core.settings import Settings
 
 FIGURES = "figures.json"
 README = "README.md"
@@ -67,7 +71,7 @@ TITLE = "The RAPTOR paper, measured here"
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
 @budgets_option("400,1000,2000")
-@DPR
+@ENCODERS
 @click.option("--no-contiguous", is_flag=True, help="Leave the ablation with contiguous trees out.")
 @click.option("--no-timing", is_flag=True, help="Leave the timed builds (Figure 6) out.")
 @dataset_options
@@ -83,11 +87,10 @@ def paper_command(
     FOLDER/README.md says which tables need a reader; FOLDER/figures.json holds everything. The
     files are written anew after each data set.
     """
-    dpr = Dpr(*values["dpr"]) if values["dpr"] else None
     studies: list[Study] = []
     written: Sequence[Path] = ()
     for file in files:
-        study, settings = _measure(file, home, values, dpr)
+        study, settings = _measure(file, home, values)
         studies.append(study)
         written = _write_tables(folder, files, studies, settings)
     if as_json:
@@ -96,15 +99,13 @@ def paper_command(
         click.echo("\n".join(map(str, written)))
 
 
-def _measure(
-    file: Path, home: Path, values: Mapping[str, Any], dpr: Dpr | None
-) -> tuple[Study, Settings]:
+def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, Settings]:
     """One data set; the contiguous trees are left out where they would be the same."""
     budgets = values["budgets"]
     with open_evaluation(file, home, values) as index:
         settings = index.components.settings
         measurer = ContextMeasurer.of(index, pooled=False)
-        study = measure_study(index, budgets, measurer, dpr, _tell)
+        study = measure_study(index, budgets, measurer, values["dpr"], _tell)
         components, documents = index.components, index.dataset.documents
     if calls_nothing(components) and not values["no_timing"]:
         study = replace(study, times=tuple(time_builds(documents, components, _tell_build)))
@@ -222,7 +223,7 @@ def _html(markdown: str) -> str:
 def _readme(measured: Table, sections: Sequence[Section], settings: Settings) -> str:
     contents = [f"- [{one.title}]({one.file}): {one.of}" for one in sections]
     contents += [f"- [All of it as one page]({INDEX})", f"- [Everything, as JSON]({FIGURES})"]
-    text = (resources.files("raptor_core.evaluation.paper") / "readme.txt").read_text("utf-8")
+    text = (resources.files("raptor_lab.paper") / "readme.txt").read_text("utf-8")
     return text.format(
         title=TITLE,
         measured=table_markdown(measured),

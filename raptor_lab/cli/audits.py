@@ -12,11 +12,26 @@ import click
 from raptor_assets.cli.evals.published import ask_published
 from raptor_assets.cli.options import home_and_json, home_settings, make_query, query_options
 from raptor_assets.cli.output import print_json, print_table
-from raptor_assets.hand import keep_hand_findings, same_nodes
+from raptor_assets.hand import keep_hand_findings
 from raptor_assets.project.home import Home
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge, SentenceFinding
-from raptor_core.audit.study import (
+from raptor_core.disk import replace_file
+from raptor_core.errors import UnknownTreeError
+from raptor_core.evaluation.bootstrap import interval_text
+from raptor_core.evaluation.datasets import load_golden
+from raptor_core.evaluation.golden import GoldenReport, without_nodes
+from raptor_core.evaluation.tables import Table
+from raptor_core.home.published import published
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.nodes import grouped
+from raptor_core.settings import Settings
+from raptor_core.store.base import Where
+from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_lab.labelled import DatasetScore, load_labelled, score_judge
+from raptor_lab.pages import render_sheet
+from raptor_lab.readers import ChatReader, PairedAnswers, read_pairs
+from raptor_lab.sheet import (
     FILLED,
     PAGE,
     SHEET,
@@ -26,24 +41,10 @@ from raptor_core.audit.study import (
     hand_findings,
     read_drawn,
     read_verdicts,
+    same_nodes,
     study_figures,
     write_sheet,
 )
-from raptor_core.disk import replace_file
-from raptor_core.errors import UnknownTreeError
-from raptor_core.evaluation.bootstrap import interval_text
-from raptor_core.evaluation.datasets import load_golden
-from raptor_core.evaluation.golden import GoldenReport, without_nodes
-from raptor_core.evaluation.labelled import DatasetScore, load_labelled, score_judge
-from raptor_core.evaluation.readers import ChatReader, PairedAnswers, read_pairs
-from raptor_core.evaluation.tables import Table
-from raptor_core.home.published import published
-from raptor_core.models.money.ledger import Ledger
-from raptor_core.nodes import grouped
-from raptor_core.report.page import render_sheet
-from raptor_core.settings import Settings
-from raptor_core.store.base import Where
-from raptor_core.tree.sqlite_cache import SqliteCache
 
 SPLIT = "documents whose hash is odd are reported, the others calibrate"
 

@@ -11,15 +11,6 @@ from raptor_core.errors import BudgetError, MissingKeyError, ModelError
 from raptor_core.evaluation.compare import compare
 from raptor_core.evaluation.datasets import Question, load_dataset
 from raptor_core.evaluation.index import open_index
-from raptor_core.evaluation.readers import (
-    AnswerMeasurer,
-    Ask,
-    ChatReader,
-    UnifiedQa,
-    chat_prompt,
-    read_answers,
-    unifiedqa_prompt,
-)
 from raptor_core.evaluation.systems import make_system
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
@@ -28,6 +19,15 @@ from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.cache import MemoryCache
 from raptor_core.tree.components import Components
 from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_lab.readers import (
+    AnswerMeasurer,
+    Ask,
+    ChatReader,
+    UnifiedQa,
+    chat_prompt,
+    read_answers,
+    unifiedqa_prompt,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,6 @@ from support.hashing import HashingEmbedder
 
 from raptor_core.errors import ModelError, SettingsError
 from raptor_core.evaluation import baselines
-from raptor_core.evaluation.baselines import Dpr
 from raptor_core.evaluation.compare import compare
 from raptor_core.evaluation.contexts import Asked
 from raptor_core.evaluation.datasets import load_dataset
@@ -16,6 +15,7 @@ from raptor_core.evaluation.systems import make_system
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.components import Components
+from raptor_lab.baselines import Dpr
 
 pytestmark = pytest.mark.slow
 

@@ -31,7 +31,7 @@ def score_answer(dataset: str, question: Question, answer: str) -> dict[str, flo
     """The scores that the question allows; none without a known answer.
 
     Raises:
-        MissingExtraError: the extra ``eval`` is not installed (NarrativeQA's measures only).
+        MissingExtraError: the extra ``lab`` is not installed (NarrativeQA's measures only).
     """
     if question.gold is not None:
         right = float(choice(answer, question.options) == question.gold)
@@ -74,14 +74,14 @@ def overlap_scores(answer: str, references: Sequence[str]) -> dict[str, float]:
     """BLEU-1, BLEU-4, ROUGE-L and METEOR of one answer; case does not count.
 
     Raises:
-        MissingExtraError: the extra ``eval`` is not installed.
+        MissingExtraError: the extra ``lab`` is not installed.
     """
     try:
         from nltk.tokenize import NLTKWordTokenizer
         from nltk.translate import bleu_score, meteor_score
         from rouge_score.rouge_scorer import RougeScorer
     except ImportError as error:
-        raise MissingExtraError("eval", "measuring NarrativeQA's answers") from error
+        raise MissingExtraError("lab", "measuring NarrativeQA's answers") from error
     tokenize = NLTKWordTokenizer().tokenize
     tokenized = [tokenize(reference.casefold()) for reference in references]
     ours = tokenize(answer.casefold())

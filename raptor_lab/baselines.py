@@ -1,4 +1,7 @@
-"""Baselines that are no strategy of the retriever: only evaluation needs them."""
+"""Baselines that are no strategy of the retriever, made by name for comparisons.
+
+Strategies as systems are in ``raptor_core.evaluation.systems``, which finds these by entry points.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,10 @@ from raptor_core.chunking.paragraphs import paragraphs_of
 from raptor_core.chunking.sections import SectionPaths
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import tree_name
-from raptor_core.evaluation.contexts import Asked, Context
+from raptor_core.errors import SettingsError
+from raptor_core.evaluation.contexts import Asked, Context, System
 from raptor_core.evaluation.index import Index
+from raptor_core.evaluation.systems import Encoders
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query
 from raptor_core.retrieval.base import fit_budget
@@ -26,6 +31,27 @@ from raptor_core.store.lexical import Sparse, passage_vector, query_vector
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.vectors import Vectors
+
+DPR = ("dpr", "collapsed-dpr")
+"""Baselines of two encoders."""
+
+
+def make_baseline(name: str, encoders: Encoders) -> System:
+    """Make the baseline of a name; see ``raptor_core.evaluation.systems.SYSTEMS``.
+
+    Raises:
+        SettingsError: it has two encoders, and ``encoders`` names none.
+    """
+    if name == "paragraph-fusion":
+        return ParagraphFusion()
+    if name in ("document", "title-abstract"):
+        return Beginning(name, is_abstract=name == "title-abstract")
+    if encoders is None:
+        raise SettingsError(
+            f"{name} has two encoders; name a question encoder and a passage encoder with "
+            "--dpr QUESTION_MODEL PASSAGE_MODEL"
+        )
+    return Dpr(*encoders, name)
 
 
 @dataclass(frozen=True, slots=True)

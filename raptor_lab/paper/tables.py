@@ -12,16 +12,16 @@ from statistics import mean
 import numpy as np
 
 from raptor_core.evaluation.bootstrap import interval_text
-from raptor_core.evaluation.compare import MEANINGS, Comparison, Line, by_kind, part
+from raptor_core.evaluation.compare import Comparison, Line, by_kind, part
 from raptor_core.evaluation.index import TreeStatistics, pooled
-from raptor_core.evaluation.paper.study import (
+from raptor_core.evaluation.tables import Table
+from raptor_lab.paper.study import (
     WITH_TREE,
     Study,
     TokenPoint,
     fit_slope,
     layers_name,
 )
-from raptor_core.evaluation.tables import Table
 
 # What the paper reports (Sarthi et al. 2024, arXiv:2401.18059), by its own table numbers; shares
 # are in percent, as they are printed there.
@@ -95,6 +95,7 @@ def retriever_tables(study: Study) -> list[Table]:
 def _retriever_table(study: Study, measure: str) -> Table:
     budgets = study.retrievers.budgets
     lines = [study.retrievers.at(budget) for budget in budgets]
+    meaning = study.retrievers.meanings[measure]
     head = [f"{budget:,} tokens" + more for budget in budgets for more in ("", ": against flat")]
     rows = (
         (
@@ -111,7 +112,7 @@ def _retriever_table(study: Study, measure: str) -> Table:
         head=("strategy", "what it is", "tree", *head),
         rows=tuple(rows),
         note=(
-            f"{MEANINGS[measure][0].upper()}{MEANINGS[measure][1:]}. {study.n_questions} questions "
+            f"{meaning[0].upper()}{meaning[1:]}. {study.n_questions} questions "
             f"of {study.n_documents} documents; 95 % intervals over documents, differences paired."
         ),
     )
