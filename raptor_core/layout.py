@@ -10,7 +10,7 @@ HOME_RECORDS = "dagster"
 HOME_ENTRIES = frozenset(
     {
         *(HOME_SETTINGS, HOME_DECLARATION, HOME_RECORDS),
-        *("answers", "corpus", "evaluation", "maps", "qdrant"),
+        *("answers", "corpus_tree", "evaluation", "maps", "qdrant"),
         *("reports", "source", "tables", "turns"),
     }
 )
@@ -34,4 +34,4 @@ FOOTER_PREFIX = "raptor-"
 PAGE_MARK = '<meta name="generator" content="raptor-assets">'
 """Element of every page, within its first ``PAGE_MARK_BYTES``."""
 
-PAGE_MARK_BYTES = 200
+PAGE_MARK_BYTES = 1000

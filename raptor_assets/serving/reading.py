@@ -18,12 +18,8 @@ from raptor_assets.serving.answers import (
 )
 from raptor_core.errors import MissingKeyError
 from raptor_core.home import HomeRetriever
-<<<<<<< HEAD
-from raptor_core.home.overview import answer_by, overview_answer, refuse_narrowing
-from raptor_core.identity import MAX_ID_BYTES
-=======
 from raptor_core.home.corpus_tree import answer_by, layer_answer, refuse_narrowing
->>>>>>> main
+from raptor_core.identity import MAX_ID_BYTES
 from raptor_core.models.reading.reader import Answer, Passage, Reader
 from raptor_core.report.data import report_values
 from raptor_core.retrieval import Retrieval

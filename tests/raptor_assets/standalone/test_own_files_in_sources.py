@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import fsspec
 import pandas as pd
@@ -11,7 +12,7 @@ from support.workshop import Workshop, prose
 from raptor_assets.standalone.transfer import export_home
 from raptor_core.documents import list_files, load_documents
 from raptor_core.errors import EmptySourceError
-from raptor_core.layout import HOME_ENTRIES
+from raptor_core.layout import HOME_ENTRIES, PAGE_MARK, PAGE_MARK_BYTES
 from raptor_core.settings import SourceSettings
 from raptor_core.tables.files import TableStore
 from raptor_core.tree.preview import Previews
@@ -25,7 +26,7 @@ DOCUMENTS = {"a.md", "guide/b.md"}
 def made(tmp_path_factory):
     """A home with a corpus tree and pages, and an export of it."""
     root = tmp_path_factory.mktemp("made")
-    workshop = Workshop(root, corpus={"enabled": True, "min_trees": 2})
+    workshop = Workshop(root, corpus_tree={"enabled": True, "min_trees": 2})
     for name in DOCUMENTS:
         workshop.write(name, prose(24, seed=len(name)))
     workshop.home.create(sources=[str(workshop.docs)])
@@ -53,7 +54,7 @@ def put_home_below_other_files(made, docs):
 
 def put_home_with_its_corpus_tree(made, docs):
     put_home_below_other_files(made, docs)
-    folder = docs / "data" / "corpus" / "source"
+    folder = docs / "data" / "corpus_tree" / "source"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "documents.jsonl").write_text(json.dumps({"id": "top", "text": "A summary."}))
     (folder / "source.json").write_text(json.dumps({"rows": "documents.jsonl"}))
@@ -71,6 +72,29 @@ def put_pages(made, docs):
     for path in (made / ".raptor" / "reports").rglob("*.html"):
         shutil.copy(path, docs / f"page of {path.name}")
         shutil.copy(path, docs / f"page of {path.stem}.htm")
+
+
+def put_page_that_a_browser_saved(made, docs):
+    (path, *_) = (made / ".raptor" / "reports").rglob("*.html")
+    mark = '<meta charset="utf-8">'
+    saved = '<!-- saved from url=(0042)file:///home/ada/reports/a.html -->'
+    kind = '<meta http-equiv="Content-Type" content="text/html; charset=UTF-8">'
+    page = path.read_text().replace("<html", f"{saved}\n<html", 1).replace(mark, kind + mark, 1)
+    (docs / "saved.html").write_text(page)
+
+
+def put_link_to_a_home(made, docs):
+    put_home(made, docs)
+    (docs / "link").symlink_to(docs / "data", target_is_directory=True)
+
+
+def put_home_without_its_records(made, docs):
+    put_home(made, docs)
+    shutil.rmtree(docs / "data" / "dagster")
+
+
+def put_archive(made, docs):
+    shutil.make_archive(str(docs / "backup"), "zip", made / "export")
 
 
 def put_export(made, docs):
@@ -128,6 +152,22 @@ def test_what_is_left_out_is_told(made, docs, tmp_path):
     }
     skipped = {item.reason for item in previews.skipped}
     assert skipped == {"is a page that raptor wrote"}
+
+
+def test_an_export_in_an_archive_is_left_out_too(made, docs):
+    put_archive(made, docs)
+    with pytest.raises(EmptySourceError, match="is an export of raptor"):
+        load_documents(f"zip://::{docs}/backup.zip")
+
+
+def test_every_page_has_its_mark_near_the_beginning():
+    import raptor_core.report
+    import raptor_lab
+
+    places = [Path(module.__file__).parent for module in (raptor_core.report, raptor_lab)]
+    pages = [page for place in places for page in place.glob("web/*.html")]
+    assert len(pages) >= 3
+    assert all(PAGE_MARK in page.read_text()[: PAGE_MARK_BYTES // 2] for page in pages)
 
 
 @pytest.mark.parametrize("name", [".raptor", "export"])

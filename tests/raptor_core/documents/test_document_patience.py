@@ -8,6 +8,7 @@ import sqlite3
 import tarfile
 import threading
 import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from click.testing import CliRunner
@@ -90,6 +91,39 @@ def test_a_place_of_tables_or_exports_that_never_answers_is_given_up(error):
             open_place(server.url, error, timeout_seconds=0.05)
     finally:
         server.close()
+
+
+class Trickle(BaseHTTPRequestHandler):
+    """A file that never ends, a byte now and then."""
+
+    def do_HEAD(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+
+    def do_GET(self):
+        self.do_HEAD()
+        with contextlib.suppress(OSError):
+            while not self.server.ended.wait(0.02):
+                self.wfile.write(b"a")
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_file_that_never_ends_is_given_up_by_name():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Trickle) as server:
+        server.ended = threading.Event()
+        serving = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        serving.start()
+        url = f"http://127.0.0.1:{server.server_port}/endless.md"
+        hosts = ("127.0.0.1",)
+        settings = SourceSettings(paths=(url,), private_hosts=hosts, timeout_seconds=0.05)
+        with pytest.raises(SourceError, match=r"endless\.md did not finish its answer within"):
+            load_documents(settings=settings)
+        server.ended.set()
+        server.shutdown()
+        serving.join()
 
 
 def test_what_a_call_raises_or_returns_comes_back():
