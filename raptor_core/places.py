@@ -82,10 +82,10 @@ def open_place(
             there, or a file that is opened at once is missing or no archive.
     """
     shown = hide_credentials(url)
-    given = {**_timeouts(url, timeout_seconds), **(options or {})}
+    by_protocol = {**_timeouts(url, timeout_seconds), **(options or {})}
     with reached(shown, error):  # FTP and SFTP log in already, archives are opened
         try:
-            return answer_within(timeout_seconds, shown, error, lambda: _opened(url, given))
+            return answer_within(timeout_seconds, shown, error, lambda: _open_url(url, by_protocol))
         except FileNotFoundError as failure:
             missing = hide_credentials(str(failure.filename or failure))
             raise error(f"nothing at {missing}, named in {shown}; check the address") from failure
@@ -103,7 +103,7 @@ def open_place(
             ) from failure
 
 
-def _opened(url: str, options: Mapping[str, Mapping[str, Any]]) -> tuple[Any, str]:
+def _open_url(url: str, options: Mapping[str, Mapping[str, Any]]) -> tuple[Any, str]:
     import fsspec
 
     return fsspec.core.url_to_fs(url, **options)  # type: ignore[no-any-return]
@@ -114,7 +114,7 @@ def _timeouts(url: str, seconds: float) -> dict[str, dict[str, float]]:
     ssh = dict.fromkeys(("timeout", "banner_timeout", "auth_timeout", "channel_timeout"), seconds)
     known = {"ftp": {"timeout": seconds}, "sftp": ssh, "ssh": ssh}
     protocols = {part.partition("://")[0] for part in url.split("::")}
-    return {protocol: given for protocol, given in known.items() if protocol in protocols}
+    return {protocol: values for protocol, values in known.items() if protocol in protocols}
 
 
 @contextmanager

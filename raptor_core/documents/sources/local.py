@@ -99,12 +99,12 @@ class _Walk:
                 ) from error
             yield Skipped(relative, f"cannot be listed: {error.strerror}")
             return
-        own = refuse_folder(relative, [entry.name for entry in entries], self._read_head)
-        if own and relative:
-            self.omitted.append(Skipped(_printable(f"{relative}/"), own))
+        refusal = refuse_folder(relative, [entry.name for entry in entries], self._read_head)
+        if refusal and relative:
+            self.omitted.append(Skipped(_printable(f"{relative}/"), refusal))
             return
-        if own:  # somebody named it, and has to be told
-            yield Skipped(self._root.name, own, is_empty=True)
+        if refusal:  # somebody named it, and has to be told
+            yield Skipped(self._root.name, refusal, is_empty=True)
             return
         for entry in entries:
             yield from self._entry(entry, f"{relative}/{entry.name}" if relative else entry.name)

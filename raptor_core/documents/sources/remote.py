@@ -112,18 +112,18 @@ class RemoteSource:
         # Some storages list keys without the leading slash that their root has.
         prefix = base if all(path.startswith(base) for path in listed) else base.lstrip("/")
         names = (path.removeprefix(prefix) for path in listed)
-        own = refuse_folders(names, lambda name: self._read_head(f"{prefix}{name}"))
-        if "" in own:  # somebody named it, and has to be told
-            yield Skipped(hide_secrets(self._url), own[""], is_empty=True)
+        refused = refuse_folders(names, lambda name: self._read_head(f"{prefix}{name}"))
+        if "" in refused:  # somebody named it, and has to be told
+            yield Skipped(hide_secrets(self._url), refused[""], is_empty=True)
             return
-        told: set[str] = set()
+        named: set[str] = set()
         for path in sorted(listed):
             name = path.removeprefix(prefix)
             omission = _omission(rules, name) if name else ""
-            folder = next((folder for folder in own if name.startswith(f"{folder}/")), "")
+            folder = next((folder for folder in refused if name.startswith(f"{folder}/")), "")
             if folder and not omission:
-                omitted += () if folder in told else (Skipped(f"{folder}/", own[folder]),)
-                told.add(folder)
+                omitted += () if folder in named else (Skipped(f"{folder}/", refused[folder]),)
+                named.add(folder)
             elif omission:
                 omitted.append(Skipped(name, omission))
             elif name:

@@ -77,7 +77,7 @@ def put_pages(made, docs):
 def put_page_that_a_browser_saved(made, docs):
     (path, *_) = (made / ".raptor" / "reports").rglob("*.html")
     mark = '<meta charset="utf-8">'
-    saved = '<!-- saved from url=(0042)file:///home/ada/reports/a.html -->'
+    saved = "<!-- saved from url=(0042)file:///home/ada/reports/a.html -->"
     kind = '<meta http-equiv="Content-Type" content="text/html; charset=UTF-8">'
     page = path.read_text().replace("<html", f"{saved}\n<html", 1).replace(mark, kind + mark, 1)
     (docs / "saved.html").write_text(page)
