@@ -238,4 +238,11 @@ class Folder:
     @contextmanager
     def _reached(self, name: str) -> Iterator[None]:
         with reached(self.shown(name), self._error, self._address):
-            yield
+            try:
+                yield
+            except OSError as failure:
+                if not self._is_local or isinstance(failure, FileNotFoundError):
+                    raise
+                raise self._error(
+                    f"{failure}; {disk_remedy(failure)}, and repeat. What stands there is unharmed"
+                ) from failure

@@ -159,6 +159,14 @@ def test_tables_and_pages_of_two_ids_are_two_files(tmp_path, first, second):
     assert not confused(str(pages.path(first, "t")), str(pages.path(second, "t")))
 
 
+def test_no_key_of_an_asset_leaves_the_folder_of_tables(tmp_path):
+    tables = TableStore(str(tmp_path / "tables"))
+    for key in (["..", "a"], ["assets", "../../a"], ["/etc", "a"], ["assets", "con"]):
+        tables.write(key, "..", nodes_to_table([NODE]))
+        assert tables.exists(key, "..")
+    assert [path.name for path in tmp_path.iterdir()] == ["tables"]
+
+
 def test_the_folder_of_one_partition_is_not_the_page_of_another(tmp_path):
     pages = ReportFolder(tmp_path)
     pages.write("guide", "page")

@@ -218,3 +218,7 @@ def test_a_folder_that_stands_in_the_place_of_a_table_is_told_as_that(tmp_path):
     folder = Folder(str(tmp_path), TableError)
     with pytest.raises(TableError, match="move away"):
         folder.write("a.bin", b"data")
+    with pytest.raises(TableError, match="move away"):
+        folder.find("a.bin")
+    with pytest.raises(TableError, match="shorter path"):
+        folder.find("a" * 300)
