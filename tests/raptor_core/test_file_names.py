@@ -3,16 +3,18 @@
 import os
 import sys
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from raptor_assets.report_pages import ReportFolder
-from raptor_core.identity import safe_name
+from raptor_core.identity import MAX_ID_BYTES, n_bytes, safe_name
 from raptor_core.nodes import Node
 from raptor_core.tables.files import TableStore
 from raptor_core.tables.values import nodes_to_table
+from raptor_core.tree.corpus_tree import top_documents
 
 NAMES = [
     "",
@@ -176,3 +178,13 @@ def test_the_folder_of_one_partition_is_not_the_page_of_another(tmp_path):
     pages.write("guide.html", "other page")
     assert pages.path("guide").read_text() == "page"
     assert not shared.exists()
+
+
+def test_top_nodes_of_a_tree_with_the_longest_name_keep_to_the_bound_of_ids():
+    tree = "手" * (MAX_ID_BYTES // 3) + "x"
+    nodes = [replace(NODE, id=str(number), tree=tree) for number in range(3)]
+    ids = {document.id for document in top_documents(nodes)}
+    assert len(ids) == 3
+    assert max(map(n_bytes, ids)) <= MAX_ID_BYTES == n_bytes(tree)
+    shorter = [replace(node, tree="guide") for node in nodes]
+    assert {document.id for document in top_documents(shorter)} == {"guide#1", "guide#2", "guide#3"}

@@ -49,7 +49,7 @@ def test_a_lock_that_the_disk_refuses_is_named_with_the_remedy(tmp_path):
     lock = path.with_suffix(".lock")
     lock.unlink(missing_ok=True)
     lock.mkdir()
-    with pytest.raises(StoreError, match=r"make the directory writable"):
+    with pytest.raises(StoreError, match=r"move away what stands in its place"):
         BatchRecords(tmp_path, "here").left({"a"}).__enter__()
-    with pytest.raises(StoreError, match=r"make the directory writable"):
+    with pytest.raises(StoreError, match=r"move away what stands in its place"):
         record_of(tmp_path, "a")
