@@ -31,6 +31,7 @@ from raptor_core.documents import (
 )
 from raptor_core.documents.base import MEGABYTE
 from raptor_core.evaluation.datasets import Dataset, Question, load_golden, open_dataset
+from raptor_core.layout import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
 from raptor_core.store import VectorStore, open_store, stored_identities, stored_identity
 from raptor_core.tables.curation import read_curation
@@ -171,7 +172,7 @@ class SourceResource:
         given = self._settings.source
         if not self._resources.names.follows:
             return given
-        file = self._resources.home.followed / "source.json"
+        file = self._resources.home.followed / ROWS_PLACE
         told = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
         # Whoever materialized it has finished writing.
         read: dict[str, Any] = {"tables": (), "settle_seconds": 0.0}

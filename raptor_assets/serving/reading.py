@@ -20,6 +20,7 @@ from raptor_core.errors import MissingKeyError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.corpus_tree import answer_by, layer_answer, refuse_narrowing
 from raptor_core.home.store_retriever import StoreRetriever
+from raptor_core.identity import MAX_ID_BYTES
 from raptor_core.models.reading.reader import Answer, Passage, Reader
 from raptor_core.report.data import report_values
 from raptor_core.retrieval import Retrieval
@@ -32,7 +33,8 @@ Item = TypeVar("Item")
 MAX_QUESTION_CHARS = 10_000
 """An embedder reads far less of it."""
 
-Name = Annotated[str, Field(max_length=4096)]
+Name = Annotated[str, Field(max_length=MAX_ID_BYTES)]
+Line = Annotated[str, Field(max_length=4096)]
 Names = Annotated[list[Name] | None, Field(max_length=1000)]
 Question = Annotated[
     str, Field(min_length=1, max_length=MAX_QUESTION_CHARS, description="A question, or words.")
@@ -46,13 +48,13 @@ LayersOnly = Annotated[
     Field(max_length=1000, description="Only these layers; 0 holds the chunks."),
 ]
 Value = (
-    Name
+    Line
     | bool
     | Annotated[int, Field(ge=-(2**53), le=2**53)]
     | Annotated[float, Field(allow_inf_nan=False)]
 )
 MetadataOnly = Annotated[
-    dict[Name, Value] | None,
+    dict[Line, Value] | None,
     Field(max_length=100, description="Only nodes whose metadata has all these values."),
 ]
 ChosenStrategy = Annotated[
@@ -70,7 +72,8 @@ NodeId = Annotated[
     str, Field(max_length=64, description="A node's id, as search and read_node give it.")
 ]
 NameContains = Annotated[
-    str, Field(max_length=1000, description="Only trees whose name contains this, in any case.")
+    str,
+    Field(max_length=MAX_ID_BYTES, description="Only trees whose name contains this, in any case."),
 ]
 Offset = Annotated[int, Field(ge=0, le=2**31, description="How many to pass over, to read on.")]
 Limit = Annotated[int, Field(ge=1, le=500, description="How many to give at the most.")]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from raptor_core.errors import MissingHomeError, SettingsError, StoreError
+from raptor_core.layout import HOME_DECLARATION, HOME_SETTINGS
 from raptor_core.models.embedding.local_models import resolve_precision
 from raptor_core.settings import Settings, load_settings, settings_of
 from raptor_core.store import stored_identities
@@ -58,12 +59,12 @@ class HomeFolder:
     @property
     def settings(self) -> Path:
         """Path of the settings file."""
-        return self.path / "raptor.toml"
+        return self.path / HOME_SETTINGS
 
     @property
     def declaration(self) -> Path:
         """Path of the declaration: names and settings of a corpus that a program defines."""
-        return self.path / "corpus.json"
+        return self.path / HOME_DECLARATION
 
     def read_declaration(self) -> dict[str, Any]:
         """Return the values of the declaration; empty if the file does not exist.

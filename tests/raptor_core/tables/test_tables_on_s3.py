@@ -31,7 +31,7 @@ def test_a_table_comes_back_and_goes(s3):
     store.write(*AT, frame("one"), {"input": "v1"})
     assert store.read(*AT).to_pandas().equals(frame("one"))
     assert store.properties(*AT) == {"input": "v1"}
-    assert s3.keys(bucket) == {"tables/layer_1/summaries/a%2Fb c.parquet"}
+    assert s3.keys(bucket) == {"tables/layer_1/summaries/a%2fb c.parquet"}
     assert store.delete(*AT)
     assert not store.delete(*AT)
     assert s3.keys(bucket) == set()
