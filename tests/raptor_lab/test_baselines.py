@@ -93,9 +93,9 @@ def test_dpr_ranks_leaves_by_the_inner_product_of_two_encoders(index, monkeypatc
 def test_dpr_with_the_tree_searches_every_layer_and_encodes_no_node_twice(index, monkeypatch):
     encoders = {"questions": Words("wheel"), "passages": Words("smith")}
     monkeypatch.setattr(baselines, "_load", encoders.__getitem__)
-    dpr = Dpr("questions", "passages")
     before = Words.encoded
-    (found,) = make_system("collapsed-dpr", ("questions", "passages")).contexts(index, asked(index), 4000)
+    system = make_system("collapsed-dpr", ("questions", "passages"))
+    (found,) = system.contexts(index, asked(index), 4000)
     make_system("dpr", ("questions", "passages")).contexts(index, asked(index), 4000)
     assert {node.layer for node in found.nodes} == {0, 1}
     assert Words.encoded == before + index.n_nodes + 2
