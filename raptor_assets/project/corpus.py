@@ -32,6 +32,7 @@ from raptor_assets.specs import (
 from raptor_core.errors import SettingsError
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings, load_settings, settings_of
+from raptor_core.tree.custom_components import custom_fingerprints
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 
@@ -159,8 +160,9 @@ def define_corpus(
 
 def _own_specs(settings: Settings, *, follows: bool) -> list[dg.AssetSpec]:
     source = [build_source_spec()] if follows else []
-    chain = build_asset_specs(settings, follows=follows)
-    return [*source, *chain, *build_dataset_specs(settings)]
+    custom = custom_fingerprints(settings)
+    chain = build_asset_specs(settings, custom, follows=follows)
+    return [*source, *chain, *build_dataset_specs(settings, custom)]
 
 
 def _settings(

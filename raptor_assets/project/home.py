@@ -20,6 +20,7 @@ from raptor_core.tables.files import TableStore
 from raptor_core.tree.corpus_tree import CORPUS_TREE
 
 _MARK = "# Written by raptor and kept up to date by it; delete this line to keep your own changes."
+_MAX_REASON_CHARS = 300
 _INSTANCE = """\
 {mark}
 telemetry:
@@ -35,6 +36,17 @@ concurrency:
   runs:
     max_concurrent_runs: 1
 """
+
+
+def unreadable_config(config: Path, error: Exception) -> SettingsError:
+    """Return the error for Dagster's instance settings that cannot be read; no value is shown."""
+    lines = [line.strip() for line in hide_credentials(str(error)).splitlines()]
+    numbered = [line.partition(" Expected")[0] for line in lines if line.startswith("Error 1:")]
+    reason = " ".join(numbered or lines)[:_MAX_REASON_CHARS]
+    return SettingsError(
+        f"{config}, Dagster's instance settings, cannot be read: {reason}. Correct it; or, in a "
+        f"home of raptor, move {config} away and repeat: it is written anew, and the records stay"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +132,10 @@ class Home(HomeFolder):
 
     def _instance(self) -> str:
         config = self.dagster / "dagster.yaml"
-        return config.read_text(encoding="utf-8") if config.exists() else _MARK
+        try:
+            return config.read_text(encoding="utf-8") if config.exists() else _MARK
+        except (OSError, UnicodeDecodeError) as error:
+            raise unreadable_config(config, error) from error
 
     def _own_instance(self) -> str:
         events = str(self.dagster / "history" / "runs").replace("'", "''")  # as YAML quotes

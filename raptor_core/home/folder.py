@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from raptor_core.errors import MissingHomeError, SettingsError, StoreError
-from raptor_core.models.embedding.local_models import settle_precision
+from raptor_core.models.embedding.local_models import resolve_precision
 from raptor_core.settings import Settings, load_settings, settings_of
 from raptor_core.store import stored_identities
 
@@ -117,7 +117,7 @@ class HomeFolder:
         except StoreError:  # whatever opens it will tell
             identities = []
         stored = [identity.embedder_fingerprint for identity in identities]
-        return settings.model_copy(update={"embedder": settle_precision(embedder, stored)})
+        return settings.model_copy(update={"embedder": resolve_precision(embedder, stored)})
 
 
 def hint(words: str, home: Path) -> str:

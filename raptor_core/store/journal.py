@@ -26,8 +26,8 @@ from raptor_core.vectors import Vectors
 MAGIC = b"RAPTORJ4"
 _N_DIGEST = 32
 _REMEDY = (
-    "move the file away, which opens the store as it is, and build with --force, which makes anew "
-    "what is damaged"
+    "move the file away, which opens the store as it is, then build with --force or import its "
+    "trees again"
 )
 _ENGINE_BYTES_PER_BYTE = 3  # log, segment and index of the engine, over what the journal holds
 
@@ -43,11 +43,17 @@ class Journal:
         """Apply a batch so that it survives a crash at any point.
 
         Raises:
-            StoreError: no space, or the disk refuses the journal: nothing was changed. When the
-                engine fails, the journal stays, and the next opening of the store applies it.
+            StoreError: an id is not a UUID, there is no space, or the disk refuses the journal:
+                nothing was changed. When the engine fails, the journal stays and is applied by
+                the next process that opens the store.
         """
         if not batch.upserts and not batch.deletes:
             return
+        if wrong := _find_wrong_id(batch):
+            raise StoreError(
+                f"{wrong} cannot be the id of a point: expected a UUID, such as "
+                "raptor_core.identity makes. Nothing was changed"
+            )
         data = encode(batch)
         check_space(self._path.parent, len(data) * (1 + _ENGINE_BYTES_PER_BYTE))
         write_durably(self._path, data)
@@ -57,7 +63,8 @@ class Journal:
         """Apply the batch of a dead process, if there is one.
 
         Raises:
-            StoreError: no space, the journal is damaged or another version's, or the engine fails.
+            StoreError: no space, the journal is damaged or another version's, or the engine
+                refuses it.
         """
         with disk_errors(self._path):
             data = self._path.read_bytes() if self._path.exists() else None
@@ -66,10 +73,10 @@ class Journal:
             check_space(self._path.parent, len(data) * _ENGINE_BYTES_PER_BYTE)
             try:
                 self._apply(batch)
-            except StoreError as error:
+            except (StoreError, LookupError, TypeError, ValueError) as error:
                 raise StoreError(
-                    f"{self._path}: the publication that was broken off here cannot be completed: "
-                    f"{error}. If this comes again, {_REMEDY}"
+                    f"{self._path}: this publication was broken off, and the engine refuses to "
+                    f"complete it ({error}). Mend what it names, and repeat. Else {_REMEDY}"
                 ) from error
 
     def _apply(self, batch: Batch) -> None:
@@ -111,13 +118,17 @@ def decode(data: bytes, path: Path | str) -> Batch:
     try:
         points, deletes = json.loads(data[at:])
         batch = Batch(tuple(_point(*point) for point in points), tuple(deletes))
-        ids = [point.id for point in batch.upserts if point.payload["state"]]
-        wrong = next((i for i in (*ids, *batch.deletes) if not is_id(i)), None)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"{path}: no batch of points ({error!r}); {_REMEDY}") from error
-    if wrong is not None:
-        raise StoreError(f"{path}: {wrong!r} is no id of a point, which is a UUID; {_REMEDY}")
+    if wrong := _find_wrong_id(batch):
+        raise StoreError(f"{path}: {wrong} is no id of a point, which is a UUID; {_REMEDY}")
     return batch
+
+
+def _find_wrong_id(batch: Batch) -> str:
+    """Return the first id that no point can have, for a message; "" where all are UUIDs."""
+    ids = (*(point.id for point in batch.upserts), *batch.deletes)
+    return next((repr(point_id) for point_id in ids if not is_id(point_id)), "")
 
 
 def _point(point_id: str, payload: Payload, stored: str | None) -> Point:

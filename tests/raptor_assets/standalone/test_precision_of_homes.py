@@ -60,7 +60,7 @@ def test_the_sensor_and_a_teams_project_go_on_in_it_too(place):
     with open_instance(home) as instance:
         tick = own.resolve_sensor_def("source_sensor")
         assert tick(dg.build_sensor_context(instance)).run_requests == []
-    version = build_version(home.load_settings())
+    version = build_version(home.load_settings(), {})
     moved = place.settings.rename(place.root / "raptor.toml")  # the home is the project's from here
     team = build_raptor_corpus("team", moved, home=home.path, store={"corpus": "corpus"})
     for definitions, key in ((own, ["tree"]), (team, ["team", "tree"])):
