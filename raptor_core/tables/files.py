@@ -139,14 +139,15 @@ class TableStore:
 
 
 _PLAIN_ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED"}
-_MAX_UNPACKED_BYTES = 2**28
-_MAX_EXPANSION = 100
+_SMALL_UNPACKED_BYTES = 2**26
 _VALUE_BYTES = 16
-"""Bytes that a value of a list takes at most beside its content, also a missing one."""
+"""Largest size of a list's value beside its content, also of a missing one."""
 
 
 def check_unpacked(
-    metadata: pq.FileMetaData, codecs: Sequence[str] = ("SNAPPY", "ZSTD", "UNCOMPRESSED")
+    file: pq.ParquetFile,
+    codecs: Sequence[str] = ("SNAPPY", "ZSTD", "UNCOMPRESSED"),
+    max_expansion: int = 100,
 ) -> None:
     """Refuse a Parquet file that unpacks to far more memory than its size.
 
@@ -154,13 +155,17 @@ def check_unpacked(
     use none.
 
     Args:
-        metadata: footer of the file.
+        file: open file.
         codecs: compression codecs that a column may have.
+        max_expansion: largest quotient of unpacked and packed size, of a file that is not small.
 
     Raises:
         ValueError: a column has another codec or encoding, or the file unpacks to too much.
+        ArrowException: the file is damaged.
     """
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    # For a damaged footer ``column`` would abort the process, where reading raises an error.
+    file.scan_contents(batch_size=1024)
+    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     for chunk in chunks:
         if chunk.compression not in codecs or not _PLAIN_ENCODINGS.issuperset(chunk.encodings):
@@ -168,7 +173,7 @@ def check_unpacked(
             raise ValueError(f"the column {chunk.path_in_schema} is packed by {used}")
     packed = sum(chunk.total_compressed_size for chunk in chunks)
     unpacked = sum(c.total_uncompressed_size + _VALUE_BYTES * c.num_values for c in chunks)
-    most = max(_MAX_UNPACKED_BYTES, _MAX_EXPANSION * packed)
+    most = max(_SMALL_UNPACKED_BYTES, max_expansion * packed)
     if unpacked > most:
         raise ValueError(f"it unpacks to {unpacked} bytes, {most} at the most")
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 VECTOR = "vector"
 _CODECS = ("SNAPPY", "UNCOMPRESSED")
+_MAX_EXPANSION = 16
 
 
 def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> bytes:
@@ -65,7 +66,7 @@ def decode_rows(
 
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
-        check_unpacked(file.metadata, _CODECS)
+        check_unpacked(file, _CODECS, _MAX_EXPANSION)
         _check_shape(file, n_rows)
         table = file.read(use_threads=False)
         vectors = table.column(VECTOR).to_numpy()
