@@ -27,6 +27,7 @@ import httpx
 from qdrant_client import QdrantClient, models
 from qdrant_client.qdrant_remote import QdrantRemote
 
+from raptor_core.credentials import check_key
 from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE
 from raptor_core.redaction import told_proxy
@@ -192,9 +193,12 @@ def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
     """A client of the server, or of the nodes of its cluster; nothing is asked of it yet.
 
     Raises:
+        MissingKeyError: the key is none that a request can carry.
         StoreError: the authority's file cannot be read, or a URL is none.
     """
-    secret = os.environ.get(settings.api_key_env) or None
+    secret = os.environ.get(settings.api_key_env, "").strip() or None
+    if secret:
+        check_key(secret, settings.api_key_env, "the Qdrant server in store.url")
     key = f"the key in {settings.api_key_env} ({'set' if secret else 'not set'})"
     urls = [url.strip() for url in settings.url.split(",") if url.strip()]
     through = told_proxy(urls[0]) if urls else ""

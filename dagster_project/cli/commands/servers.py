@@ -17,6 +17,7 @@ from dagster_project.instance import open_instance
 from dagster_project.serving.mcp import make_server
 from dagster_project.serving.reading import Reading
 from raptor_assets.project.home import Home
+from raptor_core.credentials import check_key
 from raptor_core.errors import MissingKeyError, SettingsError
 from raptor_core.home import HomeRetriever
 
@@ -106,8 +107,8 @@ def serve_command(
     alone. Decisions are taken only with a key of their own. What it speaks is described at
     /openapi.json, and in docs/applications.md. Needs the extra 'http'.
     """
-    key = os.environ.get(key_env) or None
-    writing_key = os.environ.get(writing_key_env) or None
+    key = _read_key(key_env)
+    writing_key = _read_key(writing_key_env)
     alone = _is_loopback(host)
     if key is None and not alone:
         raise MissingKeyError(
@@ -135,6 +136,16 @@ def serve_command(
         server_header=False,
         timeout_graceful_shutdown=_ENDING_SECONDS,
     )
+
+
+def _read_key(variable: str) -> str | None:
+    """Return the key that requests must send, or None where the variable is not set.
+
+    Raises:
+        MissingKeyError: the variable holds no key that a request can send.
+    """
+    key = os.environ.get(variable)
+    return None if key is None else check_key(key, variable, "requests to this server")
 
 
 def _is_loopback(host: str) -> bool:

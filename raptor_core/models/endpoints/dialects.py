@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from raptor_core.credentials import check_key
 from raptor_core.errors import MissingKeyError
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.settings.base import EndpointPart
@@ -41,12 +42,7 @@ def resolve_key(api_key_env: str, base_url: str, purpose: str) -> str:
             f"variable {api_key_env} is not set: set it, name another variable in "
             f"{purpose}.api_key_env, or point {purpose}.base_url at an endpoint without keys"
         )
-    if not (key.isascii() and key.isprintable()):
-        raise MissingKeyError(
-            f"the environment variable {api_key_env} holds characters that no key has "
-            f"(line breaks or letters beyond ASCII): set it again, for the {purpose}"
-        )
-    return key or PLACEHOLDER
+    return check_key(key, api_key_env, f"the {purpose}") if key else PLACEHOLDER
 
 
 def shown_url(base_url: str) -> str:
