@@ -53,13 +53,16 @@ def read_chat(response: Any, secret: str) -> str:
     if not isinstance(text, str) or not text.strip():
         raise FaultError("the answer is empty")
     if finish != "stop":
-        raise FaultError(f"the answer ended by {finish!r}, expected 'stop'")
+        raise FaultError(f"the answer ended by {scrub(repr(finish), secret)}, expected 'stop'")
     return text.strip()
 
 
 def _message(response: Any) -> Any:
     choices: Any = getattr(response, "choices", None)
-    return getattr(choices[0], "message", None) if choices else None
+    message = (
+        getattr(choices[0], "message", None) if isinstance(choices, list) and choices else None
+    )
+    return message if hasattr(message, "content") else None
 
 
 def read_embeddings(response: Any, n_texts: int, secret: str) -> Vectors:
@@ -73,7 +76,8 @@ def read_embeddings(response: Any, n_texts: int, secret: str) -> Vectors:
         raise FaultError(
             f"the answer is malformed: it holds no vectors ({scrub(str(response), secret)})"
         )
-    by_index = {getattr(item, "index", None): getattr(item, "embedding", None) for item in data}
+    indexed = [(getattr(item, "index", None), getattr(item, "embedding", None)) for item in data]
+    by_index = {index: vector for index, vector in indexed if isinstance(index, int)}
     if len(data) != n_texts or any(index not in by_index for index in range(n_texts)):
         raise FaultError(f"expected vectors 0 to {n_texts - 1}, got {len(data)} vectors")
     vectors = [_vector(by_index[index]) for index in range(n_texts)]
@@ -93,10 +97,14 @@ def _vector(value: Any) -> Vectors:
             raw = base64.b64decode(value, validate=True)
             return np.frombuffer(raw, dtype="<f4").astype(np.float32)
         return np.asarray(value, dtype=np.float32).reshape(-1)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         reason = "a vector is neither base64 nor a list of numbers"
     raise FaultError(reason)
 
 
+_MAX_TOKENS = 10**9
+"""A larger count is none: no endpoint takes as many in one request."""
+
+
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value >= 0 else 0
+    return value if isinstance(value, int) and 0 <= value <= _MAX_TOKENS else 0

@@ -22,6 +22,9 @@ MAX_REQUESTS = 50_000
 MAX_BYTES = 190 * 2**20
 """Of one batch; OpenAI takes 50,000 requests and 200 MB."""
 
+FILE_SECONDS = 3600.0
+"""How long a batch's file may take on its way, there and back; an attempt's limit is too short."""
+
 _PATH: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 _UNKNOWN = "unknown"
 _OVER = frozenset({"completed", "failed", "expired", "cancelled", _UNKNOWN})
@@ -63,7 +66,12 @@ class BatchClient:
     def create(self, lines: bytes, mark: str) -> str:
         """Begin a batch, once: where an attempt may have begun it unseen, ``mark`` finds it."""
         uploaded = self._call(
-            lambda c: c.files.create(file=(f"{mark}.jsonl", lines), purpose="batch").id, "upload"
+            lambda c: (
+                c.files.create(
+                    file=(f"{mark}.jsonl", lines), purpose="batch", timeout=FILE_SECONDS
+                ).id
+            ),
+            "upload",
         )
         n_attempts = 0
 
@@ -119,15 +127,18 @@ def _state(connection: OpenAI, name: str) -> BatchState:
 
 
 def _answers(file: str, connection: OpenAI) -> list[tuple[str, ChatCompletion | None]]:
-    lines = connection.files.content(file).content.splitlines()
+    lines = connection.files.content(file, timeout=FILE_SECONDS).content.splitlines()
     return [_answer(json.loads(line)) for line in lines if line.strip()]
 
 
-def _answer(line: Mapping[str, Any]) -> tuple[str, ChatCompletion | None]:
+def _answer(line: Any) -> tuple[str, ChatCompletion | None]:
+    """The key and the answer of a line; None for one that failed or has another form."""
     from openai.types.chat import ChatCompletion
     from pydantic import ValidationError
 
-    key, response = str(line.get("custom_id")), line.get("response") or {}
+    fields: Mapping[str, Any] = line if isinstance(line, dict) else {}
+    key, response = str(fields.get("custom_id")), fields.get("response")
+    response = response if isinstance(response, dict) else {}
     body = response.get("body") if response.get("status_code") == 200 else None
     try:
         return key, ChatCompletion.model_validate(body)

@@ -6,7 +6,6 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from raptor_core.errors import EndpointError
@@ -200,7 +199,8 @@ class EndpointClient:
         connection = self._connect()
         try:
             return call(connection)
-        except (APIError, JSONDecodeError) as error:
+        # The last three are of JSON that the vendor cannot read: its form, its numbers, its depth.
+        except (APIError, FaultError, ValueError, OverflowError, RecursionError) as error:
             fault = fault_of(error, self.endpoint.timeout_seconds, connection.api_key)
         # Outside "except": the fault must not drag the request along, whose headers hold the key.
         raise fault

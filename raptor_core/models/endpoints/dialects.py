@@ -70,8 +70,15 @@ def connect(endpoint: EndpointPart, key: str) -> OpenAI:
     """
     from openai import AzureOpenAI, OpenAI
 
+    from raptor_core.models.endpoints.transport import BoundedClient
+
     # Retries are ours: they count, and see the answers too.
-    common: dict[str, Any] = {"api_key": key, "timeout": endpoint.timeout_seconds, "max_retries": 0}
+    common: dict[str, Any] = {
+        "api_key": key,
+        "timeout": endpoint.timeout_seconds,
+        "max_retries": 0,
+        "http_client": BoundedClient(),
+    }
     if endpoint.api_version:
         return AzureOpenAI(
             api_version=endpoint.api_version, azure_endpoint=endpoint.base_url, **common

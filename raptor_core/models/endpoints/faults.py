@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from json import JSONDecodeError
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,7 +16,7 @@ from raptor_core.redaction import told_proxy
 from raptor_core.retrying import RetryPolicy
 
 if TYPE_CHECKING:
-    from openai import APIError, APIStatusError
+    from openai import APIStatusError
 
 
 Result = TypeVar("Result")
@@ -134,16 +134,20 @@ _MAX_DETAIL_CHARS = 240
 _LIST_SCOPE = "api.model.read"
 
 
-def fault_of(error: APIError | JSONDecodeError, timeout_seconds: float, secret: str) -> FaultError:
+def fault_of(error: Exception, timeout_seconds: float, secret: str) -> FaultError:
     """The fault behind an error of the client; ``secret`` never shows in it.
 
     The fault keeps no reference to the error, whose request holds the key.
     """
     import openai
 
-    if isinstance(error, JSONDecodeError):
-        return FaultError(f"the answer is no JSON ({scrub(error.msg, secret)})")
     cause = error.__cause__
+    for fault in (error, cause):  # some versions of the client wrap what its transport raises
+        if isinstance(fault, FaultError):
+            return replace(fault, reason=fault.reason.replace(secret, "[key]"))
+    if not isinstance(error, openai.APIError):
+        said = error.msg if isinstance(error, JSONDecodeError) else type(error).__name__
+        return FaultError(f"the answer is no JSON ({scrub(said, secret)})")
     unsent = type(cause).__name__ in _UNSENT
     if isinstance(error, openai.APITimeoutError):
         reason = f"no answer within {timeout_seconds:g} s"
