@@ -23,10 +23,6 @@ from raptor_core.home import HomeRetriever
 
 _PORT = click.IntRange(1, 65535)
 
-_ENDING_SECONDS = 20
-"""How long a server that is to end waits for requests under way: one may never send its end."""
-
-
 @click.command(epilog="\b\nExample:\n  raptor ui --port 3333")
 @click.option("--port", type=_PORT, default=3000, show_default=True)
 @click.option("--host", default="127.0.0.1", show_default=True)
@@ -121,21 +117,14 @@ def serve_command(
             "them different keys"
         )
 
+    from dagster_project.serving.connections import run_server
     from dagster_project.serving.http import make_app
 
     hosts = None if key else ("localhost", "127.0.0.1", host)
     retriever = HomeRetriever(home)
     retriever.load_model()
     app = make_app(Reading(retriever), key, hosts, curator=Curator(home), writing_key=writing_key)
-    import uvicorn
-
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        server_header=False,
-        timeout_graceful_shutdown=_ENDING_SECONDS,
-    )
+    run_server(app, host, port)
 
 
 def _read_key(variable: str) -> str | None:
@@ -175,4 +164,6 @@ def mcp_command(home: Path, port: int | None, as_json: bool) -> None:  # noqa: A
     if port is None:
         server.run()
     else:
-        server.run("streamable-http", host="127.0.0.1", port=port)
+        from dagster_project.serving.connections import run_server
+
+        run_server(server.streamable_http_app(), "127.0.0.1", port, "warning")
