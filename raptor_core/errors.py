@@ -29,9 +29,14 @@
 A message says what was expected, what came, where, and what to do about it.
 """
 
+from raptor_core.redaction import printable
+
 
 class RaptorError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base of all errors raised on purpose; a message never steers the terminal that shows it."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class SettingsError(RaptorError):

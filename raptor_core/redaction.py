@@ -1,4 +1,4 @@
-"""What may be told of addresses: no secrets."""
+"""What may be shown: addresses without secrets, texts without characters that steer a terminal."""
 
 from __future__ import annotations
 
@@ -13,6 +13,25 @@ _SIGNATURE = re.compile(
     re.IGNORECASE,
 )
 """Of links that let whoever has them read: Azure's, Amazon's, Google's, and keys."""
+
+
+UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Controls but the tab and the line break, overrides of direction, what has no width, halves of
+characters. The joiners U+200C and U+200D stay: words of several languages are written with them."""
+
+
+def printable(text: str, *, lines: bool = True) -> str:
+    """Return the text with an escape in place of each character that steers a terminal.
+
+    Args:
+        lines: whether line breaks stay; without, they are escaped, too.
+    """
+    shown = text.replace("\r\n", "\n")
+    shown = shown if lines else shown.replace("\n", "\\n")
+    return UNPRINTABLE.sub(lambda found: ascii(found.group())[1:-1], shown)
 
 
 def hide_secrets(url: str) -> str:

@@ -1,7 +1,7 @@
 """Bounds on connections before any key is checked: their number, their time, the size of a head.
 
-Importing it imports uvicorn, of the extras ``http`` and ``mcp``. The bound of a request's body is in
-``http``, which knows what a request holds.
+Importing it imports uvicorn, of the extras ``http`` and ``mcp``. The bound of a request's body is
+in ``http``, which knows what a request holds.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class BoundedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
-        self._since = self.loop.time()
+        self.opened_at = self.loop.time()
         self._progress = self._read_progress()
         self._timer = self.loop.call_later(PATIENCE_SECONDS, self._check_progress)
         if len(self.connections) > MAX_CONNECTIONS:
@@ -107,4 +107,4 @@ class BoundedProtocol(H11Protocol):
             and other.waits_for_client
             and not other.transport.is_closing()
         ]
-        min(idle, key=lambda other: other._since, default=self).transport.abort()
+        min(idle, key=lambda other: other.opened_at, default=self).transport.abort()

@@ -12,6 +12,7 @@ import click
 
 from dagster_project.cli.options import home_and_json
 from dagster_project.cli.output import print_json
+from dagster_project.cli.terminal import say
 from dagster_project.curating import Curator
 from dagster_project.instance import open_instance
 from dagster_project.serving.mcp import make_server
@@ -22,6 +23,7 @@ from raptor_core.errors import MissingKeyError, SettingsError
 from raptor_core.home import HomeRetriever
 
 _PORT = click.IntRange(1, 65535)
+
 
 @click.command(epilog="\b\nExample:\n  raptor ui --port 3333")
 @click.option("--port", type=_PORT, default=3000, show_default=True)
@@ -47,9 +49,9 @@ def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> 
     if as_json:
         print_json({"url": url, "home": str(opened.path)})
     else:
-        click.echo(f"{url} (stop with Ctrl+C)")
+        say(f"{url} (stop with Ctrl+C)")
         if not (watch or settings.source.watch):
-            click.echo("Changed documents are not built unasked; --watch does that.")
+            say("Changed documents are not built unasked; --watch does that.")
     sys.stdout.flush()
     arguments = [sys.executable, "-m", "dagster", "dev", "-m", "dagster_project.definitions"]
     arguments += ["--host", host, "--port", str(port)]

@@ -11,6 +11,7 @@ import click
 
 from dagster_project.cli.options import Command, home_settings, together
 from dagster_project.cli.output import print_json, print_table
+from dagster_project.cli.terminal import say
 from raptor_assets.project.home import Home
 from raptor_core.evaluation.baselines import Dpr
 from raptor_core.evaluation.compare import Comparison, by_kind
@@ -189,10 +190,10 @@ def show(
             print_table(table)
     _print_trees(trees)
     for name, sizes in (beside or {}).items():
-        click.echo(f"{name}:")
+        say(f"{name}:")
         _print_trees(sizes)
     for line in left_out:
-        click.secho(f"left out: {line}", fg="yellow", err=True)
+        say(f"left out: {line}", fg="yellow", err=True)
 
 
 def _question_values(comparison: Comparison) -> list[dict[str, Any]]:
@@ -213,8 +214,8 @@ def _question_values(comparison: Comparison) -> list[dict[str, Any]]:
 def _print_trees(trees: TreeStatistics) -> None:
     """Sizes of the trees in two lines, beside the paper's (Table 10)."""
     layers = ", ".join(f"{layer}: {n:,}" for layer, n in enumerate(trees.nodes_by_layer))
-    click.echo(f"{trees.n_trees} trees, nodes by layer {layers}")
-    click.echo(
+    say(f"{trees.n_trees} trees, nodes by layer {layers}")
+    say(
         f"children per summary {trees.mean_children:.1f} (paper 6.7), tokens of a summary "
         f"{trees.mean_summary_tokens:.0f} (131), of a child {trees.mean_child_tokens:.0f} (86), "
         f"ratio {trees.mean_ratio:.2f} (0.28)"
@@ -222,4 +223,4 @@ def _print_trees(trees: TreeStatistics) -> None:
 
 
 def _tell(n_built: int, n_trees: int) -> None:
-    click.echo(f"{n_built} of {n_trees} trees built", err=True)
+    say(f"{n_built} of {n_trees} trees built", err=True)

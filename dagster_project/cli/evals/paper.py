@@ -17,6 +17,7 @@ from markdown_it import MarkdownIt
 from dagster_project.cli.evals.common import DPR, budgets_option, dataset_options, open_evaluation
 from dagster_project.cli.options import home_and_json
 from dagster_project.cli.output import print_json
+from dagster_project.cli.terminal import say
 from raptor_assets.drawing import (
     ACCENT,
     HEIGHT,
@@ -93,7 +94,8 @@ def paper_command(
     if as_json:
         print_json({"folder": str(folder), "files": [path.name for path in written]})
     else:
-        click.echo("\n".join(map(str, written)))
+        for path in written:
+            say(str(path))
 
 
 def _measure(
@@ -115,11 +117,11 @@ def _measure(
 
 
 def _tell(system: str, budget_tokens: int) -> None:
-    click.echo(f"{system} at {budget_tokens:,} tokens", err=True)
+    say(f"{system} at {budget_tokens:,} tokens", err=True)
 
 
 def _tell_build(n_tokens: int) -> None:
-    click.echo(f"building {n_tokens:,} tokens", err=True)
+    say(f"building {n_tokens:,} tokens", err=True)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import click
 
 from dagster_project.cli.options import home_and_json, make_query, query_options
 from dagster_project.cli.output import print_json
+from dagster_project.cli.terminal import say
 from raptor_assets.project.home import Home
 from raptor_assets.tables_markdown import shorten
 from raptor_core.errors import SettingsError
@@ -76,11 +77,11 @@ def _print(report: GoldenReport, least: float | None) -> None:
     for hit in report.hits:
         rank, color = (f"rank {hit.rank}", None) if hit.rank else ("missed", "yellow")
         place = "" if hit.evidence is None else f", {hit.evidence:.0%} of the evidence"
-        click.secho(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=color)
+        say(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=color)
     for name, value in report.numbers().items():
-        click.echo(f"{name.replace('_', ' '):<20} {value:.4g}")
+        say(f"{name.replace('_', ' '):<20} {value:.4g}")
     if least is not None and report.hit_rate < least:
-        click.secho(f"the hit rate is under {least:g}", fg="red", err=True)
+        say(f"the hit rate is under {least:g}", fg="red", err=True)
 
 
 @click.command(epilog="\b\nExample:\n  raptor eval index --samples 500")
@@ -100,9 +101,9 @@ def index_command(samples: int, top: int, home: Path, as_json: bool) -> None:
     if as_json:
         print_json(recall)
         return
-    click.echo(f"{recall.n_samples} searches for the nearest {top} nodes")
+    say(f"{recall.n_samples} searches for the nearest {top} nodes")
     for name, part in (("all trees", recall.all_trees), ("one tree", recall.one_tree)):
-        click.echo(
+        say(
             f"{name}: recall@{top} {part.recall:.3f}, median {part.milliseconds:.1f} ms; "
             f"comparing every vector {part.exact_milliseconds:.1f} ms"
         )
