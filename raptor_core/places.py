@@ -5,7 +5,9 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from raptor_core.disk import replace_file
@@ -32,6 +34,7 @@ def open_place(url: str, error: type[RaptorError], **options: Any) -> tuple[Any,
     shown = hide_credentials(url)
     with reached(shown, error):  # FTP and SFTP log in already
         try:
+            options |= _s3_options(url)
             return fsspec.core.url_to_fs(url, **options)  # type: ignore[no-any-return]
         except ImportError as failure:
             extra = _EXTRAS.get(url.partition("://")[0])
@@ -43,6 +46,29 @@ def open_place(url: str, error: type[RaptorError], **options: Any) -> tuple[Any,
                 f"cannot open {shown}: {failure}; expected a folder or a URL such as "
                 "s3://bucket/folder"
             ) from failure
+
+
+def _s3_options(url: str) -> dict[str, Any]:
+    """Return fsspec's options for the S3 parts of a URL: no redirect of a store is followed."""
+    parts = {part.partition("://")[0] for part in url.split("::")} & {"s3", "s3a"}
+    return {part: {"config_kwargs": {"http_session_cls": _steady_session()}} for part in parts}
+
+
+@cache
+def _steady_session() -> type:
+    """Return a class of HTTP sessions for aiobotocore that follows no redirect.
+
+    aiohttp would send what is read or written, and a session's token, wherever the store says.
+    AWS's own redirects to another region are botocore's, which knows the regions' addresses.
+    """
+    from aiobotocore.httpsession import AIOHTTPSession
+
+    class SteadySession(AIOHTTPSession):  # type: ignore[misc]
+        async def _get_session(self, proxy_url: Any) -> Any:
+            session = await super()._get_session(proxy_url)
+            return SimpleNamespace(request=partial(session.request, allow_redirects=False))
+
+    return SteadySession
 
 
 @contextmanager

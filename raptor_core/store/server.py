@@ -47,6 +47,7 @@ from raptor_core.store.engines.qdrant import ClientEngine
 from raptor_core.store.engines.retries import CONFLICTS, PatientClient, Place, code
 from raptor_core.store.engines.server import ServerEngine
 from raptor_core.store.store import VectorStore
+from raptor_core.store.wire import HOOKS
 
 SCHEMA = 4
 """Version of what lies on a server; another one is refused, and an export carries trees over."""
@@ -220,12 +221,11 @@ def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
     """
     # As a header, the key makes the client say nothing of its own about plain HTTP.
     headers = {"api-key": key} if key else {}
-    # A compressed answer comes in pieces, and over a connection that is kept the second one waits
-    # 40 ms for the first to be acknowledged. To this machine the client by itself keeps none.
-    compression = {} if settings.grpc else {"accept-encoding": "identity"}
     return QdrantRemote(
         url=url,
-        headers=headers | compression,
+        headers=headers,
+        event_hooks=HOOKS,
+        # To this machine the client by itself keeps no connection.
         limits=httpx.Limits(max_keepalive_connections=20),
         timeout=max(1, math.ceil(settings.timeout_seconds)),
         check_compatibility=False,

@@ -26,6 +26,7 @@ MEGABYTE = 1 << 20
 SENT = 20 * MEGABYTE
 GET = b"GET /health HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST /search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 FLOODS = {
     "an endless request line": (b"GET /", b"x" * 65_536),
     "an endless method": (b"", b"G" * 65_536),
@@ -33,7 +34,10 @@ FLOODS = {
     "an endless header": (GET + b"X-Long: ", b"x" * 65_536),
     "headers without end": (GET, b"X: y\r\n" * 10_000),
     "a key without end": (GET + b"Authorization: Bearer ", b"k" * 65_536),
-    "a body in chunks": (POST + b"Transfer-Encoding: chunked\r\n\r\n", b"8000\r\n%b\r\n" % (b"x" * 32_768)),
+    "a body in chunks": (
+        POST + b"Transfer-Encoding: chunked\r\n\r\n",
+        b"8000\r\n%b\r\n" % (b"x" * 32_768),
+    ),
     "an endless name of a chunk": (POST + b"Transfer-Encoding: chunked\r\n\r\n1;", b"x" * 65_536),
     "endless trailers": (POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n" * 10_000),
     "a body of a length that is told": (POST + b"Content-Length: 600000000\r\n\r\n", b"x" * 65_536),
@@ -142,7 +146,15 @@ def test_open_connections_that_ask_nothing_keep_nobody_out(server):
         (POST + b"Transfer-Encoding: chunked\r\n\r\n", b""),
         (GET + b"\r\n" + GET, b""),
     ],
-    ids=["nothing", "half a line", "half a head", "drops of a head", "no body", "no chunk", "second"],
+    ids=[
+        "nothing",
+        "half a line",
+        "half a head",
+        "drops of a head",
+        "no body",
+        "no chunk",
+        "second",
+    ],
 )
 def test_a_client_that_sends_no_end_is_hung_up_on(impatient, head, piece):
     port, _ = impatient

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command import Place, raptor
+from support.command import Place
 from support.openai_server import FakeOpenAI, Fault
 from support.stores import PROCESS_PATH
 
@@ -36,7 +36,7 @@ STEERING = {
     "half a character": "\udcff",
 }
 PLANTED = "".join(value for name, value in STEERING.items() if name != "half a character")
-ALLOWED = re.compile(r"\x1b\[(?:[0-9;]*m|2K|1A|\?25[lh])|\r(?=\x1b\[2K)")
+ALLOWED = re.compile(r"\x1b\[[0-9;]*m|\r*\x1b\[(?:2K|1A|\?25[lh])\r*")
 """Colours, and how a progress bar moves."""
 
 
@@ -107,11 +107,11 @@ ENVIRON = {
 CODE = """
 import json, sys
 from dagster_project.cli import main
-for arguments in json.loads(open(sys.argv[1]).read()):
+for number, arguments in enumerate(json.loads(open(sys.argv[1]).read())):
     try:
         main(arguments)
     except SystemExit as error:
-        print(f"<<{arguments[0]} {error.code}>>", flush=True)
+        print(f"<<{number} {error.code}>>", flush=True)
 """
 
 
@@ -125,7 +125,7 @@ def on_a_terminal(commands, file):
         stdout=theirs,
         stderr=theirs,
         env=ENVIRON,
-    ) as process:
+    ):
         os.close(theirs)
         written = bytearray()
         try:
@@ -141,78 +141,90 @@ NAME = "a\x1b]0;forged\x07\u202e\x9b5A\rb\nerror: forged line.md"
 TEXT = PLANTED.replace("\x00", "")  # a document that holds it is no text, and no argument can
 
 
-@pytest.mark.slow
-def test_no_command_lets_a_document_a_model_or_a_note_steer_the_terminal(tmp_path):
-    place = Place(tmp_path)
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """A home whose documents, models and people write what steers a terminal, and its endpoint."""
+    place = Place(tmp_path_factory.mktemp("planted"))
     # A text that holds many controls is taken for binary data.
-    paragraphs = [
-        f"The keeper {n} lit the lamp of the rock at dusk and put it out." for n in range(60)
-    ]
-    paragraphs[::8] = [f"On day {n} the lamp {TEXT} went out." for n in range(8)]
-    head = f"# The lamp {TEXT}\n\n## Section {TEXT}\n\n"
-    place.write(NAME, head + "\n\n".join(paragraphs))
-    place.write("plain.md", head + "\n\n".join(paragraphs[:40]))
-    golden = tmp_path / "golden.jsonl"
+    lines = [f"The keeper {n} lit the lamp of the rock at dusk and put it out." for n in range(30)]
+    lines[::8] = [f"On day {n} the lamp {TEXT} went out." for n in range(4)]
+    place.write(NAME, f"# The lamp {TEXT}\n\n## Section {TEXT}\n\n" + "\n\n".join(lines))
+    answer = f"The lamp {PLANTED} was lit [1].\nerror: forged line"
+    with FakeOpenAI(answer=lambda _: answer) as fake:
+        place.call("init", place.docs)
+        place.configure(f'[summarizer]\nkind = "openai"\nbase_url = "{fake.base_url}"')
+        place.configure(f'[reader]\nbase_url = "{fake.base_url}"\nmax_retries = 0')
+        built = place.call("build", OPENAI_API_KEY="key")
+        assert built.code == 0, built.err
+        yield place, fake
+
+
+def commands_that_read(place):
+    (tree,) = place.call("status", "--json").json["trees"]
+    nodes = place.call("tree", tree["tree"], "--json").json["nodes"]
+    golden = place.root / "golden.jsonl"
     case = {"question": f"Who lit the lamp? {PLANTED}", "documents": [NAME]}
     golden.write_text(json.dumps(case) + "\n", encoding="utf-8")
-    with FakeOpenAI(
-        answer=lambda _body: f"The lamp {PLANTED} was lit [1].\nerror: forged"
-    ) as server:
-        place.call("init", place.docs)
-        place.configure(f'[summarizer]\nkind = "openai"\nbase_url = "{server.base_url}"')
-        place.configure(f'[reader]\nbase_url = "{server.base_url}"')
-        built = raptor("build", "--home", place.home, OPENAI_API_KEY="key")
-        assert built.code in {0, 5}, built.err
-        tree = place.call("status", "--json").json["trees"]
-        names = [one["tree"] for one in tree]
-        nodes = place.call("tree", names[0], "--json").json["nodes"]
-        top, leaf = nodes[-1]["id"], nodes[0]["id"]
-        home = ("--home", place.home)
-        question = f"who lit the lamp? {TEXT}"
-        commands = [
-            ("documents", place.docs, *home),
-            ("plan", *home),
-            ("status", *home),
-            *(("tree", name, *home) for name in names),
-            ("tree", names[0], "--ids", "--trace", top, *home),
-            ("query", question, *home),
-            ("query", question, "--strategy", "flat", *home),
-            ("ask", question, *home),
-            ("curate", "set-aside", leaf, "--who", TEXT, "--why", TEXT, *home),
-            ("curate", "list", *home),
-            ("curate", "list", "--json", *home),
-            ("status", "--json", *home),
-            ("tree", names[0], "--json", *home),
-            ("query", question, "--json", *home),
-            ("ask", question, "--json", *home),
-            ("documents", place.docs, "--json", *home),
-            ("eval", "golden", golden, *home),
-            ("export", tmp_path / f"backup{TEXT}", *home),
-            ("import", tmp_path / f"none{TEXT}", *home),
-            ("build", *home),
-            ("tree", TEXT, *home),
-            ("tree", TEXT, "--json", *home),
-            ("query", "x", "--tree", TEXT, *home),
-            ("query", "x", "--metadata", TEXT, *home),
-            ("query", "x", "--no-such-option", TEXT, *home),
-            (TEXT, *home),
-            ("drop", TEXT, *home),
-            ("documents", f"{place.docs}/none{TEXT}", *home),
-            ("build", "--home", f"{place.home}/none{TEXT}"),
-        ]
-        printed = on_a_terminal(commands, tmp_path / "commands.json")
-        server.fail(Fault.error(400, f"no {PLANTED}\nerror: forged"), times=None)
-        place.write("third.md", "\n\n".join(paragraphs[:30]))
-        printed += on_a_terminal(
-            [("ask", question, *home), ("build", *home), ("status", *home)],
-            tmp_path / "commands.json",
-        )
-        printed += on_a_terminal([("drop", names[0], "--yes", *home)], tmp_path / "commands.json")
+    yield from (
+        ("documents", place.docs),
+        ("documents", place.docs / NAME),
+        ("plan",),
+        ("status",),
+        ("tree", tree["tree"], "--ids"),
+        ("tree", tree["tree"], "--trace", nodes[-1]["id"]),
+        ("tree", tree["tree"], "--json"),
+        ("query", TEXT),
+        ("query", TEXT, "--strategy", "flat", "--json"),
+        ("ask", TEXT),
+        ("ask", TEXT, "--json"),
+        ("eval", "golden", golden),
+    )
+
+
+def commands_that_write(place):
+    (tree,) = place.call("status", "--json").json["trees"]
+    nodes = place.call("tree", tree["tree"], "--json").json["nodes"]
+    note = f"{TEXT}\nerror: forged line"
+    yield from (
+        ("curate", "set-aside", nodes[0]["id"], "--who", TEXT, "--why", note),
+        ("curate", "list"),
+        ("curate", "list", "--json"),
+        ("build",),
+        ("export", place.root / f"backup{TEXT}"),
+    )
+
+
+def commands_that_fail(place):
+    yield from (
+        ("import", place.root / f"none{TEXT}"),
+        ("tree", TEXT),
+        ("tree", TEXT, "--json"),
+        ("query", "x", "--tree", TEXT),
+        ("query", "x", "--metadata", TEXT),
+        ("query", "x", "--no-such-option", TEXT),
+        (TEXT,),
+        ("drop", TEXT),
+        ("documents", place.docs / f"none{TEXT}"),
+        ("ask", TEXT),
+        ("build",),
+        ("status",),
+        ("drop", NAME),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("commands", [commands_that_read, commands_that_write, commands_that_fail])
+def test_no_command_lets_a_document_a_model_or_a_note_steer_the_terminal(planted, commands):
+    place, fake = planted
+    given = [(*command, "--home", place.home) for command in commands(place)]
+    if commands is commands_that_fail:
+        fake.fail(Fault.error(400, f"no {PLANTED}\nerror: forged line"), times=None)
+        place.write("third.md", (place.docs / NAME).read_text(encoding="utf-8"))
+    printed = on_a_terminal(given, place.root / "commands.json")
     assert "Traceback" not in printed
-    assert printed.count("<<") == len(commands) + 4
-    assert "lamp" in printed
-    for planted in (STEERING["hidden"], STEERING["title"], "\x1b[5A"):
-        assert planted not in printed
+    assert printed.count("<<") == len(given)
+    for steering in (STEERING["hidden"], STEERING["title"], STEERING["cursor"]):
+        assert steering not in printed
     for line in ALLOWED.sub("", printed).split("\n"):
-        assert line.replace("\t", "").replace("\u200d", "").isprintable(), ascii(line)
-        assert not line.startswith("error: forged line"), line
+        assert line.replace("\t", "").isprintable(), ascii(line)
+        assert not line.startswith("error: forged line") or commands is commands_that_read, line
