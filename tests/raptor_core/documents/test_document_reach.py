@@ -3,6 +3,7 @@
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import fsspec
 import pytest
 from support.object_store import ObjectStore
 from support.raw_server import RawServer
@@ -108,6 +109,7 @@ def test_an_object_store_that_redirects_is_followed_nowhere(monkeypatch, status)
         with RawServer(lambda connection, _request: connection.sendall(reply)) as store:
             for name, value in ObjectStore(store.origin).environment.items():
                 monkeypatch.setenv(name, value)
+            fsspec.get_filesystem_class("s3").clear_instance_cache()  # of another test's store
             with pytest.raises(SourceError):
                 read("s3://b/a.md")
         assert store.requests
